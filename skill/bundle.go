@@ -1,0 +1,109 @@
+package skill
+
+import (
+	"io/fs"
+	"time"
+)
+
+// Scope says whose a root is. Contract 002 shows it as a skill's location and
+// contract 003 as its type.
+type Scope string
+
+// The scopes, as they appear in listings and JSON.
+const (
+	ScopeProject Scope = "project"
+	ScopeGlobal  Scope = "global"
+	ScopeBuiltin Scope = "builtin"
+)
+
+// Root names one place in which skills were looked for.
+type Root struct {
+	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
+	Scope Scope
+	Dir   string // absolute folder, for people; empty when not on a disk
+}
+
+// Bundle is one skill as a source found it: a folder that holds a SKILL.md in
+// some spelling, not yet parsed. After a source has handed over a Bundle,
+// nobody else knows where its bytes live.
+type Bundle struct {
+	// Path is the folder's slash-separated path below its root, "." when the
+	// root itself is the skill.
+	Path string
+	// Folder is the base name of the folder; for Path "." the root's own.
+	Folder string
+	// Dir is the folder's absolute path for people and for "Base directory";
+	// empty when the skill is not on a disk.
+	Dir string
+	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that
+	// the folder holds, as it is spelt there. It is empty when the folder holds
+	// only spellings that are not served (see Others).
+	Entry string
+	// Others are the further entries of the folder that spell SKILL.md in some
+	// way and are not served as such, sorted.
+	Others []string
+	// Link is the path that a linked folder was resolved to, else empty.
+	Link string
+	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
+	// bytes, unless Stamp.Racy.
+	Stamp Stamp
+	// FS is the folder, contained: opening a name never leaves it, never
+	// blocks, and yields regular files and directories only.
+	FS fs.FS
+	// Fault, when not nil, says why the entry cannot be served although it was
+	// found: a link out of the folder, a pipe, no permission. Stamp may then be
+	// zero.
+	Fault error
+}
+
+// EntryNames are the spellings under which a skill's main file is found, in
+// order of preference. Any other spelling is reported, not served.
+var EntryNames = [...]string{"SKILL.md", "skill.md", "SKILL.MD", "Skill.md"}
+
+// Notice is something that a source met on its way and that belongs to no
+// skill: a folder without permission, a link that leaves, a loop.
+type Notice struct {
+	Path    string // below the root, slash-separated
+	Rule    RuleID
+	Message string
+	Mend    string
+}
+
+// Scan is what one look at a source yields.
+type Scan struct {
+	Bundles []Bundle // in path order
+	Notices []Notice
+	// Missing is true when the root does not exist. That is no error: a
+	// well-known root may be absent.
+	Missing bool
+}
+
+// Stamp tells whether a file is still the one that was read, without reading
+// it. It is comparable. Fields that a file system cannot tell are zero.
+type Stamp struct {
+	Size  int64
+	MTime int64 // nanoseconds since 1970
+	CTime int64 // change of content or inode, nanoseconds since 1970
+	Dev   uint64
+	Inode uint64
+}
+
+// StampRacy is the age below which two writes can leave one stamp: the
+// coarsest time stamp of the file systems in use (FAT: 2 s).
+const StampRacy = 2 * time.Second
+
+// Racy reports whether the file was touched so shortly before now that a later
+// write could go unseen in the stamp. Git guards its index in the same way.
+func (s Stamp) Racy(now time.Time) bool {
+	t := max(s.MTime, s.CTime)
+	return now.UnixNano()-t < int64(StampRacy)
+}
+
+// StampOf reads the stamp from a file's info. A source whose files know more
+// than [fs.FileInfo] can tell returns an info with a method Stamp() Stamp.
+func StampOf(info fs.FileInfo) Stamp {
+	if s, ok := info.(interface{ Stamp() Stamp }); ok {
+		return s.Stamp()
+	}
+	return Stamp{Size: info.Size(), MTime: info.ModTime().UnixNano()}
+}

@@ -1,0 +1,18 @@
+package skill
+
+import "errors"
+
+// Why a file could not be read. Sources return these wrapped; what they do not
+// cover is [io/fs.ErrNotExist], [io/fs.ErrPermission] or an error of the system.
+var (
+	// ErrOutside: the name, or a link it passes through, leaves the skill's folder.
+	ErrOutside = errors.New("leads outside the skill's folder")
+	// ErrNotRegular: a directory, pipe, socket or device in a file's place.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrTooLarge: more bytes than the limit for its kind of file.
+	ErrTooLarge = errors.New("too large")
+	// ErrNotUTF8: bytes that are not valid UTF-8 where text is required.
+	ErrNotUTF8 = errors.New("not valid UTF-8")
+	// ErrUnstable: the file changed each time it was read.
+	ErrUnstable = errors.New("changes while it is read")
+)
