@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,9 +11,28 @@ import (
 // (contracts.md: 256 bytes).
 const EchoLimit = 256
 
-// Echo makes a text that came from outside fit to be repeated: at most
-// [EchoLimit] bytes, cut between characters. It does not change what it keeps.
-func Echo(s string) string { return CutBytes(s, EchoLimit) }
+// Echo makes a text that came from outside fit to be repeated in an answer: at
+// most [EchoLimit] bytes, control and direction characters written as escapes.
+func Echo(s string) string {
+	s = CutBytes(strings.ToValidUTF8(s, "\ufffd"), EchoLimit)
+	if strings.IndexFunc(s, steers) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if steers(r) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func steers(r rune) bool {
+	return unicode.IsControl(r) || IsBidiControl(r) || r == 0x2028 || r == 0x2029
+}
 
 // CutBytes returns the longest prefix of s that has at most n bytes and ends
 // between characters.
