@@ -67,37 +67,42 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry) {
 		if e.Status == Skipped {
 			continue
 		}
-		for _, base := range candidates(root, e, entries, folders) {
+		for n := 0; ; n++ {
+			base := candidate(root, e, entries, folders, n)
 			uri, err := skill.NewURI(base + "/" + skill.MainFile)
-			if err != nil || s.byBase[base] != nil {
-				continue
+			if err == nil && s.byBase[base] == nil {
+				e.URI, e.Base = uri, base
+				s.byBase[base] = e
+				break
 			}
-			e.URI, e.Base = uri, base
-			s.byBase[base] = e
-			break
+			if err != nil && n > 1 {
+				e.Status = Skipped // a folder's name that no URI can carry
+				break
+			}
 		}
 	}
 }
 
-// candidates are the paths an entry may have, best first; the last ones are
-// unique for certain.
-func candidates(root skill.Root, e *Entry, entries []*Entry, folders map[string]bool) []string {
+// candidate is the n-th path that an entry may have: with its name, with its
+// folder's, then ones that nothing else has.
+func candidate(root skill.Root, e *Entry, entries []*Entry, folders map[string]bool, n int) string {
 	at := e.Path
 	if at == "." {
 		at = e.Folder
 	}
-	var all []string
-	if skill.ValidName(e.Name) && e.Name != skill.Base(at) {
-		named := join(parent(at), e.Name)
-		if !folders[named] && !taken(e, named, entries) {
-			all = append(all, join(root.Prefix, named))
+	switch n {
+	case 0:
+		if skill.ValidName(e.Name) && e.Name != skill.Base(at) {
+			named := join(parent(at), e.Name)
+			if !folders[named] && !taken(e, named, entries) {
+				return join(root.Prefix, named)
+			}
 		}
+		fallthrough
+	case 1:
+		return join(root.Prefix, at)
 	}
-	all = append(all, join(root.Prefix, at))
-	for i := 1; i < 100; i++ {
-		all = append(all, join(root.Label, at)+strings.Repeat("~", i-1))
-	}
-	return all
+	return join(root.Label, at) + strings.Repeat("~", n-2)
 }
 
 // taken reports whether a skill around e has a file or folder at that path, so

@@ -132,3 +132,9 @@ func sentinel(err error) error {
 	}
 	return fmt.Errorf("unknown")
 }
+
+// ReadServed reads a file of the skill by the path under which it is served or
+// under which it lies on disk: SKILL.md is the main file, whatever its spelling.
+func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
+	return ReadFile(s.FS, s.OnDisk(path), limit)
+}

@@ -89,7 +89,7 @@ func (s *Skill) served(p string) string {
 
 // OnDisk maps a served name to the one on disk.
 func (s *Skill) OnDisk(name string) string {
-	if name == MainFile {
+	if name == MainFile && s.Entry != "" {
 		return s.Entry
 	}
 	return name

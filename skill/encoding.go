@@ -1,0 +1,35 @@
+package skill
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// DecodeText turns a file's bytes into text and names its encoding: "utf-8" (a
+// byte-order mark stays), "utf-16le" or "utf-16be" by their byte-order mark
+// (which goes), else "windows-1252" where no byte speaks against text. It
+// reports false for a binary file.
+func DecodeText(data []byte) (text, encoding string, ok bool) {
+	if utf8.Valid(data) {
+		return string(data), "utf-8", true
+	}
+	for _, u := range []struct {
+		mark, name string
+		order      unicode.Endianness
+	}{{"\xff\xfe", "utf-16le", unicode.LittleEndian}, {"\xfe\xff", "utf-16be", unicode.BigEndian}} {
+		if rest, found := bytes.CutPrefix(data, []byte(u.mark)); found && len(rest)%2 == 0 {
+			out, err := unicode.UTF16(u.order, unicode.IgnoreBOM).NewDecoder().Bytes(rest)
+			return string(out), u.name, err == nil
+		}
+	}
+	for _, c := range data {
+		if c < 0x20 && c != '\t' && c != '\r' && c != '\n' && c != '\f' {
+			return "", "", false
+		}
+	}
+	out, err := charmap.Windows1252.NewDecoder().Bytes(data)
+	return string(out), "windows-1252", err == nil
+}

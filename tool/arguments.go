@@ -1,0 +1,82 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// arguments are a call's arguments by key.
+type arguments map[string]json.RawMessage
+
+// parseArguments reads a JSON object. No arguments at all count as an empty one.
+// With allowed keys given, any other key is an error; its value is not echoed.
+func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || string(data) == "null" {
+		return arguments{}, nil
+	}
+	if data[0] != '{' {
+		return nil, errors.New("they must be one JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	a := arguments{}
+	if err := dec.Decode(&a); err != nil {
+		return nil, errors.New("they are not valid JSON")
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("text follows the JSON object")
+	}
+	if allowed != nil {
+		if err := a.onlyKeys(allowed); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func (a arguments) onlyKeys(allowed []string) error {
+	var unknown []string
+	for k := range a {
+		if !slices.Contains(allowed, k) {
+			unknown = append(unknown, "'"+skill.Excerpt(skill.Echo(k))+"'")
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return fmt.Errorf("unrecognized key %s; the only one is '%s'", strings.Join(unknown[:min(len(unknown), 5)], ", "), allowed[0])
+}
+
+// text returns a string argument; given is false where it is missing or null.
+func (a arguments) text(key string) (s string, given bool, err error) {
+	raw, ok := a[key]
+	if !ok || string(raw) == "null" {
+		return "", false, nil
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		return "", true, fmt.Errorf("'%s' must be a string", key)
+	}
+	return s, true, nil
+}
+
+// number returns an integer argument between low and high, or the default where
+// it is missing or null.
+func (a arguments) number(key string, low, high, def int) (int, error) {
+	raw, ok := a[key]
+	if !ok || string(raw) == "null" {
+		return def, nil
+	}
+	var f float64
+	if json.Unmarshal(raw, &f) != nil || f != float64(int(f)) || f < float64(low) || f > float64(high) {
+		return 0, fmt.Errorf("'%s' must be a whole number from %d to %d", key, low, high)
+	}
+	return int(f), nil
+}

@@ -1,0 +1,173 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 001: read_file_in_skill(skill_name, file_path).
+
+var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
+
+var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as listed"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`)
+
+const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.`
+
+// FileResult is contract 001's result. Content, SizeBytes and Encoding belong to
+// a success, Error to a failure.
+type FileResult struct {
+	Success   bool
+	SkillName string
+	FilePath  string
+	Content   string
+	SizeBytes int64
+	Encoding  string
+	Error     string
+}
+
+// MarshalJSON writes the contract's success or error shape.
+func (r FileResult) MarshalJSON() ([]byte, error) {
+	b := []byte(`{"success":`)
+	if r.Success {
+		b = append(b, `true,"skill_name":`...)
+	} else {
+		b = append(b, `false,"skill_name":`...)
+	}
+	b = skill.AppendJSONString(b, r.SkillName)
+	b = append(b, `,"file_path":`...)
+	b = skill.AppendJSONString(b, r.FilePath)
+	if !r.Success {
+		b = append(b, `,"error":`...)
+		return append(skill.AppendJSONString(b, r.Error), '}'), nil
+	}
+	b = append(b, `,"content":`...)
+	b = skill.AppendJSONString(b, r.Content)
+	b = fmt.Appendf(b, `,"size_bytes":%d,"encoding":`, r.SizeBytes)
+	return append(skill.AppendJSONString(b, r.Encoding), '}'), nil
+}
+
+// defaultReadFile finds the skill by the name that the listing shows, then by
+// its folder.
+func defaultReadFile() *Tool {
+	return newReadFile(defaultReadFileDescription, defaultReadFileSchema, func(v catalog.View, name string) *catalog.Entry {
+		if e := v.Named(name); e != nil && e.ModelInvocable {
+			return e
+		}
+		return v.InFolder(name)
+	})
+}
+
+func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry) *Tool {
+	return &Tool{
+		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: schema,
+		describe: func(catalog.View, Client) string { return description },
+		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
+			name, _, err := args.text("skill_name")
+			if err != nil {
+				return failure("ERROR: Invalid arguments: %s", err), nil
+			}
+			path, _, err := args.text("file_path")
+			if err != nil {
+				return failure("ERROR: Invalid arguments: %s", err), nil
+			}
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			r := readFile(v, name, path, find)
+			if ctx.Err() != nil {
+				return Result{}, ctx.Err()
+			}
+			if !r.Success {
+				return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}, nil
+			}
+			return Result{Text: r.Content, Object: r}, nil
+		},
+	}
+}
+
+// validFolderName is the contracts' rule for a skill's name in a path.
+func validFolderName(name string) bool {
+	return name != "" && name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00") && !strings.Contains(name, "..")
+}
+
+// readFile checks in the order of the contract and reads the file as it is now.
+func readFile(v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) FileResult {
+	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}
+	fail := func(format string, args ...any) FileResult {
+		r.Error = fmt.Sprintf(format, args...)
+		return r
+	}
+	if !validFolderName(name) {
+		return fail("Invalid skill name: must not contain special characters")
+	}
+	if path == "" {
+		return fail("Invalid file path: must not be empty")
+	}
+	e := find(v, name)
+	if e == nil {
+		return fail("Skill '%s' not found in skills folder", r.SkillName)
+	}
+	file, err := skill.FilePath(path)
+	if err == nil && skill.Hidden(file) {
+		err = fs.ErrNotExist // dot-entries are served by no surface
+	}
+	var data []byte
+	if err == nil {
+		data, _, err = e.ReadServed(file, skill.MaxFile)
+	}
+	switch {
+	case errors.Is(err, skill.ErrOutside):
+		return fail("Path traversal detected: cannot access files outside skill folder")
+	case errors.Is(err, fs.ErrNotExist):
+		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
+	case err != nil:
+		return fail("Cannot read file '%s': %s", r.FilePath, readReason(e, file, err))
+	}
+	text, encoding, ok := skill.DecodeText(data)
+	if !ok {
+		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
+	}
+	r.Success, r.Content, r.SizeBytes, r.Encoding = true, text, int64(len(data)), encoding
+	return r
+}
+
+// directoryEntries is how many entries a directory's error names, so that the
+// model's next call succeeds.
+const directoryEntries = 20
+
+func readReason(e *catalog.Entry, file string, err error) string {
+	if !errors.Is(err, skill.ErrNotRegular) {
+		return skill.Reason(err)
+	}
+	entries, dirErr := fs.ReadDir(e.FS, file)
+	if dirErr != nil {
+		return skill.Reason(err)
+	}
+	var names []string
+	for _, d := range entries {
+		if strings.HasPrefix(d.Name(), ".") {
+			continue
+		}
+		if len(names) == directoryEntries {
+			names = append(names, "…")
+			break
+		}
+		n := skill.Echo(d.Name())
+		if d.IsDir() {
+			n += "/"
+		}
+		names = append(names, n)
+	}
+	if len(names) == 0 {
+		return "it is an empty directory"
+	}
+	return "it is a directory; it holds: " + strings.Join(names, ", ")
+}

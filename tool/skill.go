@@ -1,0 +1,206 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 002: skill(name).
+
+var skillSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"description":"Name of the skill to load (case-insensitive)"}},"required":["name"],"additionalProperties":false}`)
+
+// skillHead and skillTail stand around the list, word for word as in the contract.
+const (
+	skillHead = `Execute a skill within the main conversation
+
+<skills_instructions>
+When users ask you to perform tasks, check if any of the available skills below can help complete the task more effectively. Skills provide specialized capabilities and domain knowledge.
+
+How to use skills:
+- Invoke skills using this tool with the skill name only (no arguments)
+- When you invoke a skill, you will see <command-message>The "{name}" skill is loading</command-message>
+- The skill's prompt will expand and provide detailed instructions on how to complete the task
+- Examples:
+  - ` + "`command: \"pdf\"`" + ` - invoke the pdf skill
+  - ` + "`command: \"xlsx\"`" + ` - invoke the xlsx skill
+  - ` + "`command: \"ms-office-suite:pdf\"`" + ` - invoke using fully qualified name
+
+Important:
+- Only use skills listed in <available_skills> below
+- Do not invoke a skill that is already running
+- Do not use this tool for built-in CLI commands (like /help, /clear, etc.)
+</skills_instructions>
+
+<available_skills>
+`
+	skillTail = "\n</available_skills>"
+
+	// defaultHead leads with what a client that cuts descriptions must still show.
+	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+
+The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+
+<available_skills>
+`
+)
+
+// universalSkill is the contract as written.
+func universalSkill() *Tool {
+	return newSkill(skillHead, "", false)
+}
+
+// defaultSkill words the description for today's clients, and takes a skill://
+// URI as a name.
+func defaultSkill() *Tool {
+	return newSkill(defaultHead, findName, true)
+}
+
+func newSkill(head, more string, uris bool) *Tool {
+	around := utf8.RuneCountInString(head) + utf8.RuneCountInString(skillTail)
+	return &Tool{
+		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
+		strict: []string{"name", "command"},
+		describe: func(v catalog.View, c Client) string {
+			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+		},
+		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
+			name, err := skillArgument(args)
+			if err != nil {
+				return failure("Invalid arguments for tool skill: %s", err), nil
+			}
+			if strings.TrimSpace(name) == "" {
+				return failure("Skill name cannot be empty"), nil
+			}
+			return loadSkill(ctx, h, name, more, uris)
+		},
+	}
+}
+
+// skillArgument takes name, or command, as later clients call it.
+func skillArgument(args arguments) (string, error) {
+	name, hasName, err := args.text("name")
+	if err != nil {
+		return "", err
+	}
+	command, hasCommand, err := args.text("command")
+	switch {
+	case err != nil:
+		return "", err
+	case hasName && hasCommand:
+		return "", errors.New("'name' and 'command' are two names of one argument; give 'name' alone")
+	case hasCommand:
+		return command, nil
+	case !hasName:
+		return "", errors.New("'name' is missing; give the name of a skill")
+	}
+	return name, nil
+}
+
+// loadSkill answers with the skill's file as it is now. Where the file's name
+// changed on the way, the name is resolved anew.
+func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Result, error) {
+	for range 4 {
+		v, err := h.Catalog.View(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		e := resolve(v, name, uris)
+		if e == nil {
+			return Result{Text: skillNotFound(v, name, more)}, nil
+		}
+		if !e.ModelInvocable {
+			return failure("Skill '%s' is not available for model invocation.", skill.Echo(name)), nil
+		}
+		data, now, err := v.Read(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return Result{}, ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
+			continue // the catalogue knows better by now
+		case err != nil:
+			return failure("Skill '%s' cannot be read: %s", e.Name, skill.Reason(err)), nil
+		case now.Key != e.Key || !now.ModelInvocable:
+			continue
+		}
+		return Result{Text: fmt.Sprintf("Loading: %s\nBase directory: %s\n\n%s", now.Name, base(h, now), data)}, nil
+	}
+	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
+}
+
+// resolve looks a name up. It is a key only: nothing asked for touches a disk.
+func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
+	if e := v.Named(name); e != nil {
+		return e
+	}
+	if !uris {
+		return nil
+	}
+	uri, err := skill.ParseURI(strings.TrimSpace(name))
+	if err != nil {
+		return nil
+	}
+	if e, path := v.At(uri); path == skill.MainFile || path == "." {
+		return e
+	}
+	return nil
+}
+
+// base is the folder against which the skill's relative paths resolve.
+func base(h *Host, e *catalog.Entry) string {
+	if h.Remote || e.Dir == "" {
+		return strings.TrimSuffix(e.URI.String(), "/"+skill.MainFile)
+	}
+	return e.Dir
+}
+
+func skillNotFound(v catalog.View, name, more string) string {
+	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
+		skill.Echo(name), list(v.Listed, bullets, plain, Budget, more))
+	for _, line := range hints(v, name) {
+		text += "\n" + line
+	}
+	return text
+}
+
+// hints are the lines below a not-found answer: a skipped skill that was
+// probably meant, with the reason, and a name that was probably meant.
+func hints(v catalog.View, name string) []string {
+	var lines []string
+	for _, e := range v.SkippedNear(name, 1) {
+		lines = append(lines, skippedLine(e))
+	}
+	if near := v.Near(name, 1); len(near) > 0 {
+		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", near[0].Name))
+	}
+	return lines
+}
+
+// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<mend>)".
+func skippedLine(e *catalog.Entry) string {
+	called := e.Name
+	if called == "" {
+		called = e.Folder
+	}
+	return fmt.Sprintf("'%s' exists but was skipped: %s", skill.Echo(called), Reason(e))
+}
+
+// Reason says where and why a skill is skipped, and what to do, in one line.
+func Reason(e *catalog.Entry) string {
+	p, _ := e.SkipReason()
+	at := skill.Echo(e.Place())
+	if pos := p.Position.String(); pos != "" {
+		at += ":" + pos
+	}
+	if p.Mend != "" {
+		return at + ": " + p.Message + " (" + p.Mend + ")"
+	}
+	return at + ": " + p.Message
+}

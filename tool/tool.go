@@ -1,0 +1,139 @@
+// Package tool holds the model-facing contracts, free of any wire: what each
+// tool is called, what it takes, and what it answers, word for word.
+//
+// Contracts are served in sets, since two of them share a name and two differ
+// only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
+// itself for a view of the catalogue and answers calls.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// Host is what the tools of one server share.
+type Host struct {
+	Catalog *catalog.Catalog
+	// Remote: the model is on another machine, so a folder is named by its URI.
+	Remote bool
+}
+
+// Client is who a definition is made for.
+type Client struct {
+	// Name is what the client calls itself (MCP's clientInfo.name), or empty.
+	Name string
+}
+
+// Tool is one contract as a set serves it.
+type Tool struct {
+	Contract    string // "002"
+	Name, Title string
+	Schema      json.RawMessage // of the arguments, as JSON Schema
+
+	describe func(v catalog.View, c Client) string
+	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
+	strict   []string // the only keys allowed, in order; nil where unknown keys are ignored
+}
+
+// Definition is what a client is told of a tool.
+type Definition struct {
+	Name, Title, Description string
+	Schema                   json.RawMessage
+}
+
+// Define describes the tool. Every tool is read-only, idempotent and closed.
+func (t *Tool) Define(v catalog.View, c Client) Definition {
+	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema}
+}
+
+// Result is an answer. Text is what the model reads; Object is the same as a
+// JSON object where the contract defines one.
+type Result struct {
+	Text    string
+	Object  any
+	IsError bool
+}
+
+// Call answers a call with the JSON object args. A failure that the model can do
+// something about is a Result; the error is the context's.
+func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
+	a, err := parseArguments(args, t.strict)
+	if err != nil {
+		return failure("Invalid arguments for tool %s: %s", t.Name, err), nil
+	}
+	return t.call(ctx, h, a)
+}
+
+func failure(format string, args ...any) Result {
+	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
+}
+
+// sets are the names that --tools takes, with what each serves.
+var sets = []struct {
+	name  string
+	tools func() []*Tool
+}{
+	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
+}
+
+// DefaultSet is served where nobody chose.
+const DefaultSet = "default"
+
+// SetNames lists the sets.
+func SetNames() []string {
+	names := make([]string, len(sets))
+	for i, s := range sets {
+		names[i] = s.name
+	}
+	return names
+}
+
+// ParseSets reads a set or a comma list of sets. One contract twice counts once;
+// two contracts with one tool name are refused.
+func ParseSets(list string) ([]*Tool, error) {
+	var tools []*Tool
+	by := map[string]string{} // tool name → set
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		set, err := setNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range set {
+			other := find(tools, t.Name)
+			if other == nil {
+				tools = append(tools, t)
+				by[t.Name] = name
+				continue
+			}
+			if other.Contract != t.Contract {
+				return nil, fmt.Errorf("the tool sets %s and %s both have a tool called %s (contracts %s and %s); serve them from two servers, each with one of the sets",
+					by[t.Name], name, t.Name, other.Contract, t.Contract)
+			}
+		}
+	}
+	return tools, nil
+}
+
+func setNamed(name string) ([]*Tool, error) {
+	for _, s := range sets {
+		if s.name == name {
+			return s.tools(), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no tool set called '%s'; the sets are: %s", name, strings.Join(SetNames(), ", "))
+}
+
+func find(tools []*Tool, name string) *Tool {
+	for _, t := range tools {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
