@@ -1,0 +1,168 @@
+package builtin_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+)
+
+func scan(t *testing.T) []skill.Bundle {
+	t.Helper()
+	got, err := builtin.New().Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Missing || len(got.Notices) > 0 {
+		t.Fatalf("scan = %+v, want bundles only", got)
+	}
+	return got.Bundles
+}
+
+func TestRoot(t *testing.T) {
+	want := skill.Root{Label: "builtin", Scope: skill.ScopeBuiltin}
+	if got := builtin.New().Root(); got != want {
+		t.Errorf("Root() = %+v, want %+v", got, want)
+	}
+}
+
+func TestScan(t *testing.T) {
+	var paths []string
+	for _, b := range scan(t) {
+		paths = append(paths, b.Path)
+		if b.Folder != b.Path || b.Dir != "" || b.Link != "" || b.Entry != "SKILL.md" || b.Fault != nil {
+			t.Errorf("%s: unexpected bundle %+v", b.Path, b)
+		}
+		info, err := fs.Stat(b.FS, b.Entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := skill.StampOf(info); again != b.Stamp || b.Stamp.Size != info.Size() {
+			t.Errorf("%s: stamp %+v, and on a second look %+v", b.Path, b.Stamp, again)
+		}
+		if b.Stamp.Racy(time.Now()) {
+			t.Errorf("%s: the stamp is racy, so the skill would be read at every refresh", b.Path)
+		}
+		if err := fstest.TestFS(b.FS, b.Entry); err != nil {
+			t.Errorf("%s: %v", b.Path, err)
+		}
+	}
+	if got, want := strings.Join(paths, " "), "engage write-a-skill"; got != want {
+		t.Errorf("paths = %q, want %q", got, want)
+	}
+}
+
+func TestScanCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := builtin.New().Scan(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v, want context.Canceled", err)
+	}
+}
+
+func TestContained(t *testing.T) {
+	for _, b := range scan(t) {
+		for _, name := range []string{"..", "../engage/SKILL.md", "/SKILL.md", "./SKILL.md", ""} {
+			if f, err := b.FS.Open(name); err == nil {
+				f.Close()
+				t.Errorf("%s: opened %q", b.Path, name)
+			}
+		}
+	}
+}
+
+// field reads a one-line frontmatter field. The real parser belongs to another
+// package; here the plain form is a promise too, since these files are examples.
+func field(t *testing.T, text, key string) string {
+	t.Helper()
+	front, _, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	if !ok || !strings.HasPrefix(text, "---\n") {
+		t.Fatal("no frontmatter between two lines of three dashes")
+	}
+	for line := range strings.Lines(front) {
+		if value, ok := strings.CutPrefix(line, key+": "); ok {
+			return strings.TrimSuffix(value, "\n")
+		}
+	}
+	t.Fatalf("no line %q in the frontmatter", key+": ")
+	return ""
+}
+
+func TestSpecification(t *testing.T) {
+	rule := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	for _, b := range scan(t) {
+		data, err := fs.ReadFile(b.FS, b.Entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		if name := field(t, text, "name"); name != b.Folder || !rule.MatchString(name) || len(name) > 64 {
+			t.Errorf("%s: name %q", b.Path, name)
+		}
+		description := field(t, text, "description")
+		if n := utf8.RuneCountInString(description); n < 1 || n > 1024 {
+			t.Errorf("%s: description of %d characters", b.Path, n)
+		}
+		// As an unquoted value it must be read the same by every YAML parser.
+		if strings.Contains(description, ": ") || strings.Contains(description, " #") || strings.ContainsAny(description[:1], "\"'*&!|>%@`[{") {
+			t.Errorf("%s: description needs quotes: %s", b.Path, description)
+		}
+		if !strings.Contains(description, "Use when") {
+			t.Errorf("%s: description does not say when to use the skill", b.Path)
+		}
+		if got := field(t, text, "license"); got != "Apache-2.0" {
+			t.Errorf("%s: license %q", b.Path, got)
+		}
+		if lines := strings.Count(text, "\n"); lines > 200 {
+			t.Errorf("%s: %d lines; move detail to a file of its own", b.Path, lines)
+		}
+	}
+}
+
+// TestLinks follows every relative link and every use of a file of the skill in
+// a tool call, and finds no file that nothing points at.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	for _, b := range scan(t) {
+		linked := map[string]bool{b.Entry: true}
+		var files []string
+		err := fs.WalkDir(b.FS, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files = append(files, name)
+			data, err := fs.ReadFile(b.FS, name)
+			if err != nil {
+				return err
+			}
+			if !utf8.Valid(data) || strings.ContainsRune(string(data), '\r') {
+				t.Errorf("%s/%s: not UTF-8 with plain line ends", b.Path, name)
+			}
+			for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+				target := path.Join(path.Dir(name), m[1])
+				linked[target] = true
+				if _, err := fs.Stat(b.FS, target); err != nil {
+					t.Errorf("%s/%s: broken link %s", b.Path, name, m[1])
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if !linked[name] {
+				t.Errorf("%s/%s: nothing links to it", b.Path, name)
+			}
+		}
+	}
+}
