@@ -56,7 +56,7 @@ var outside = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "catalog", "tool"},
 }
 
 // surroundings are the names that read arguments, the environment or the home

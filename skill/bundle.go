@@ -21,6 +21,12 @@ type Root struct {
 	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
+	// Shown is how people write the folder: "~/.claude/skills", ".claude/skills".
+	// Answers and logs use it, so that a remote reader learns no path of the host.
+	Shown string
+	// Prefix is the first part of its skills' URIs: the label where several roots
+	// are served, so that none can take over another's URI; else empty.
+	Prefix string
 }
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in

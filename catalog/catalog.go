@@ -1,0 +1,176 @@
+// Package catalog merges the skills of all sources into one immutable view.
+//
+// A [Catalog] scans its sources, builds a [Snapshot] and publishes it through
+// one atomic pointer. Readers take a [View] per request: a snapshot and the one
+// who asks. They never lock and never see a half-built catalogue. A refresh
+// re-reads only the skills whose files changed.
+package catalog
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Source finds skills in one root. Scan must be safe to call again and again,
+// from one goroutine at a time.
+type Source interface {
+	// Root names the place. It is the same at each call.
+	Root() skill.Root
+	// Scan finds every skill below the root. It opens no file's content. A root
+	// that is absent yields Scan.Missing; an error means that the root cannot be
+	// read now, and the last scan's skills stay in force.
+	Scan(ctx context.Context) (skill.Scan, error)
+}
+
+// Watcher is a [Source] that can tell of changes. Watch calls poke, from any
+// goroutine, whenever something below the root may have changed, until the
+// context ends. It is called once for a source, after its first scan.
+type Watcher interface {
+	Watch(ctx context.Context, poke func()) error
+}
+
+// Default timing of the refresh.
+const (
+	// DefaultInterval is contract 002's refresh cycle.
+	DefaultInterval = 30 * time.Second
+	// settle is how long the catalogue waits after a change for the next one, and
+	// settleMost how long it lets itself be held up: an editor writes a file in
+	// several steps, and a client is told within 2 s.
+	settle     = 50 * time.Millisecond
+	settleMost = 500 * time.Millisecond
+)
+
+// Options of a catalogue. The zero value of each field is its default.
+type Options struct {
+	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
+	Log      *slog.Logger  // what is skipped and why, at Warn; nothing when nil
+}
+
+// Catalog keeps a current snapshot of the skills of its sources.
+type Catalog struct {
+	interval time.Duration
+	log      *slog.Logger
+
+	current atomic.Pointer[Snapshot]
+	ready   chan struct{} // closed with the first snapshot
+	poke    chan struct{} // capacity 1: a refresh is wanted
+
+	refreshing sync.Mutex            // held during a scan, by one refresh at a time
+	scans      map[string]skill.Scan // the last good scan of each root
+
+	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
+	sources []Source
+	known   map[place]known // what was read of each skill
+	watched map[Source]context.CancelFunc
+	logged  map[string]bool
+
+	subMu       sync.Mutex
+	subscribers map[int]func(Diff)
+	nextSub     int
+}
+
+// place identifies a skill's folder across scans.
+type place struct{ label, path string }
+
+type known struct {
+	skill *skill.Skill
+	read  time.Time
+}
+
+// New makes a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
+func New(sources []Source, o Options) *Catalog {
+	if o.Interval <= 0 || o.Interval > DefaultInterval {
+		o.Interval = DefaultInterval
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Catalog{
+		interval: o.Interval, log: o.Log, sources: sources,
+		ready: make(chan struct{}), poke: make(chan struct{}, 1),
+		known: map[place]known{}, scans: map[string]skill.Scan{},
+		watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
+		subscribers: map[int]func(Diff){},
+	}
+}
+
+// Ready is closed when the first snapshot is there.
+func (c *Catalog) Ready() <-chan struct{} { return c.ready }
+
+// View returns a view on the current snapshot, waiting for the first one.
+func (c *Catalog) View(ctx context.Context) (View, error) {
+	select {
+	case <-c.ready:
+		return View{Snapshot: c.current.Load(), catalog: c}, nil
+	default:
+	}
+	select {
+	case <-c.ready:
+		return View{Snapshot: c.current.Load(), catalog: c}, nil
+	case <-ctx.Done():
+		return View{}, ctx.Err()
+	}
+}
+
+// SetSources replaces the sources and asks for a refresh.
+func (c *Catalog) SetSources(sources []Source) {
+	c.mu.Lock()
+	c.sources = sources
+	c.mu.Unlock()
+	c.Poke()
+}
+
+// Poke asks for a refresh soon. It never blocks.
+func (c *Catalog) Poke() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Subscribe calls f after every refresh that changed something, in order, from
+// the refreshing goroutine. The returned function ends it.
+func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
+	c.subMu.Lock()
+	defer c.subMu.Unlock()
+	id := c.nextSub
+	c.nextSub++
+	c.subscribers[id] = f
+	return func() {
+		c.subMu.Lock()
+		defer c.subMu.Unlock()
+		delete(c.subscribers, id)
+	}
+}
+
+// publish swaps the snapshot and tells the subscribers. The caller holds mu.
+func (c *Catalog) publish(next *Snapshot) {
+	prev := c.current.Load()
+	if prev == nil {
+		c.current.Store(next)
+		close(c.ready)
+		return
+	}
+	d := diff(prev, next)
+	if d.Empty() && sameRoots(prev, next) {
+		return
+	}
+	c.current.Store(next)
+	if d.Empty() {
+		return
+	}
+	c.subMu.Lock()
+	subscribers := make([]func(Diff), 0, len(c.subscribers))
+	for _, f := range c.subscribers {
+		subscribers = append(subscribers, f)
+	}
+	c.subMu.Unlock()
+	for _, f := range subscribers {
+		f(d)
+	}
+}

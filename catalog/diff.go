@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"github.com/knack-dev/knack/skill"
+)
+
+// Diff is what a refresh changed.
+type Diff struct {
+	Added, Removed, Changed []*Entry // Changed holds the new state
+	// Listing: what a model is shown of the skills differs.
+	Listing bool
+	Version uint64 // of the new snapshot
+}
+
+// Empty reports whether nothing changed that anybody could see.
+func (d Diff) Empty() bool {
+	return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 && !d.Listing
+}
+
+func diff(prev, next *Snapshot) Diff {
+	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
+	for _, e := range next.Entries {
+		old := prev.at(e)
+		switch {
+		case old == nil:
+			d.Added = append(d.Added, e)
+		case old.changed(e):
+			d.Changed = append(d.Changed, e)
+		}
+	}
+	for _, e := range prev.Entries {
+		if next.at(e) == nil {
+			d.Removed = append(d.Removed, e)
+		}
+	}
+	return d
+}
+
+// changed reports whether anything that a surface shows of the skill differs. A
+// file that was only touched is the same.
+func (e *Entry) changed(now *Entry) bool {
+	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
+		e.Link != now.Link || len(e.Problems) != len(now.Problems)) || e.Status != now.Status || e.Base != now.Base
+}
+
+func sameListing(a, b []*Entry) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || a[i].Description != b[i].Description || a[i].Base != b[i].Base || a[i].Root.Scope != b[i].Root.Scope {
+			return false
+		}
+	}
+	return true
+}
+
+func sameRoots(prev, next *Snapshot) bool {
+	if len(prev.Roots) != len(next.Roots) {
+		return false
+	}
+	for i := range prev.Roots {
+		a, b := prev.Roots[i], next.Roots[i]
+		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || (a.Err == nil) != (b.Err == nil) || len(a.Notices) != len(b.Notices) {
+			return false
+		}
+	}
+	return true
+}
+
+// logNews tells of everything that is skipped or failed, once each. The caller
+// holds mu.
+func (c *Catalog) logNews(next *Snapshot) {
+	for _, e := range next.Skipped {
+		p, _ := e.SkipReason()
+		c.logOnce("skill skipped", e.Place(), p)
+	}
+	for _, r := range next.Roots {
+		if r.Err != nil {
+			c.logOnce("root not read", r.Dir, skill.Problem{Rule: "root-unreadable", Message: r.Err.Error()})
+		}
+		for _, n := range r.Notices {
+			c.logOnce("passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+		}
+	}
+}
+
+func (c *Catalog) logOnce(what, where string, p skill.Problem) {
+	key := what + "\x00" + where + "\x00" + p.Message
+	if c.logged[key] {
+		return
+	}
+	c.logged[key] = true
+	attrs := []any{"at", where}
+	if pos := p.Position.String(); pos != "" {
+		attrs[1] = where + ":" + pos
+	}
+	attrs = append(attrs, "reason", p.Message)
+	if p.Mend != "" {
+		attrs = append(attrs, "mend", p.Mend)
+	}
+	c.log.Warn(what, attrs...)
+}

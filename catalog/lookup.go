@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Named finds the skill that a name stands for: trimmed and case-folded, first
+// in root order; else, as "<root label>:<name>", the one of that root. A skill
+// that its author keeps from models is found too: the caller says so.
+func (s *Snapshot) Named(name string) *Entry {
+	if all := s.byKey[skill.KeyOf(name)]; len(all) > 0 {
+		return all[0]
+	}
+	label, rest, ok := strings.Cut(strings.TrimSpace(name), ":")
+	if !ok {
+		return nil
+	}
+	for _, e := range s.byKey[skill.KeyOf(rest)] {
+		if strings.EqualFold(e.Root.Label, label) {
+			return e
+		}
+	}
+	return nil
+}
+
+// InFolder finds a skill by its folder's exact name, first in root order: a
+// direct child of a root before one at any depth. Skipped skills are found too;
+// contract 000 reads them without judging.
+func (s *Snapshot) InFolder(name string) *Entry {
+	all := s.byFolder[name]
+	for _, e := range all {
+		if !strings.Contains(e.Path, "/") {
+			return e
+		}
+	}
+	if len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// At finds what a URI addresses: the skill, and the path of a file or folder in
+// it, "." for the skill's own folder. Whether that file exists is for the reader
+// to see. It returns nil for a URI that no skill owns.
+func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
+	base, path := uri.Path(), "."
+	for {
+		if e := s.byBase[base]; e != nil {
+			return e, path
+		}
+		i := strings.LastIndexByte(base, '/')
+		if i < 0 {
+			return nil, ""
+		}
+		path = strings.TrimSuffix(base[i+1:]+"/"+path, "/.")
+		base = base[:i]
+	}
+}
+
+// Near lists at most n names that a misspelt one may have meant, nearest first:
+// of listed skills whose name, or its beginning, differs little.
+func (s *Snapshot) Near(name string, n int) []*Entry {
+	return nearest(s.Listed, name, n, func(e *Entry) []string { return []string{string(e.Key)} })
+}
+
+// SkippedNear lists at most n skipped skills whose folder or name is the given
+// one or comes close.
+func (s *Snapshot) SkippedNear(name string, n int) []*Entry {
+	return nearest(s.Skipped, name, n, func(e *Entry) []string {
+		names := []string{string(skill.KeyOf(e.Folder))}
+		if e.Name != "" {
+			names = append(names, string(e.Key))
+		}
+		return names
+	})
+}
+
+func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*Entry {
+	want := string(skill.KeyOf(skill.Echo(name)))
+	if want == "" {
+		return nil
+	}
+	// A third of the letters may differ, at most three: further off, a proposal
+	// is a guess.
+	limit := min(len(want)/3, 3)
+	byDistance := make([][]*Entry, limit+1)
+	for _, e := range all {
+		best := limit + 1
+		for _, have := range names(e) {
+			best = min(best, distance(want, have, limit))
+		}
+		if best <= limit {
+			byDistance[best] = append(byDistance[best], e)
+		}
+	}
+	var out []*Entry
+	for _, group := range byDistance {
+		out = append(out, group...)
+	}
+	return out[:min(n, len(out))]
+}
+
+// distance is the number of edits (insert, delete, replace, swap neighbours)
+// between two texts, or limit+1 if it is greater.
+func distance(a, b string, limit int) int {
+	x, y := []rune(a), []rune(b)
+	if d := len(x) - len(y); d > limit || -d > limit {
+		return limit + 1
+	}
+	before, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > limit {
+			return limit + 1
+		}
+		before, prev, row = prev, row, before
+	}
+	return min(prev[len(y)], limit+1)
+}

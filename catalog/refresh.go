@@ -1,0 +1,306 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Run scans at once, then after every change that a source reports and at least
+// at every interval, until the context ends. A source that fails keeps its last
+// good skills.
+func (c *Catalog) Run(ctx context.Context) error {
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(c.interval)
+	defer tick.Stop()
+	for {
+		c.watch(ctx)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-c.poke:
+			c.settle(ctx)
+		}
+		if err := c.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// settle waits until the pokes pause.
+func (c *Catalog) settle(ctx context.Context) {
+	most := time.After(settleMost)
+	for {
+		select {
+		case <-c.poke:
+		case <-time.After(settle):
+			return
+		case <-most:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watch starts the watchers of sources that have none yet and stops those of
+// sources that are gone.
+func (c *Catalog) watch(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current := make(map[Source]bool, len(c.sources))
+	for _, s := range c.sources {
+		current[s] = true
+		w, ok := s.(Watcher)
+		if !ok || c.watched[s] != nil {
+			continue
+		}
+		sub, cancel := context.WithCancel(ctx)
+		c.watched[s] = cancel
+		go func() {
+			if err := w.Watch(sub, c.Poke); err != nil && sub.Err() == nil {
+				c.log.Warn("changes are seen at the next scan only", "root", s.Root().Label, "reason", err.Error())
+			}
+		}()
+	}
+	for s, cancel := range c.watched {
+		if !current[s] {
+			cancel()
+			delete(c.watched, s)
+		}
+	}
+}
+
+// Refresh scans every source once and publishes the result. It fails only when
+// the context ends. Calls go on meanwhile, on the snapshot before.
+func (c *Catalog) Refresh(ctx context.Context) error {
+	c.refreshing.Lock()
+	defer c.refreshing.Unlock()
+	begun := time.Now()
+	c.mu.Lock()
+	sources := c.sources
+	c.mu.Unlock()
+	found := make([]foundRoot, 0, len(sources))
+	for _, s := range sources {
+		r, err := c.scan(ctx, s)
+		if err != nil {
+			return err
+		}
+		found = append(found, r)
+	}
+	todo := c.reuse(found)
+	if err := loadAll(ctx, found, todo, c.current.Load() == nil); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.take(found, todo, begun)
+	c.rebuild(found)
+	return nil
+}
+
+// foundRoot is what is known of one root: the scan, and the skills in it.
+type foundRoot struct {
+	status RootStatus
+	scan   skill.Scan
+	skills []*skill.Skill // of scan.Bundles, one each
+}
+
+// todo is a bundle that must be read.
+type todo struct{ root, i int }
+
+func (c *Catalog) scan(ctx context.Context, s Source) (foundRoot, error) {
+	root := s.Root()
+	r := foundRoot{status: RootStatus{Root: root}}
+	scan, err := s.Scan(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err != nil:
+		r.status.Err = err
+		scan = c.scans[root.Label]
+	default:
+		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+		c.scans[root.Label] = scan
+	}
+	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	return r, nil
+}
+
+// reuse takes over what is already known and returns what must be read.
+func (c *Catalog) reuse(found []foundRoot) []todo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var jobs []todo
+	for r := range found {
+		f := &found[r]
+		f.skills = make([]*skill.Skill, len(f.scan.Bundles))
+		for i, b := range f.scan.Bundles {
+			if k, ok := c.known[place{f.status.Label, b.Path}]; ok && k.current(b) {
+				f.skills[i] = k.skill
+				continue
+			}
+			jobs = append(jobs, todo{r, i})
+		}
+	}
+	return jobs
+}
+
+// loadAll reads what must be read: with every processor the first time, with one
+// at a refresh, so that calls in between are not delayed.
+func loadAll(ctx context.Context, found []foundRoot, jobs []todo, first bool) error {
+	workers := 1
+	if first {
+		workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	next := make(chan todo)
+	var wg sync.WaitGroup
+	for range min(workers, len(jobs)) {
+		wg.Go(func() {
+			for j := range next {
+				found[j.root].skills[j.i] = skill.Load(found[j.root].scan.Bundles[j.i])
+			}
+		})
+	}
+	for _, j := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- j
+	}
+	close(next)
+	wg.Wait()
+	return ctx.Err()
+}
+
+// take records what was read since begun. What a call has reread meanwhile is
+// newer and stands; a file that was touched and not changed keeps its value,
+// which views share. The caller holds mu.
+func (c *Catalog) take(found []foundRoot, jobs []todo, begun time.Time) {
+	for _, j := range jobs {
+		f := &found[j.root]
+		at := place{f.status.Label, f.scan.Bundles[j.i].Path}
+		k, ok := c.known[at]
+		switch {
+		case ok && k.read.After(begun):
+			f.skills[j.i] = k.skill
+			continue
+		case ok && sameSkill(k.skill, f.skills[j.i]):
+			f.skills[j.i] = k.skill
+		}
+		c.known[at] = known{f.skills[j.i], begun}
+	}
+}
+
+// current reports whether what was read still holds for the bundle.
+func (k known) current(b skill.Bundle) bool {
+	s := k.skill
+	return b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
+		b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
+}
+
+// sameSkill: the same bytes in the same place, so that the older value, which
+// views share, can stay.
+func sameSkill(a, b *skill.Skill) bool {
+	return a.Fault == nil && b.Fault == nil && a.Size > 0 && a.Digest == b.Digest && a.Stamp == b.Stamp &&
+		a.Entry == b.Entry && a.Link == b.Link && a.Dir == b.Dir && slices.Equal(a.Others, b.Others)
+}
+
+// rebuild makes and publishes a snapshot, and forgets what is gone. The caller
+// holds mu.
+func (c *Catalog) rebuild(found []foundRoot) {
+	next := build(found)
+	if prev := c.current.Load(); prev != nil {
+		next.Version = prev.Version + 1
+	}
+	next.found = found
+	alive := make(map[place]bool, len(c.known))
+	for _, f := range found {
+		for _, s := range f.skills {
+			alive[place{f.status.Root.Label, s.Path}] = true
+		}
+	}
+	for at := range c.known {
+		if !alive[at] {
+			delete(c.known, at)
+		}
+	}
+	c.logNews(next)
+	c.publish(next)
+}
+
+// reread takes what a call has found on disk into the catalogue before the call
+// answers: other bytes, or none. It returns the snapshot that holds it.
+func (c *Catalog) reread(e *Entry) *Snapshot {
+	begun := time.Now()
+	fresh := skill.Load(e.Bundle)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	prev := c.current.Load()
+	at := place{e.Root.Label, e.Path}
+	if k, ok := c.known[at]; !ok || k.read.After(begun) || prev.at(e) == nil {
+		return prev // somebody else was faster
+	}
+	found := slices.Clone(prev.found)
+	for r := range found {
+		f := &found[r]
+		if f.status.Label != e.Root.Label {
+			continue
+		}
+		f.skills = slices.Clone(f.skills)
+		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path && gone(fresh) })
+		for i, s := range f.skills {
+			if s.Path == e.Path {
+				f.skills[i] = fresh
+				c.known[at] = known{fresh, begun}
+			}
+		}
+	}
+	c.rebuild(found)
+	c.Poke()
+	return c.current.Load()
+}
+
+// gone: the file is no longer there, so that the next scan will not see it.
+func gone(s *skill.Skill) bool {
+	for _, p := range s.Problems {
+		if p.Rule == skill.RuleFileGone {
+			return true
+		}
+	}
+	return false
+}
+
+// Read reads an entry's SKILL.md as it is on disk now. Where that is not what the
+// snapshot knows, the catalogue takes it in first; the entry returned describes
+// the bytes returned. An entry that is gone yields [fs.ErrNotExist].
+func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	for range 4 {
+		data, _, err := e.Skill.Read()
+		if ctx.Err() != nil {
+			return nil, e, ctx.Err()
+		}
+		// The stamp alone could miss a write within the clock's grain.
+		if err == nil && skill.DigestOf(data) == e.Digest {
+			return data, e, nil
+		}
+		now := v.catalog.reread(e).at(e)
+		if now == nil {
+			return nil, e, fs.ErrNotExist
+		}
+		e = now
+		if !e.Available {
+			return nil, e, err
+		}
+	}
+	return nil, e, skill.ErrUnstable
+}

@@ -1,0 +1,81 @@
+package catalog
+
+import (
+	"github.com/knack-dev/knack/skill"
+)
+
+// Status says what became of a skill in the merged view.
+type Status string
+
+// The statuses. A shadowed skill is reachable as "<root label>:<name>" and by
+// its URI; a copy is a shadowed one with the same SKILL.md as the one that
+// shadows it; a skipped one is served by nothing and always has a reason.
+const (
+	Available Status = "available"
+	Shadowed  Status = "shadowed"
+	Copy      Status = "copy"
+	Skipped   Status = "skipped"
+)
+
+// Entry is one skill in its place in the merged view.
+type Entry struct {
+	*skill.Skill
+	Root   skill.Root
+	Status Status
+	// URI addresses SKILL.md; Base is its folder's path in the URI. Both are zero
+	// for a skipped skill.
+	URI  skill.URI
+	Base string
+	// By is the entry that shadows this one.
+	By *Entry
+	// Key is the folded name.
+	Key skill.Key
+}
+
+// ModelVisible: in listings for models, and loadable by name through the tools.
+func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
+
+// Qualified is "<root label>:<name>", which names a shadowed skill.
+func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
+
+// FileURI is the URI of one of the skill's files by its served path.
+func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base + "/" + path) }
+
+// RootStatus is one root as the last scan found it.
+type RootStatus struct {
+	skill.Root
+	Missing bool  // a well-known root that is not there
+	Err     error // why it could not be read; its last good skills stay in force
+	Notices []skill.Notice
+	Count   int // skills found, in any status
+}
+
+// Snapshot is one immutable state of the merged view. Nothing in it changes
+// after it was published, so it may be shared without locks.
+type Snapshot struct {
+	Version uint64
+	Roots   []RootStatus
+	// Entries are all skills in root order, then path order.
+	Entries []*Entry
+	// Listed are those that a model sees, in root order, then by name.
+	Listed []*Entry
+	// Skipped are those that are not served.
+	Skipped []*Entry
+
+	byKey    map[skill.Key][]*Entry // not skipped, in root order
+	byFolder map[string][]*Entry    // all, in root order
+	byBase   map[string]*Entry      // not skipped
+	byPlace  map[place]*Entry
+
+	found []foundRoot // what it was built from
+}
+
+// View is what one request reads: a snapshot, and the one who asks. Access rules
+// will live here; today everyone sees everything.
+type View struct {
+	*Snapshot
+	catalog *Catalog
+}
+
+// at finds the entry in the same place in this snapshot.
+func (s *Snapshot) at(e *Entry) *Entry { return s.byPlace[place{e.Root.Label, e.Path}] }

@@ -1,0 +1,84 @@
+package skill
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// corpusDir finds the corpus of real skills, which is not part of the project.
+func corpusDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("KNACK_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") != "" && os.Getenv("KNACK_CORPUS") != "" {
+			t.Fatalf("KNACK_CORPUS is set and cannot be read: %v", err)
+		}
+		t.Skip("the corpus of real skills is not here; set KNACK_CORPUS to its folder")
+	}
+	return dir
+}
+
+// loadAll loads every folder below dir that holds a SKILL.md in any spelling.
+func loadAll(t testing.TB, dir string) []*Skill {
+	t.Helper()
+	var all []*Skill
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		entries, err := os.ReadDir(p)
+		if err != nil {
+			return err
+		}
+		b := Bundle{Folder: filepath.Base(p), FS: os.DirFS(p)}
+		rel, _ := filepath.Rel(dir, p)
+		b.Path = filepath.ToSlash(rel)
+		for _, want := range EntryNames {
+			for _, c := range entries {
+				if c.Name() == want && b.Entry == "" {
+					b.Entry = want
+				}
+			}
+		}
+		for _, c := range entries {
+			if strings.EqualFold(c.Name(), MainFile) && c.Name() != b.Entry {
+				b.Others = append(b.Others, c.Name())
+			}
+		}
+		if b.Entry != "" || b.Others != nil {
+			all = append(all, Load(b))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every one of the 776 real skills is available; a skill that vanishes is the
+// field's loudest complaint.
+func TestCorpusAvailable(t *testing.T) {
+	all := loadAll(t, filepath.Join(corpusDir(t), "skills"))
+	if len(all) != 776 {
+		t.Errorf("found %d skills, want 776", len(all))
+	}
+	published := 0
+	for _, s := range all {
+		if s.Publishable {
+			published++
+		}
+		if !s.Available {
+			t.Errorf("%s is skipped: %+v", s.Path, s.Problems)
+		} else if !s.Publishable {
+			t.Logf("%s: not publishable: %+v", s.Path, s.Problems)
+		}
+	}
+	t.Logf("%d publishable", published)
+}

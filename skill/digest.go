@@ -1,0 +1,35 @@
+package skill
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+)
+
+// Digest is the SHA-256 of a file's raw bytes.
+type Digest [sha256.Size]byte
+
+const digestPrefix = "sha256:"
+
+// ErrDigest says that a text is no digest.
+var ErrDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadecimal digits")
+
+// DigestOf hashes bytes.
+func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
+
+// String is "sha256:" and 64 lower-case hexadecimal digits (SEP-2640).
+func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
+
+// ParseDigest reads what String writes and nothing else.
+func ParseDigest(s string) (Digest, error) {
+	var d Digest
+	h, ok := strings.CutPrefix(s, digestPrefix)
+	if !ok || len(h) != 2*len(d) || strings.ToLower(h) != h {
+		return d, ErrDigest
+	}
+	if _, err := hex.Decode(d[:], []byte(h)); err != nil {
+		return d, ErrDigest
+	}
+	return d, nil
+}

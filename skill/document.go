@@ -1,0 +1,177 @@
+package skill
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of one SKILL.md, in bytes.
+const (
+	MaxSkillMD     = 1 << 20  // contract 000
+	MaxFrontmatter = 64 << 10 // knack; the longest real one has 9.6 kB
+)
+
+// Document is one parse of a SKILL.md. The lenient reading is Fields; the strict
+// one is whether Problems holds an error.
+type Document struct {
+	// Fields are the top-level fields in file order. Where a field could not be
+	// read as YAML it holds its text; see Repaired.
+	Fields []Field
+	// Repaired: the file does not read like this without help. Such a skill is
+	// available and not published.
+	Repaired bool
+	// Problems are sorted by position.
+	Problems []Problem
+	// Body is the offset of the first byte after the frontmatter.
+	Body int
+}
+
+// Parse reads a SKILL.md. It never fails: what is wrong stands in Problems.
+func Parse(data []byte) *Document {
+	d := &Document{Body: len(data)}
+	if !utf8.Valid(data) {
+		d.add(RuleFileEncoding, positionOf(data, invalidAt(data)), "",
+			"the file is not valid UTF-8", "save the file as UTF-8")
+		return d
+	}
+	s := string(data)
+	f, ok := d.findFence(s)
+	if !ok {
+		return d
+	}
+	d.Body = f.body
+	// The block alone is kept alive by the values cut out of it, not the file.
+	block := strings.Clone(s[f.start:f.end])
+	d.readBlock(block, f.line)
+	if i := strings.IndexFunc(s[f.body:], isBadControl); i >= 0 {
+		d.add(RuleTextControl, positionOf(data, f.body+i), "", "a control character stands in the text", "delete it")
+	}
+	return d
+}
+
+// Field returns the top-level field with that key.
+func (d *Document) Field(key string) (Field, bool) {
+	for _, f := range d.Fields {
+		if f.Key == key {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// JSON is the frontmatter as one JSON object, every field as its author wrote
+// it: key order kept, dates as strings, numbers with their digits.
+func (d *Document) JSON() json.RawMessage {
+	return Value{Kind: Map, Fields: d.Fields}.AppendJSON(nil)
+}
+
+func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
+	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
+}
+
+// readBlock fills Fields from the YAML between the fences; line is the file's
+// line on which the block begins.
+func (d *Document) readBlock(block string, line int) {
+	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
+	if i := strings.IndexByte(block, 0); i >= 0 {
+		d.add(RuleYAMLControl, shift(positionOf([]byte(block), i)), "", "the frontmatter holds a NUL character", "delete it")
+		return
+	}
+	fault := unsafeCharacter(block)
+	if fault == nil {
+		var v Value
+		var notes []yamlFault
+		v, notes, fault = parseYAML(block)
+		if fault == nil {
+			d.takeRoot(v, notes, shift)
+			return
+		}
+	}
+	d.Repaired = true
+	d.repair(block, fault, shift)
+}
+
+func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Position) {
+	for _, n := range notes {
+		mend := ""
+		switch n.rule {
+		case RuleYAMLDuplicate:
+			d.Repaired = true
+			n.message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
+			mend = "delete one of the two"
+		case RuleYAMLKeyType:
+			mend = "quote the key"
+		case RuleYAMLNotJSON:
+			mend = "quote the value, or rename the key"
+		}
+		d.add(n.rule, shift(n.position), "", n.message, mend)
+	}
+	switch v.Kind {
+	case Map:
+		d.Fields = shiftFields(v.Fields, shift)
+	case Null:
+		d.add(RuleYAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
+	default:
+		d.add(RuleYAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+	}
+}
+
+func shiftFields(fields []Field, shift func(Position) Position) []Field {
+	for i := range fields {
+		fields[i].KeyPosition = shift(fields[i].KeyPosition)
+		shiftValue(&fields[i].Value, shift)
+	}
+	return fields
+}
+
+func shiftValue(v *Value, shift func(Position) Position) {
+	v.Position = shift(v.Position)
+	for i := range v.Items {
+		shiftValue(&v.Items[i], shift)
+	}
+	shiftFields(v.Fields, shift)
+}
+
+// unsafeCharacter finds what must not reach a YAML parser: control characters,
+// and the line breaks of YAML 1.1 that 1.2 and every other reader take as text.
+func unsafeCharacter(block string) *yamlFault {
+	for i, r := range block {
+		if isBadControl(r) || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf([]byte(block), i),
+				message: fmt.Sprintf("the character U+%04X must not stand in frontmatter", r)}
+		}
+	}
+	return nil
+}
+
+// isBadControl: C0 but tab and line ends, DEL, C1.
+func isBadControl(r rune) bool {
+	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
+}
+
+// positionOf turns a byte offset into a position.
+func positionOf(data []byte, offset int) Position {
+	p := Position{1, 1}
+	begin := 0
+	for i, c := range data[:offset] {
+		if c == '\n' {
+			p.Line++
+			begin = i + 1
+		}
+	}
+	p.Column = utf8.RuneCount(data[begin:offset]) + 1
+	return p
+}
+
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(data)
+}

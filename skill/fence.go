@@ -1,0 +1,160 @@
+package skill
+
+import (
+	"strings"
+)
+
+// fence is where the frontmatter lies: the block [start,end), the file's line on
+// which it begins, and the offset of the body.
+type fence struct {
+	start, end, body int
+	line             int
+}
+
+// findFence looks for the frontmatter. The strict form is "---" alone on the
+// first line and on a later one. Read leniently, with a problem each: blank
+// lines, HTML comments or a code fence before it, blanks after the opener, and
+// text glued to the closer. Everything else is no frontmatter, with the reason.
+func (d *Document) findFence(s string) (fence, bool) {
+	pos, line := 0, 1
+	if strings.HasPrefix(s, "\ufeff") {
+		pos = len("\ufeff")
+		d.add(RuleTextBOM, Position{1, 1}, "", "the file begins with a byte-order mark", "save the file as UTF-8 without a byte-order mark")
+	}
+	if strings.TrimSpace(s[pos:]) == "" {
+		d.add(RuleFileEmpty, Position{1, 1}, "", "the file is empty", "write frontmatter with name: and description:")
+		return fence{}, false
+	}
+	before := ""
+	for pos < len(s) {
+		text, next := cutLine(s, pos)
+		switch {
+		case strings.TrimRight(text, " \t") == "---":
+			d.fenceOpened(text, line, before)
+			return d.findCloser(s, next, line+1)
+		case strings.TrimSpace(text) == "":
+			before = orElse(before, "a blank line stands")
+		case strings.HasPrefix(text, "<!--"):
+			end := strings.Index(s[pos:], "-->")
+			if end < 0 {
+				return d.noFence(s, pos, line)
+			}
+			before = "an HTML comment stands"
+			line += strings.Count(s[pos:pos+end], "\n")
+			_, next = cutLine(s, pos+end)
+		case strings.HasPrefix(text, "```") && before != "a code fence opens":
+			before = "a code fence opens"
+		default:
+			return d.noFence(s, pos, line)
+		}
+		pos, line = next, line+1
+	}
+	return d.noFence(s, len(s), line)
+}
+
+func (d *Document) fenceOpened(text string, line int, before string) {
+	if before != "" {
+		d.Repaired = true
+		d.add(RuleFenceLate, Position{line, 1}, "", before+" before the frontmatter", "let the file begin with the line ---")
+	}
+	if text != "---" {
+		d.Repaired = true
+		d.add(RuleFenceBlanks, Position{line, 4}, "", "blanks follow the opening ---", "delete the blanks")
+	}
+}
+
+// findCloser finds the end of the block that begins at pos. Only a line that
+// begins with three dashes can close: inside YAML nothing else at column 1 may,
+// so a value with dashes in it is safe.
+func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
+	f := fence{start: pos, line: line}
+	for pos < len(s) {
+		text, next := cutLine(s, pos)
+		if strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "----") {
+			f.end, f.body = pos, next
+			if strings.TrimRight(text, " \t") != "---" {
+				f.body = pos + len("---")
+				d.Repaired = true
+				d.add(RuleFenceGlued, Position{line, 4}, "", "text is glued to the closing ---", "put the text on the next line")
+			}
+			return f, d.fenceFits(f)
+		}
+		if next-f.start > MaxFrontmatter {
+			f.end = next
+			return f, d.fenceFits(f)
+		}
+		pos, line = next, line+1
+	}
+	d.add(RuleFenceUnclosed, Position{f.line - 1, 1}, "", "the frontmatter is not closed", "put the line --- after the last field")
+	return f, false
+}
+
+func (d *Document) fenceFits(f fence) bool {
+	if f.end-f.start <= MaxFrontmatter {
+		return true
+	}
+	d.add(RuleFenceTooLong, Position{f.line - 1, 1}, "", "the frontmatter is longer than 64 KiB", "close it with the line --- after the last field, or move text into the body")
+	return false
+}
+
+// noFence says why no frontmatter was found at the text that begins at pos.
+func (d *Document) noFence(s string, pos, line int) (fence, bool) {
+	text, next := cutLine(s, pos)
+	trimmed := strings.TrimSpace(text)
+	at := Position{line, 1}
+	switch {
+	case strings.HasPrefix(trimmed, "name:") || strings.HasPrefix(trimmed, "description:"):
+		d.add(RuleFenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
+	case strings.HasPrefix(text, "---"):
+		d.add(RuleFenceOpener, at, "", "the opening --- does not stand alone on its line", "put --- on a line of its own")
+	case strings.HasPrefix(trimmed, "@") && strings.TrimSpace(s[next:]) == "", isStub(trimmed) && strings.TrimSpace(s[next:]) == "":
+		d.add(RuleFenceMissing, at, "", "the file only names another file, which is never followed", "put the skill's text here, or link the skill's folder")
+	default:
+		if l, ok := laterFence(s, pos, line); ok {
+			d.add(RuleFenceMissing, at, "", "text stands before the frontmatter", "move the frontmatter ("+Position{l, 1}.String()+") to the beginning of the file")
+			break
+		}
+		d.add(RuleFenceMissing, at, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
+	}
+	return fence{}, false
+}
+
+// isStub: a relative path to another SKILL.md, as a link stored as text leaves it.
+func isStub(line string) bool {
+	return strings.HasPrefix(line, ".") && strings.HasSuffix(strings.ToLower(line), ".md")
+}
+
+// laterFence looks within 20 lines for a line of three dashes followed by a key.
+func laterFence(s string, pos, line int) (int, bool) {
+	for range 20 {
+		if pos >= len(s) {
+			break
+		}
+		text, next := cutLine(s, pos)
+		if strings.TrimRight(text, " \t") == "---" {
+			if after, _ := cutLine(s, next); strings.HasPrefix(after, "name:") || strings.HasPrefix(after, "description:") {
+				return line, true
+			}
+		}
+		pos, line = next, line+1
+	}
+	return 0, false
+}
+
+// cutLine returns the line that begins at pos without its end (LF or CRLF), and
+// where the next one begins.
+func cutLine(s string, pos int) (string, int) {
+	rest := s[pos:]
+	i := strings.IndexByte(rest, '\n')
+	if i < 0 {
+		return strings.TrimSuffix(rest, "\r"), len(s)
+	}
+	return strings.TrimSuffix(rest[:i], "\r"), pos + i + 1
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,183 @@
+package skill
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// judgeFields takes the fields that knack acts on from the document.
+func (s *Skill) judgeFields(d *Document) {
+	if skips(d.Problems) && len(d.Fields) == 0 {
+		return // there is no frontmatter to judge; its absence is the problem
+	}
+	s.judgeName(d)
+	s.judgeDescription(d)
+	s.judgeCompatibility(d)
+	s.judgeMetadata(d)
+	s.ModelInvocable = !isBool(d, "disable-model-invocation", "true")
+	s.UserInvocable = !isBool(d, "user-invocable", "false")
+}
+
+func skips(problems []Problem) bool {
+	for _, p := range problems {
+		if RuleOf(p.Rule).Skips {
+			return true
+		}
+	}
+	return false
+}
+
+// isBool compares a boolean that authors write bare or in quotes.
+func isBool(d *Document, key, want string) bool {
+	f, ok := d.Field(key)
+	return ok && (f.Value.Kind == Bool || f.Value.Kind == String) && strings.EqualFold(strings.TrimSpace(f.Value.Text), want)
+}
+
+// frontmatterAt is where a missing field would stand.
+func frontmatterAt(d *Document) Position {
+	if len(d.Fields) > 0 {
+		return Position{d.Fields[0].KeyPosition.Line, 1}
+	}
+	return Position{1, 1}
+}
+
+func (s *Skill) judgeName(d *Document) {
+	f, ok := d.Field("name")
+	p := f.Value.Position
+	switch {
+	case !ok:
+		if !has(d.Problems, RuleNameSyntax) {
+			s.missing(d, RuleNameMissing, "name", "add a line name: "+suggestName(s.Folder))
+		}
+		return
+	case f.Value.Kind == List || f.Value.Kind == Map:
+		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line name: "+suggestName(s.Folder))
+		return
+	case f.Value.Kind == Null || strings.TrimSpace(f.Value.Text) == "":
+		s.problem(RuleNameMissing, p, "name", "name is empty", "write name: "+suggestName(s.Folder))
+		return
+	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
+		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
+		return
+	case f.Value.Kind != String:
+		s.problem(RuleNameType, p, "name", "name is not a string in YAML; its text "+Quote(f.Value.Text)+" is used", "quote the name")
+	}
+	s.Name = strings.TrimSpace(f.Value.Text)
+	if n := utf8.RuneCountInString(s.Name); n > MaxName {
+		s.problem(RuleNameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
+	}
+	if !reName.MatchString(s.Name) {
+		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example name: "+suggestName(s.Name))
+	}
+	if s.Name != s.Folder {
+		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), "rename one of the two")
+	}
+}
+
+func has(problems []Problem, id RuleID) bool {
+	for _, p := range problems {
+		if p.Rule == id {
+			return true
+		}
+	}
+	return false
+}
+
+// missing reports a field that is not there, and the key that was probably meant.
+func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
+	for _, f := range d.Fields {
+		if strings.EqualFold(strings.TrimSpace(f.Key), field) {
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
+			return
+		}
+	}
+	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
+}
+
+// suggestName turns any text into a valid name, as a proposal in a message.
+func suggestName(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	name := strings.Trim(b.String(), "-")
+	if len(name) > MaxName {
+		name = strings.Trim(name[:MaxName], "-")
+	}
+	return orElse(name, "my-skill")
+}
+
+func (s *Skill) judgeDescription(d *Document) {
+	const mend = "say in one or two sentences what the skill does and when to use it"
+	f, ok := d.Field("description")
+	p := f.Value.Position
+	switch {
+	case !ok:
+		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
+		return
+	case f.Value.Kind == Null || f.Value.Kind == String && strings.TrimSpace(f.Value.Text) == "",
+		(f.Value.Kind == List || f.Value.Kind == Map) && strings.TrimSpace(plainText(f.Value)) == "":
+		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
+		return
+	case f.Value.Kind != String:
+		s.problem(RuleDescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
+	}
+	s.Description = strings.TrimSpace(plainText(f.Value))
+	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
+		s.problem(RuleDescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
+	}
+}
+
+// plainText is the text in a value: of a list or mapping, its scalars in order.
+func plainText(v Value) string {
+	switch v.Kind {
+	case Null:
+		return ""
+	case List:
+		parts := make([]string, 0, len(v.Items))
+		for _, item := range v.Items {
+			parts = append(parts, plainText(item))
+		}
+		return strings.Join(parts, ", ")
+	case Map:
+		parts := make([]string, 0, len(v.Fields))
+		for _, f := range v.Fields {
+			parts = append(parts, f.Key+": "+plainText(f.Value))
+		}
+		return strings.Join(parts, ", ")
+	}
+	return v.Text
+}
+
+func (s *Skill) judgeCompatibility(d *Document) {
+	f, ok := d.Field("compatibility")
+	if !ok {
+		return
+	}
+	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != String || n < 1 || n > MaxCompatibility {
+		s.problem(RuleCompatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
+	}
+}
+
+func (s *Skill) judgeMetadata(d *Document) {
+	f, ok := d.Field("metadata")
+	if !ok {
+		return
+	}
+	if f.Value.Kind != Map {
+		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
+		return
+	}
+	for _, m := range f.Value.Fields {
+		if m.Value.Kind != String {
+			s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+Excerpt(m.Key)+" is not a string", "quote it")
+			return
+		}
+	}
+}

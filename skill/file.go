@@ -1,0 +1,134 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// MaxFile bounds any file of a skill, in bytes (contract 001 by contracts.md).
+const MaxFile = 16 << 20
+
+// readTries is how often a file that changes under the reader is read again.
+const readTries = 4
+
+// ReadFile reads a regular file of at most limit bytes, whole and unchanged: the
+// stamp is the same before and after, so a file replaced or rewritten meanwhile
+// is read again. It reads at most limit+1 bytes.
+func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, Stamp, error) {
+	for range readTries {
+		data, stamp, same, err := readOnce(fsys, name, limit)
+		if err != nil || same {
+			return data, stamp, err
+		}
+	}
+	return nil, Stamp{}, &fs.PathError{Op: "read", Path: name, Err: ErrUnstable}
+}
+
+func readOnce(fsys fs.FS, name string, limit int64) (data []byte, stamp Stamp, same bool, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, Stamp{}, false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, Stamp{}, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, Stamp{}, false, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	if info.Size() > limit {
+		return nil, StampOf(info), false, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
+	}
+	buf := make([]byte, info.Size()+1)
+	n, err := io.ReadFull(f, buf)
+	switch {
+	case err == nil:
+		// It has grown since the stat. /proc says 0 and has more: never a skill's file.
+		return nil, Stamp{}, false, nil
+	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, Stamp{}, false, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, Stamp{}, false, err
+	}
+	stamp = StampOf(info)
+	return buf[:n], stamp, int64(n) == info.Size() && stamp == StampOf(after), nil
+}
+
+// FilePath turns a file path as a model or person writes it into the name to
+// open: "\" separates as "/" does, "." and inner ".." are resolved. It returns
+// [ErrOutside] for an absolute path, a drive letter, a ".." that leaves the
+// skill and a NUL.
+func FilePath(p string) (string, error) {
+	p = strings.ReplaceAll(p, "\\", "/")
+	if strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) || hasDrive(p) {
+		return "", ErrOutside
+	}
+	var out []string
+	for seg := range strings.SplitSeq(p, "/") {
+		switch seg {
+		case "", ".":
+		case "..":
+			if len(out) == 0 {
+				return "", ErrOutside
+			}
+			out = out[:len(out)-1]
+		default:
+			out = append(out, seg)
+		}
+	}
+	if len(out) == 0 {
+		return ".", nil
+	}
+	return strings.Join(out, "/"), nil
+}
+
+// hasDrive: "C:", "C:x" and "C:/x", as Windows reads them.
+func hasDrive(p string) bool {
+	return len(p) >= 2 && p[1] == ':' && (p[0] >= 'a' && p[0] <= 'z' || p[0] >= 'A' && p[0] <= 'Z')
+}
+
+// Hidden reports whether a path has a dot-entry in it. Those are never listed,
+// read or hashed, on any surface.
+func Hidden(p string) bool {
+	for seg := range strings.SplitSeq(p, "/") {
+		if strings.HasPrefix(seg, ".") && seg != "." {
+			return true
+		}
+	}
+	return false
+}
+
+// Reason words a read error for people and models: no path of the machine in it.
+func Reason(err error) string {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrOutside), errors.Is(err, ErrNotRegular), errors.Is(err, ErrTooLarge),
+		errors.Is(err, ErrNotUTF8), errors.Is(err, ErrUnstable):
+		return sentinel(err).Error()
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.As(err, &errno):
+		return errno.Error()
+	}
+	return "cannot be read"
+}
+
+func sentinel(err error) error {
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable} {
+		if errors.Is(err, s) {
+			return s
+		}
+	}
+	return fmt.Errorf("unknown")
+}

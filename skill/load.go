@@ -1,0 +1,156 @@
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of fields by the specification, in characters.
+const (
+	MaxDescription   = 1024
+	MaxCompatibility = 500
+)
+
+// Skill is a bundle, parsed and judged. It is immutable.
+type Skill struct {
+	Bundle
+
+	// Name and Description as written, trimmed; empty where they cannot be read.
+	Name, Description string
+	// Available: it has a usable name and description. Otherwise it is skipped,
+	// and Problems says why.
+	Available bool
+	// Publishable: its SKILL.md satisfies what the Skills extension asks of an
+	// entry. Whether its files fit is known only from its manifest.
+	Publishable bool
+	// ModelInvocable is false where the author keeps the skill from models
+	// (disable-model-invocation: true).
+	ModelInvocable bool
+	// UserInvocable is false where the author keeps the skill from people's
+	// menus (user-invocable: false).
+	UserInvocable bool
+	// Frontmatter is every field as written, as one JSON object; nil where there
+	// is none.
+	Frontmatter json.RawMessage
+	// Problems are sorted by position.
+	Problems []Problem
+	// Size and Digest are of SKILL.md as it was read.
+	Size   int64
+	Digest Digest
+}
+
+// Load reads and judges a bundle. It never fails: a skill that cannot be read is
+// not available, and its problems say why.
+func Load(b Bundle) *Skill {
+	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
+	data, ok := s.read()
+	if !ok {
+		s.judgeFile()
+		return s
+	}
+	return s.Parsed(data, s.Stamp)
+}
+
+// Parsed is the same skill with other bytes of SKILL.md.
+func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
+	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
+	n.Stamp, n.Size, n.Digest = stamp, int64(len(data)), DigestOf(data)
+	d := Parse(data)
+	n.Problems = d.Problems
+	if len(d.Fields) > 0 {
+		n.Frontmatter = d.JSON()
+	}
+	n.judgeFields(d)
+	n.judgeFile()
+	return n
+}
+
+// Read reads SKILL.md as it is now: at most [MaxSkillMD] bytes of UTF-8.
+func (s *Skill) Read() ([]byte, Stamp, error) {
+	if s.Fault != nil {
+		return nil, Stamp{}, s.Fault
+	}
+	data, stamp, err := ReadFile(s.FS, s.Entry, MaxSkillMD)
+	if err == nil && !utf8.Valid(data) {
+		err = &fs.PathError{Op: "read", Path: s.Entry, Err: ErrNotUTF8}
+	}
+	return data, stamp, err
+}
+
+func (s *Skill) read() ([]byte, bool) {
+	if s.Entry == "" {
+		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others, " and "))), "rename it to SKILL.md")
+		return nil, false
+	}
+	if s.Fault != nil {
+		s.fault(s.Fault)
+		return nil, false
+	}
+	data, stamp, err := ReadFile(s.FS, s.Entry, MaxSkillMD)
+	if err != nil {
+		s.fault(err)
+		return nil, false
+	}
+	s.Stamp = stamp
+	return data, true
+}
+
+// fault records why SKILL.md could not be read.
+func (s *Skill) fault(err error) {
+	rule, mend := RuleFileUnreadable, ""
+	switch {
+	case errors.Is(err, ErrOutside):
+		rule, mend = RuleFileOutside, "put the file itself here, or link the whole folder into the root"
+	case errors.Is(err, ErrNotRegular):
+		rule, mend = RuleFileNotRegular, "put a regular file there"
+	case errors.Is(err, ErrTooLarge):
+		rule, mend = RuleFileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
+	case errors.Is(err, ErrUnstable):
+		rule = RuleFileUnstable
+	case errors.Is(err, fs.ErrNotExist):
+		rule, mend = RuleFileGone, "make the link point to a file, or delete it"
+	case errors.Is(err, fs.ErrPermission):
+		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"
+	}
+	s.problem(rule, Position{}, "", s.Entry+": "+Reason(err), mend)
+}
+
+func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
+	s.Problems = append(s.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
+}
+
+// judgeFile adds what the folder says, and draws the sum.
+func (s *Skill) judgeFile() {
+	if s.Entry != "" && s.Entry != MainFile {
+		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
+	}
+	if s.Entry != "" && len(s.Others) > 0 {
+		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others, " and "))), "delete or rename it")
+	}
+	sort.SliceStable(s.Problems, func(i, j int) bool {
+		a, b := s.Problems[i].Position, s.Problems[j].Position
+		return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column
+	})
+	s.Available, s.Publishable = true, true
+	for _, p := range s.Problems {
+		r := RuleOf(p.Rule)
+		s.Available = s.Available && !r.Skips
+		s.Publishable = s.Publishable && !r.Unpublishes
+	}
+	s.Publishable = s.Publishable && s.Available
+}
+
+// SkipReason is the first problem that makes the skill unavailable.
+func (s *Skill) SkipReason() (Problem, bool) {
+	for _, p := range s.Problems {
+		if RuleOf(p.Rule).Skips {
+			return p, true
+		}
+	}
+	return Problem{}, false
+}

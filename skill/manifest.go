@@ -1,0 +1,164 @@
+package skill
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+)
+
+// Limits of a published skill (SEP-2640) and of any listing of its files.
+const (
+	MaxFiles     = 512
+	MaxSkillSize = 16 << 20
+	// MaxDepth bounds folders below a root and inside a skill.
+	MaxDepth = 12
+)
+
+// File is one file of a skill.
+type File struct {
+	Path   string // slash-separated below the skill; the main file is "SKILL.md"
+	Size   int64
+	Digest Digest // of the bytes, in a [Manifest]; zero in a listing
+	Stamp  Stamp
+}
+
+// List lists the regular files of the skill in path order: no dot-entries,
+// nothing that leaves the skill. It stops after limit files and then says so.
+func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
+	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if p == "." {
+				return err
+			}
+			return nil // an unreadable folder hides its files, not the skill
+		}
+		if p != "." && strings.HasPrefix(e.Name(), ".") {
+			return skipEntry(e)
+		}
+		if e.IsDir() {
+			if strings.Count(p, "/") >= MaxDepth {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := fs.Stat(s.FS, p)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil // a link that leaves, a pipe: reported by the scan, never listed
+		}
+		name := s.served(p)
+		if name == "" {
+			return nil
+		}
+		if len(files) == limit {
+			more = true
+			return fs.SkipAll
+		}
+		files = append(files, File{Path: name, Size: info.Size(), Stamp: StampOf(info)})
+		return nil
+	})
+	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
+	return files, more, err
+}
+
+func skipEntry(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// served maps a name on disk to the name under which it is served: the entry is
+// SKILL.md, whatever its spelling. It returns "" for a name that no URI can
+// carry or that the main file hides.
+func (s *Skill) served(p string) string {
+	if p == s.Entry {
+		return MainFile
+	}
+	if p == MainFile || CleanPath(p) != nil {
+		return ""
+	}
+	return p
+}
+
+// OnDisk maps a served name to the one on disk.
+func (s *Skill) OnDisk(name string) string {
+	if name == MainFile {
+		return s.Entry
+	}
+	return name
+}
+
+// Manifest hashes every file of the skill. It fails with [ErrTooLarge] over
+// [MaxFiles] files or [MaxSkillSize] bytes.
+func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
+	files, more, err := s.List(ctx, MaxFiles)
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, f := range files {
+		total += f.Size
+	}
+	if more || total > MaxSkillSize {
+		return nil, &fs.PathError{Op: "manifest", Path: s.Folder, Err: ErrTooLarge}
+	}
+	buf := make([]byte, 64<<10)
+	for i := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := s.hash(&files[i], buf); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func (s *Skill) hash(f *File, buf []byte) error {
+	for range readTries {
+		file, err := s.FS.Open(s.OnDisk(f.Path))
+		if err != nil {
+			return err
+		}
+		same, err := hashOnce(file, f, buf)
+		file.Close()
+		if err != nil || same {
+			return err
+		}
+	}
+	return &fs.PathError{Op: "hash", Path: f.Path, Err: ErrUnstable}
+}
+
+func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
+	before, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	h := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, io.LimitReader(file, MaxSkillSize+1), buf)
+	if err != nil {
+		return false, err
+	}
+	after, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	f.Size, f.Stamp = n, StampOf(before)
+	h.Sum(f.Digest[:0])
+	return n == before.Size() && StampOf(after) == f.Stamp, nil
+}
+
+// IsBelow reports whether p lies strictly below folder.
+func IsBelow(p, folder string) bool {
+	return folder == "." && p != "." || strings.HasPrefix(p, folder+"/")
+}
+
+// Base is the base name of a slash-separated path.
+func Base(p string) string { return path.Base(p) }

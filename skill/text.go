@@ -1,0 +1,108 @@
+package skill
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// EchoLimit bounds what an answer repeats of a name or path it was given
+// (contracts.md: 256 bytes).
+const EchoLimit = 256
+
+// Echo makes a text that came from outside fit to be repeated in an answer: at
+// most [EchoLimit] bytes, control and direction characters written as escapes.
+func Echo(s string) string {
+	s = CutBytes(strings.ToValidUTF8(s, "\ufffd"), EchoLimit)
+	if strings.IndexFunc(s, steers) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if steers(r) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func steers(r rune) bool {
+	return unicode.IsControl(r) || IsBidiControl(r) || r == 0x2028 || r == 0x2029
+}
+
+// CutBytes returns the longest prefix of s that has at most n bytes and ends
+// between characters.
+func CutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Excerpt shortens a text for a message: one line, at most 40 characters.
+func Excerpt(s string) string {
+	s = OneLine(s)
+	n := 0
+	for i := range s {
+		if n == 40 {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+// Quote is [Excerpt] in single quotes.
+func Quote(s string) string { return "'" + Excerpt(s) + "'" }
+
+// OneLine folds every run of white space and control characters to one space
+// and trims the ends. Characters that steer the direction of text are dropped:
+// in one line of a listing they could only disguise it.
+func OneLine(s string) string {
+	if isOneLine(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			space = b.Len() > 0
+			continue
+		case IsBidiControl(r):
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func isOneLine(s string) bool {
+	prev := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == 0x7f || c == ' ' && prev == ' ' {
+			return false
+		}
+		prev = c
+	}
+	return prev != ' ' || s == ""
+}
+
+// IsBidiControl reports whether r steers the direction of the text around it
+// (Unicode UAX #9: embeddings, overrides, isolates and marks).
+func IsBidiControl(r rune) bool {
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}

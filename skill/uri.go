@@ -1,0 +1,128 @@
+package skill
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Scheme is the scheme of every skill URI (SEP-2640).
+const Scheme = "skill://"
+
+// MainFile is the name under which a skill's main file is served, however it is
+// spelt on disk.
+const MainFile = "SKILL.md"
+
+// URI addresses one file or folder of one skill: skill://<path>/<file>. It is
+// parsed once; a URI in hand is never wrong. The zero URI addresses nothing.
+type URI struct{ text, path string }
+
+// ErrURI says that a text is no skill URI.
+var ErrURI = errors.New("not a skill:// URI")
+
+// NewURI makes the URI of a slash-separated path. The path must satisfy
+// [CleanPath].
+func NewURI(path string) (URI, error) {
+	if err := CleanPath(path); err != nil {
+		return URI{}, err
+	}
+	var b strings.Builder
+	b.Grow(len(Scheme) + len(path) + 8)
+	b.WriteString(Scheme)
+	for i, seg := range strings.Split(path, "/") {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		keep := inSegment
+		if i == 0 {
+			keep = inAuthority
+		}
+		escapeInto(&b, seg, keep)
+	}
+	return URI{b.String(), path}, nil
+}
+
+// ParseURI reads a URI as a client sends it. Percent-encoding is decoded once,
+// and what comes out must be a clean path: an encoded slash, a dot segment or a
+// second layer of encoding that would decode to one is refused. Query, fragment
+// and userinfo are refused.
+func ParseURI(s string) (URI, error) {
+	if len(s) < len(Scheme) || !strings.EqualFold(s[:len(Scheme)], Scheme) {
+		return URI{}, ErrURI
+	}
+	rest := s[len(Scheme):]
+	if strings.ContainsAny(rest, "?#\\") || !utf8.ValidString(rest) {
+		return URI{}, ErrURI
+	}
+	if authority, _, _ := strings.Cut(rest, "/"); strings.Contains(authority, "@") {
+		return URI{}, ErrURI
+	}
+	segments := strings.Split(rest, "/")
+	for i, seg := range segments {
+		dec, err := url.PathUnescape(seg)
+		if err != nil || strings.Contains(dec, "/") {
+			return URI{}, ErrURI
+		}
+		segments[i] = dec
+	}
+	u, err := NewURI(strings.Join(segments, "/"))
+	if err != nil {
+		return URI{}, ErrURI
+	}
+	return u, nil
+}
+
+// String is the canonical text: percent-encoded as RFC 3986 asks of a segment,
+// the first segment as of an authority.
+func (u URI) String() string { return u.text }
+
+// Path is the decoded path.
+func (u URI) Path() string { return u.path }
+
+// Join appends a clean relative path.
+func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path) }
+
+// CleanPath says why a slash-separated path cannot name a skill or a file in
+// one: empty or dot segments, a backslash, NUL, a drive letter, bytes that are
+// not UTF-8. It returns nil for a clean one.
+func CleanPath(p string) error {
+	if p == "" || !utf8.ValidString(p) || strings.ContainsAny(p, "\\\x00") {
+		return ErrOutside
+	}
+	for seg := range strings.SplitSeq(p, "/") {
+		if seg == "" || seg == "." || seg == ".." {
+			return ErrOutside
+		}
+	}
+	return nil
+}
+
+func escapeInto(b *strings.Builder, seg string, keep func(byte) bool) {
+	const hex = "0123456789ABCDEF"
+	for i := range len(seg) {
+		if c := seg[i]; keep(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+}
+
+// inSegment: pchar of RFC 3986.
+func inSegment(c byte) bool {
+	return isUnreserved(c) || strings.IndexByte("!$&'()*+,;=:@", c) >= 0
+}
+
+// inAuthority: what stays itself in the first segment, which generic URI parsers
+// read as a host: unreserved characters and the sub-delimiters that no parser
+// gives a meaning there.
+func inAuthority(c byte) bool {
+	return isUnreserved(c) || strings.IndexByte("!*'()", c) >= 0
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}

@@ -1,0 +1,186 @@
+package skill
+
+import (
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is the type of a frontmatter value by the YAML 1.2 core schema.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	List
+	Map
+)
+
+// Value is a node of the frontmatter with the position of its first character.
+type Value struct {
+	Kind     Kind
+	Text     string  // the string; for other scalars their source text
+	Items    []Value // of a List
+	Fields   []Field // of a Map, in file order, without duplicates
+	Position Position
+}
+
+// Field is one key of a mapping.
+type Field struct {
+	Key         string
+	KeyPosition Position
+	Value       Value
+}
+
+// The plain scalars of the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2).
+// A date, 0b11 and 1_000 are strings there, and 012 is twelve.
+var (
+	reInt   = regexp.MustCompile(`^[+-]?[0-9]+$`)
+	reOctal = regexp.MustCompile(`^0o[0-7]+$`)
+	reHex   = regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
+	reFloat = regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`)
+	reNaN   = regexp.MustCompile(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+)
+
+// plainKind resolves a plain scalar.
+func plainKind(s string) Kind {
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		return Null
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return Bool
+	}
+	if c := s[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
+		return String
+	}
+	if reInt.MatchString(s) || reFloat.MatchString(s) || reOctal.MatchString(s) || reHex.MatchString(s) || reNaN.MatchString(s) {
+		return Number
+	}
+	return String
+}
+
+// Finite reports whether a Number has a JSON form: infinities, NaN and what
+// overflows a double have none.
+func (v Value) Finite() bool {
+	_, ok := jsonNumber(v.Text)
+	return ok
+}
+
+// jsonNumber writes a core-schema number as a JSON number of the same value,
+// keeping the author's digits where JSON allows them ("1.10" stays "1.10").
+func jsonNumber(s string) (string, bool) {
+	if reNaN.MatchString(s) {
+		return "", false
+	}
+	if reOctal.MatchString(s) || reHex.MatchString(s) {
+		base := 8
+		if s[1] == 'x' {
+			base = 16
+		}
+		n, ok := new(big.Int).SetString(s[2:], base)
+		if !ok {
+			return "", false
+		}
+		return finite(n.String())
+	}
+	sign := ""
+	switch s[0] {
+	case '-':
+		sign, s = "-", s[1:]
+	case '+':
+		s = s[1:]
+	}
+	mantissa, exponent := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i:]
+	}
+	whole, frac, dotted := strings.Cut(mantissa, ".")
+	whole = strings.TrimLeft(whole, "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if dotted && frac != "" {
+		whole += "." + frac
+	}
+	return finite(sign + whole + exponent)
+}
+
+func finite(s string) (string, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	return s, err == nil && !math.IsInf(f, 0)
+}
+
+// AppendJSON appends the value's JSON form. Numbers without one are written as
+// strings of their source text; a document that holds one is not published.
+// Nothing is HTML-escaped.
+func (v Value) AppendJSON(b []byte) []byte {
+	switch v.Kind {
+	case Null:
+		return append(b, "null"...)
+	case Bool:
+		return append(b, strings.ToLower(v.Text)...)
+	case Number:
+		if n, ok := jsonNumber(v.Text); ok {
+			return append(b, n...)
+		}
+		return AppendJSONString(b, v.Text)
+	case List:
+		b = append(b, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.AppendJSON(b)
+		}
+		return append(b, ']')
+	case Map:
+		b = append(b, '{')
+		for i, f := range v.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = AppendJSONString(b, f.Key)
+			b = append(b, ':')
+			b = f.Value.AppendJSON(b)
+		}
+		return append(b, '}')
+	}
+	return AppendJSONString(b, v.Text)
+}
+
+// AppendJSONString appends s as a JSON string: quotes, backslashes and control
+// characters escaped, everything else as it is, invalid UTF-8 as U+FFFD.
+func AppendJSONString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\r':
+			b = append(b, '\\', 'r')
+		case c == '\t':
+			b = append(b, '\\', 't')
+		case c < 0x20 || c == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			b = utf8.AppendRune(b, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return append(b, '"')
+}

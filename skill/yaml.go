@@ -1,0 +1,166 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+// This file is the only one that knows the YAML library. The library parses to
+// nodes; what the nodes mean is decided here, by the YAML 1.2 core schema.
+
+// MaxYAMLDepth bounds the nesting of frontmatter. Measured over 145,005 skills
+// the deepest is far below; the bound keeps a hostile document cheap.
+const MaxYAMLDepth = 16
+
+// yamlFault is why a block cannot be read as written.
+type yamlFault struct {
+	rule     RuleID
+	position Position // in the block, from 1:1
+	message  string
+	first    Position // of a duplicate key: where it stands first
+}
+
+var yamlLimits = yaml.WithPlugin(loaderlimits.New(
+	loaderlimits.DepthValue(MaxYAMLDepth), loaderlimits.AliasNone()))
+
+// parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and
+// several documents are faults: of 145,005 real skills not one used them
+// validly, and each is a way to make two readers disagree. What does not stop
+// the reading (a duplicate key, of which the first stands; a key that is no
+// string; a number without a JSON form) comes back as notes.
+func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
+	var doc, more yaml.Node
+	loader, err := yaml.NewLoader(strings.NewReader(block), yamlLimits)
+	if err == nil {
+		err = loader.Load(&doc)
+	}
+	if errors.Is(err, io.EOF) {
+		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
+	}
+	if err != nil {
+		return Value{}, nil, faultOf(err)
+	}
+	if err := loader.Load(&more); !errors.Is(err, io.EOF) {
+		p := Position{max(more.Line, 1), max(more.Column, 1)}
+		if err != nil {
+			p = faultOf(err).position
+		}
+		return Value{}, nil, &yamlFault{rule: RuleYAMLSyntax, position: p, message: "a second YAML document begins here"}
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
+	}
+	var w walker
+	v, fault = w.value(doc.Content[0])
+	return v, w.notes, fault
+}
+
+func faultOf(err error) *yamlFault {
+	f := &yamlFault{rule: RuleYAMLSyntax, position: Position{1, 1}, message: err.Error()}
+	var load *yaml.LoadError
+	if errors.As(err, &load) {
+		f.message = load.Message
+		m := load.Mark
+		if m.Line == 0 {
+			m = load.ContextMark
+		}
+		f.position = Position{max(m.Line, 1), max(m.Column, 1)}
+	}
+	return f
+}
+
+type walker struct{ notes []yamlFault }
+
+func (w *walker) note(rule RuleID, p Position, format string, args ...any) {
+	w.notes = append(w.notes, yamlFault{rule: rule, position: p, message: fmt.Sprintf(format, args...)})
+}
+
+func syntaxFault(p Position, format string, args ...any) *yamlFault {
+	return &yamlFault{rule: RuleYAMLSyntax, position: p, message: fmt.Sprintf(format, args...)}
+}
+
+const quotedStyles = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
+	v := Value{Position: Position{n.Line, n.Column}}
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return v, syntaxFault(v.Position, "an alias (*%s) is not supported", Excerpt(n.Value))
+	case n.Anchor != "":
+		return v, syntaxFault(v.Position, "an anchor (&%s) is not supported", Excerpt(n.Anchor))
+	case n.Style&yaml.TaggedStyle != 0:
+		return v, syntaxFault(v.Position, "a tag (%s) is not supported", Excerpt(n.Tag))
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		v.Text, v.Kind = n.Value, String
+		if n.Style&quotedStyles == 0 {
+			v.Kind = plainKind(n.Value)
+		}
+		if v.Kind == Number && !v.Finite() {
+			w.note(RuleYAMLNotJSON, v.Position, "%s has no JSON form", Excerpt(v.Text))
+		}
+		return v, nil
+	case yaml.SequenceNode:
+		v.Kind = List
+		for _, c := range n.Content {
+			item, fault := w.value(c)
+			if fault != nil {
+				return v, fault
+			}
+			v.Items = append(v.Items, item)
+		}
+		return v, nil
+	case yaml.MappingNode:
+		v.Kind = Map
+		fields, fault := w.fields(n)
+		v.Fields = fields
+		return v, fault
+	}
+	return v, syntaxFault(v.Position, "this kind of YAML node is not supported")
+}
+
+func (w *walker) fields(n *yaml.Node) ([]Field, *yamlFault) {
+	fields := make([]Field, 0, len(n.Content)/2)
+	seen := make(map[string]Position, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, fault := w.key(n.Content[i])
+		if fault != nil {
+			return fields, fault
+		}
+		value, fault := w.value(n.Content[i+1])
+		if fault != nil {
+			return fields, fault
+		}
+		if first, dup := seen[key.Text]; dup {
+			w.note(RuleYAMLDuplicate, key.Position, "the key %s stands twice", Quote(key.Text))
+			w.notes[len(w.notes)-1].first = first
+			continue
+		}
+		seen[key.Text] = key.Position
+		fields = append(fields, Field{Key: key.Text, KeyPosition: key.Position, Value: value})
+	}
+	return fields, nil
+}
+
+func (w *walker) key(n *yaml.Node) (Value, *yamlFault) {
+	key, fault := w.value(n)
+	switch {
+	case fault != nil:
+	case key.Kind == List || key.Kind == Map:
+		fault = syntaxFault(key.Position, "a key must be plain text")
+	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
+		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
+	case key.Kind != String:
+		w.note(RuleYAMLKeyType, key.Position, "the key %s is not a string", Quote(key.Text))
+	case key.Text == "__proto__":
+		// Readers written in JavaScript refuse it, so a listing would fail there.
+		w.note(RuleYAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")
+	}
+	return key, fault
+}
