@@ -1,0 +1,37 @@
+# What .ci/run does, in pieces, and what it leaves out: fuzzing and benchmarks.
+
+FUZZTIME ?= 10s
+BENCH    ?= .
+
+.PHONY: check test race fuzz bench interop build
+
+check:
+	bash .ci/gofmt
+	go vet ./...
+	go tool staticcheck ./...
+	go test -run 'TestLayers|TestRulesBite' .
+
+test:
+	go test ./...
+
+race:
+	CGO_ENABLED=1 go test -race ./...
+
+# Every fuzz target for FUZZTIME each; go test takes one at a time.
+fuzz:
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "+ go test -run '^$$' -fuzz '^$$target\$$' -fuzztime $(FUZZTIME) $$pkg"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+bench:
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+interop:
+	npm ci --prefix interop --no-audit --no-fund --loglevel=error
+	go test -count=1 -run Interop ./...
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o knack ./cmd/knack

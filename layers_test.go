@@ -1,0 +1,428 @@
+// Package knack_test holds the rules of the house that no compiler checks:
+// which package may import which, who may touch files and the environment, and
+// what every exported name owes its reader. A rule that stands in the way is
+// changed here, with a line in doc/decisions, and not worked around.
+package knack_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/knack-dev/knack"
+
+// directions lists, for each package, the packages of this module that it may
+// import. The standard library is free to all, other modules are in outside.
+var directions = map[string][]string{
+	"skill":          {},
+	"source/dir":     {"skill"}, // sources never import each other
+	"source/builtin": {"skill"},
+	"skillsext":      {"skill"},
+	"client":         {},
+	"edit":           {},
+	"catalog":        {"skill"},
+	"access":         {"catalog", "skill"},
+	"tool":           {"catalog", "skill"},
+	"function":       {"tool"},
+	"mcpserver":      {"tool", "catalog", "skillsext", "skill"},
+	"web":            {"catalog", "tool", "skill"},
+	"internal/cli": {
+		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
+		"access", "tool", "function", "mcpserver", "web",
+	},
+	"cmd/knack": {"internal/cli"},
+}
+
+// outside lists, for each module that is not ours, the packages that may import
+// it. A module without a row needs one, and a decision.
+var outside = map[string][]string{
+	"go.yaml.in/yaml/v4":                     {"skill"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
+	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/spf13/cobra":                 {"internal/cli"},
+	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
+	"golang.org/x/term":                      {"internal/cli"},
+	"golang.org/x/text":                      {"skill", "catalog", "tool"},
+}
+
+// surroundings are the names that read arguments, the environment or the home
+// folder. Everything else is told what it has to know.
+var surroundings = use{
+	names: map[string][]string{
+		"os":      {"Args", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"},
+		"os/user": {"Current", "Lookup", "LookupId"},
+		"syscall": {"Getenv", "Environ"},
+		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
+	},
+	allowed: []string{"internal/cli", "cmd/knack"},
+}
+
+// files are the names that reach a disk by path. A source opens skills; edit
+// and client change files that a person named; internal/cli reads configuration.
+var files = use{
+	names: map[string][]string{
+		"os": {
+			"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "CopyFS", "Stat", "Lstat", "Readlink",
+			"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink",
+		},
+		"io/ioutil":             {"ReadFile", "ReadDir", "WriteFile", "TempFile", "TempDir"},
+		"path/filepath":         {"Walk", "WalkDir", "Glob", "EvalSymlinks"},
+		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
+		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
+	},
+	allowed: []string{"source/dir", "source/builtin", "edit", "client", "internal/cli"},
+}
+
+// vague are package names that say nothing and into which everything falls.
+var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
+
+const longFile = 600 // lines; beyond it a file is a question
+
+// use is a set of names by import path, and the packages that may use them.
+type use struct {
+	names   map[string][]string
+	allowed []string
+}
+
+// pkg is one package, without its tests unless they are asked for.
+type pkg struct {
+	path  string // below the module, "" is the root
+	files []file
+	tests []file
+}
+
+type file struct {
+	name  string // below the module
+	lines int
+	ast   *ast.File
+}
+
+// rule is one rule and code that breaks it: a package's path and its only file.
+type rule struct {
+	name   string
+	check  func(pkg) []string
+	broken [][2]string
+}
+
+var rules = []rule{
+	{"directions", checkDirections, [][2]string{
+		{"skill", `package skill; import _ "github.com/knack-dev/knack/catalog"`},
+		{"source/dir", `package dir; import _ "github.com/knack-dev/knack/source/builtin"`},
+		{"mcpserver", `package mcpserver; import _ "github.com/knack-dev/knack/source/dir"`},
+		{"cmd/knack", `package main; import _ "github.com/knack-dev/knack/skill"`},
+		{"somewhere", `package somewhere`},
+	}},
+	{"outside", checkOutside, [][2]string{
+		{"tool", `package tool; import _ "github.com/modelcontextprotocol/go-sdk/mcp"`},
+		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v4"`},
+		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v3"`},
+		{"skill", `package skill; import _ "os/exec"`},
+		{"skill", `package skill; import "C"`},
+	}},
+	{"surroundings", surroundings.check, [][2]string{
+		{"catalog", `package catalog; import "os"; var x = os.Args`},
+		{"source/dir", `package dir; import sys "os"; func f() { sys.UserHomeDir() }`},
+		{"mcpserver", `package mcpserver; import . "os"; var x = Getenv("X")`},
+	}},
+	{"files", files.check, [][2]string{
+		{"skill", `package skill; import "os"; func f() { os.ReadFile("x") }`},
+		{"tool", `package tool; import "path/filepath"; var f = filepath.WalkDir`},
+		{"mcpserver", `package mcpserver; import "os"; func f() { os.OpenRoot("x") }`},
+	}},
+	{"vague names", checkVague, [][2]string{
+		{"internal/utils", `package utils`},
+		{"catalog/common", `package catalogcommon`},
+		{"pkg/skill", `package skill`},
+	}},
+	{"no init", checkInit, [][2]string{
+		{"skill", `package skill; func init() {}`},
+	}},
+	{"documented", checkDocumented, [][2]string{
+		{"skill", "package skill"},
+		{"skill", "// Package skill.\npackage skill\nfunc F() {}"},
+		{"skill", "// Package skill.\npackage skill\ntype T int"},
+		{"skill", "// Package skill.\npackage skill\nvar V int"},
+		{"skill", "// Package skill.\npackage skill\nconst C = 1"},
+		{"skill", "// Package skill.\npackage skill\n// T is.\ntype T[E any] int\nfunc (t *T[E]) M() {}"},
+	}},
+	{"long files", checkLong, [][2]string{
+		{"skill", "package skill" + strings.Repeat("\n", longFile+1)},
+	}},
+}
+
+func TestLayers(t *testing.T) {
+	pkgs := load(t)
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for _, p := range pkgs {
+				for _, complaint := range r.check(p) {
+					t.Error(complaint)
+				}
+			}
+		})
+	}
+}
+
+// TestRulesBite shows each rule code that breaks it.
+func TestRulesBite(t *testing.T) {
+	for _, r := range rules {
+		for _, b := range r.broken {
+			f, err := parse(b[0]+"/x.go", []byte(b[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.check(pkg{path: b[0], files: []file{f}})) == 0 {
+				t.Errorf("%s: does not object to %s: %.80s", r.name, b[0], b[1])
+			}
+		}
+	}
+}
+
+func checkDirections(p pkg) (complaints []string) {
+	if len(p.files) == 0 {
+		return nil // tests only
+	}
+	allowed, known := directions[p.path]
+	if !known {
+		return []string{fmt.Sprintf("%s: where does this package belong? Give it a row in directions", p.path)}
+	}
+	p.imports(func(f file, imported string) {
+		if below, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(allowed, below) {
+			complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s, only %q", f.name, p.path, below, allowed))
+		}
+	})
+	return complaints
+}
+
+func checkOutside(p pkg) (complaints []string) {
+	p.imports(func(f file, imported string) {
+		first, _, _ := strings.Cut(imported, "/")
+		switch {
+		case imported == "C", imported == "os/exec", imported == "plugin":
+			complaints = append(complaints, fmt.Sprintf("%s: imports %q; nothing here runs other code", f.name, imported))
+		case !strings.Contains(first, "."), imported == module, strings.HasPrefix(imported, module+"/"):
+		case !slices.Contains(outside[moduleOf(imported)], p.path):
+			complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s", f.name, p.path, imported))
+		}
+	})
+	return complaints
+}
+
+// moduleOf is the row of outside that covers an import path, "" if none does.
+func moduleOf(imported string) string {
+	for path := range outside {
+		if imported == path || strings.HasPrefix(imported, path+"/") {
+			return path
+		}
+	}
+	return ""
+}
+
+// check looks for selectors by the local name of their import. A dot import
+// would hide them, so it is refused for these paths.
+func (u use) check(p pkg) (complaints []string) {
+	if slices.Contains(u.allowed, p.path) {
+		return nil
+	}
+	for _, f := range p.files {
+		local := map[string]string{}
+		for _, spec := range f.ast.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			name := imported[strings.LastIndex(imported, "/")+1:]
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			if name == "." && u.names[imported] != nil {
+				complaints = append(complaints, fmt.Sprintf("%s: imports %s with a dot", f.name, imported))
+			}
+			local[name] = imported
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(u.names[local[x.Name]], sel.Sel.Name) {
+					complaints = append(complaints, fmt.Sprintf("%s: %s uses %s.%s; only %q may", f.name, p.path, x.Name, sel.Sel.Name, u.allowed))
+				}
+			}
+			return true
+		})
+	}
+	return complaints
+}
+
+func checkVague(p pkg) (complaints []string) {
+	parts := strings.Split(p.path, "/")
+	for _, f := range p.files {
+		parts = append(parts, f.ast.Name.Name)
+	}
+	for _, part := range parts {
+		if slices.Contains(vague, part) {
+			return []string{fmt.Sprintf("%s: the name %s says nothing; what does the package do?", p.path, part)}
+		}
+	}
+	return nil
+}
+
+func checkInit(p pkg) (complaints []string) {
+	for _, f := range p.files {
+		for _, decl := range f.ast.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				complaints = append(complaints, f.name+": has an init function; what should call it?")
+			}
+		}
+	}
+	return complaints
+}
+
+func checkDocumented(p pkg) (complaints []string) {
+	overview := len(p.files) == 0
+	for _, f := range p.files {
+		overview = overview || f.ast.Doc != nil
+		for _, decl := range f.ast.Decls {
+			for _, name := range undocumented(decl) {
+				complaints = append(complaints, fmt.Sprintf("%s: %s is exported and not documented", f.name, name))
+			}
+		}
+	}
+	if !overview {
+		complaints = append(complaints, p.path+": no package comment")
+	}
+	return complaints
+}
+
+// undocumented lists the exported names of one declaration that have neither a
+// comment of their own nor one of their group. Methods of unexported types, and
+// fields, are left to the author.
+func undocumented(decl ast.Decl) (names []string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Doc == nil && d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type))) {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					if id.IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+						names = append(names, id.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of the type behind pointers and type parameters.
+func receiver(expr ast.Expr) string {
+	switch e := expr.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+func checkLong(p pkg) (complaints []string) {
+	for _, f := range append(slices.Clone(p.files), p.tests...) {
+		if f.lines > longFile {
+			complaints = append(complaints, fmt.Sprintf("%s: %d lines; which two files is it?", f.name, f.lines))
+		}
+	}
+	return complaints
+}
+
+// imports calls visit for each import outside tests.
+func (p pkg) imports(visit func(f file, imported string)) {
+	for _, f := range p.files {
+		for _, spec := range f.ast.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			visit(f, imported)
+		}
+	}
+}
+
+// load parses every package of the module. The files of other systems count
+// too, which is why imports come from the sources and not from the go command.
+func load(t *testing.T) (pkgs []pkg) {
+	t.Helper()
+	lookAround(t)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var l struct {
+			Dir, ImportPath                                              string
+			GoFiles, CgoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
+		}
+		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p := pkg{path: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/")}
+		for _, name := range slices.Concat(l.GoFiles, l.CgoFiles, l.IgnoredGoFiles, l.TestGoFiles, l.XTestGoFiles) {
+			data, err := os.ReadFile(filepath.Join(l.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := parse(filepath.ToSlash(filepath.Join(p.path, name)), data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				p.tests = append(p.tests, f)
+			} else {
+				p.files = append(p.files, f)
+			}
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// lookAround reads every folder, so that the test cache, which does not see what
+// the go command reads, knows that a new file is a reason to run again.
+func lookAround(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || len(path) > 1 && strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(name string, data []byte) (file, error) {
+	tree, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ParseComments|parser.SkipObjectResolution)
+	return file{name: name, lines: bytes.Count(data, []byte("\n")), ast: tree}, err
+}

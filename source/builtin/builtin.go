@@ -1,0 +1,85 @@
+// Package builtin is the source of the skills that are inside the binary.
+//
+// They explain knack itself, so that a first run on a bare machine has
+// something to serve: engage, for the agent that uses the server, and
+// write-a-skill, for whoever writes a skill.
+package builtin
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Label is the label of the only root of this source.
+const Label = "builtin"
+
+// entry is how the built-in skills spell their main file.
+const entry = "SKILL.md"
+
+// skills holds one folder per skill, directly below "skills". Embedding leaves
+// out names that begin with a dot or an underscore.
+//
+//go:embed skills
+var skills embed.FS
+
+// Source yields the built-in skills. It is immutable and safe for concurrent
+// use.
+type Source struct{}
+
+// New returns the source of the built-in skills.
+func New() *Source { return &Source{} }
+
+// Root is where the skills come from. It has no folder on a disk.
+func (*Source) Root() skill.Root {
+	return skill.Root{Label: Label, Scope: skill.ScopeBuiltin}
+}
+
+// Scan yields every built-in skill, in path order. Each has the path of its
+// folder ("engage"), no Dir, and a stamp that changes only with the binary. The
+// only error is that of ctx: what is embedded was checked by this package's
+// tests.
+func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
+	if err := ctx.Err(); err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
+	}
+	folders, err := fs.ReadDir(skills, "skills")
+	if err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
+	}
+	scan := skill.Scan{Bundles: make([]skill.Bundle, 0, len(folders))}
+	for _, folder := range folders {
+		bundle, err := open(folder.Name())
+		if err != nil {
+			return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
+		}
+		scan.Bundles = append(scan.Bundles, bundle)
+	}
+	return scan, nil
+}
+
+// open makes the bundle of one embedded folder. A sub file system refuses names
+// that leave it, and embedded files are regular: that is the whole containment.
+func open(folder string) (skill.Bundle, error) {
+	fsys, err := fs.Sub(skills, path.Join("skills", folder))
+	if err != nil {
+		return skill.Bundle{}, err
+	}
+	info, err := fs.Stat(fsys, entry)
+	if err != nil {
+		return skill.Bundle{}, err
+	}
+	return skill.Bundle{
+		Path:   folder,
+		Folder: folder,
+		Entry:  entry,
+		// Embedded files have no time: the stamp is the size and a constant,
+		// equal to that of any later look, and never racy.
+		Stamp: skill.StampOf(info),
+		FS:    fsys,
+	}, nil
+}
