@@ -31,7 +31,7 @@ type Source interface {
 // goroutine, whenever something below the root may have changed, until the
 // context ends. It is called once for a source, after its first scan.
 type Watcher interface {
-	Watch(ctx context.Context, poke func()) error
+	Watch(ctx context.Context, poke func())
 }
 
 // Default timing of the refresh.

@@ -66,11 +66,7 @@ func (c *Catalog) watch(ctx context.Context) {
 		}
 		sub, cancel := context.WithCancel(ctx)
 		c.watched[s] = cancel
-		go func() {
-			if err := w.Watch(sub, c.Poke); err != nil && sub.Err() == nil {
-				c.log.Warn("changes are seen at the next scan only", "root", s.Root().Label, "reason", err.Error())
-			}
-		}()
+		go w.Watch(sub, c.Poke)
 	}
 	for s, cancel := range c.watched {
 		if !current[s] {

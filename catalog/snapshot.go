@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"sync"
+
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -68,6 +70,9 @@ type Snapshot struct {
 	byPlace  map[place]*Entry
 
 	found []foundRoot // what it was built from
+
+	servedOnce sync.Once
+	served     []*Entry
 }
 
 // View is what one request reads: a snapshot, and the one who asks. Access rules
