@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/tool"
+)
+
+func serveCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var set string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the skills over MCP, on standard input and output",
+		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
+
+A client starts it. For Claude Code, for example:
+
+  claude mcp add -s user knack -- /path/to/knack serve
+
+Standard output carries the protocol and nothing else; what was skipped, and why,
+goes to standard error.`,
+		Args: between(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, err := tool.ParseSets(set)
+			if err != nil {
+				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
+			}
+			return serve(cmd.Context(), env, &from, tools)
+		},
+	}
+	from.register(cmd, env)
+	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool) error {
+	tuneCollector(env)
+	if from.project != "" {
+		if err := checkFolder("--project", from.project, absolute(*env, from.project)); err != nil {
+			return err
+		}
+	}
+	sources, err := from.sources(*env, nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	level := new(slog.LevelVar)
+	level.Set(slog.LevelWarn)
+	if env.StderrTerminal {
+		level.Set(slog.LevelError) // until the banner has said what there is
+	}
+	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	c := catalog.New(sources, catalog.Options{Log: log})
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log}
+	if !from.fixed() {
+		options.Roots = func(ctx context.Context, folders []string) {
+			sources, err := from.sources(*env, folders)
+			if err != nil {
+				log.Warn("the client's roots cannot be used", "error", err.Error())
+				return
+			}
+			c.SetSources(sources)
+			_ = c.Refresh(ctx)
+		}
+	}
+	server := mcpserver.New(options)
+	go func() { _ = c.Run(ctx) }()
+	if env.StderrTerminal {
+		go func() {
+			if v, err := c.View(ctx); err == nil {
+				banner(env, v)
+				level.Set(slog.LevelWarn)
+			}
+		}()
+	}
+	err = server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Out: env.Stdout, Logger: log})
+	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil
+	}
+	return runError("", "the session ended: %w", err)
+}
+
+// tuneCollector trades memory for speed, unless the operator has chosen: the
+// SDK allocates about 385 KB a request and keeps none of it.
+func tuneCollector(env *Env) {
+	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
+// banner tells the person at the terminal what is served, from where, what was
+// skipped, and how a client connects.
+func banner(env *Env, v catalog.View) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", plural(len(v.Listed), "skill"))
+	for _, r := range v.Roots {
+		switch {
+		case r.Err != nil:
+			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), r.Err)
+		case !r.Missing:
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), plural(r.Count, "skill"))
+		}
+	}
+	if len(v.Skipped) > 0 {
+		fmt.Fprintf(&b, "Skipped:\n")
+		for i, e := range v.Skipped {
+			if i == 10 {
+				fmt.Fprintf(&b, "  and %d more; knack list --all shows them\n", len(v.Skipped)-i)
+				break
+			}
+			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
+		}
+	}
+	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code:\n  claude mcp add -s user knack -- %s serve\nTo end it: Ctrl-D.\n", executable())
+	_, _ = io.WriteString(env.Stderr, clean(b.String()))
+}
+
+// executable is the path to write into a client's configuration.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "knack"
+	}
+	return path
+}
