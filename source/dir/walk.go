@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// maxDepth is how many levels below the root are searched. Of 145,005 real
-	// skills 1.9 % lie deeper than 6, none that were meant to be found deeper
-	// than 12.
+	// maxDepth is how many levels below the root are searched: twice the bound
+	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
@@ -37,6 +36,7 @@ const (
 	RuleUnreadable    = skill.RuleID("folder-unreadable")
 	RuleDepthLimit    = skill.RuleID("depth-limit")
 	RuleFolderLimit   = skill.RuleID("folder-limit")
+	RuleNoticesCut    = skill.RuleID("notices-cut")
 	RuleNameNotUTF8   = skill.RuleID("folder-name-not-utf8")
 	RuleLinkOutside   = skill.RuleID("link-outside")
 	RuleLinkDuplicate = skill.RuleID("link-duplicate")
@@ -99,7 +99,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	slices.SortFunc(w.scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
-		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleFolderLimit,
+		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
 			Message: fmt.Sprintf("%d further notices are left out", w.dropped)})
 	}
 	return w.scan, nil
