@@ -12,124 +12,169 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// rootDoor opens through [os.Root], which follows links within a folder and
-// never leaves it. Between the check for links and the open, somebody who may
-// write in the skill can still lead a name to another file of the same skill;
-// out of the skill nothing leads.
+// rootDoor opens through [os.Root], which never leaves a folder but follows links
+// within it. So a path is walked here one part at a time: each part is looked at,
+// opened, and compared with what was looked at.
 type rootDoor struct{}
 
 func (rootDoor) folder(dir string, plain bool) (handle, error) {
-	if plain {
-		// os.OpenRoot cannot forbid links in the path it is given, so this check
-		// is best effort: the path was resolved before it came here.
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return nil, err
-		}
-		if real != filepath.Clean(dir) {
-			return nil, errThroughLink
-		}
-	}
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
+	if plain {
+		err = isPlain(r, dir)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
 	return rootHandle{r}, nil
+}
+
+// isPlain checks that r is the folder at dir and that no part of dir is a link.
+// It is best effort: each part on the way would have to be opened to be sure, and
+// not every parent of a readable folder is readable.
+func isPlain(r *os.Root, dir string) error {
+	opened, err := r.Stat(".")
+	if err != nil {
+		return err
+	}
+	looked, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if real != filepath.Clean(dir) || !os.SameFile(opened, looked) {
+		return errThroughLink
+	}
+	return nil
 }
 
 type rootHandle struct{ r *os.Root }
 
 func (h rootHandle) close() { h.r.Close() }
 
-// way fails where a link lies on the way to name, or at name itself if last.
-func (h rootHandle) way(name string, last bool) error {
-	steps := pathsOf(name)[1:]
-	if len(steps) > 0 && !last {
-		steps = steps[:len(steps)-1]
+// at walks to the folder at name and hands it to work.
+func (h rootHandle) at(name string, work func(*os.Root) error) error {
+	if name == "." {
+		return mapRoot(work(h.r))
 	}
-	for _, step := range steps {
-		fi, err := h.r.Lstat(step)
-		if err != nil {
-			return mapRoot(err)
-		}
-		if fi.Mode()&fs.ModeSymlink != 0 {
-			return errThroughLink
-		}
+	first, rest, more := strings.Cut(name, "/")
+	if !more {
+		rest = "."
 	}
-	return nil
-}
-
-func (h rootHandle) enter(name string) (handle, error) {
-	if err := h.way(name, true); err != nil {
-		return nil, err
-	}
-	r, err := h.r.OpenRoot(name)
+	next, err := step(h.r, first)
 	if err != nil {
-		return nil, mapRoot(err)
+		return mapRoot(err)
 	}
-	return rootHandle{r}, nil
+	defer next.Close()
+	return rootHandle{next}.at(rest, work)
 }
 
-func (h rootHandle) lstat(name string) (*info, error) {
-	if err := h.way(name, false); err != nil {
-		return nil, err
-	}
-	fi, err := h.r.Lstat(name)
-	if err != nil {
-		return nil, mapRoot(err)
-	}
-	return infoOf(fi), nil
-}
-
-func (h rootHandle) readlink(name string) (string, error) {
-	target, err := h.r.Readlink(name)
-	return target, mapRoot(err)
-}
-
-func (h rootHandle) open(name string) (*file, error) {
-	in, err := h.lstat(name)
-	if err != nil {
-		return nil, err
-	}
+// step opens the folder of that name in r, which must not be a link.
+func step(r *os.Root, name string) (*os.Root, error) {
+	looked, err := r.Lstat(name)
 	switch {
-	case in.Mode()&fs.ModeSymlink != 0:
+	case err != nil:
+		return nil, err
+	case looked.Mode()&fs.ModeSymlink != 0:
 		return nil, errThroughLink
-	case !in.Mode().IsRegular():
+	case !looked.IsDir():
+		return nil, fs.ErrNotExist
+	}
+	next, err := r.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(looked, opened) {
+		err = errThroughLink // swapped between the two
+	}
+	if err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+func (h rootHandle) enter(name string) (out handle, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		next, err := step(r, path.Base(name))
+		if err == nil {
+			out = rootHandle{next}
+		}
+		return err
+	})
+	return out, err
+}
+
+func (h rootHandle) lstat(name string) (out *info, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		fi, err := r.Lstat(path.Base(name))
+		if err == nil {
+			out = infoOf(fi)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (h rootHandle) readlink(name string) (target string, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) (err error) {
+		target, err = r.Readlink(path.Base(name))
+		return err
+	})
+	return target, err
+}
+
+func (h rootHandle) open(name string) (out *file, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		out, err = openRegular(r, path.Base(name))
+		return err
+	})
+	return out, err
+}
+
+func openRegular(r *os.Root, name string) (*file, error) {
+	looked, err := r.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case looked.Mode()&fs.ModeSymlink != 0:
+		return nil, errThroughLink
+	case !looked.Mode().IsRegular():
 		return nil, skill.ErrNotRegular
 	}
-	f, err := h.r.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := r.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return nil, mapRoot(err)
+		return nil, err
 	}
-	fi, err := f.Stat()
-	if err == nil && !fi.Mode().IsRegular() {
-		err = skill.ErrNotRegular
+	opened, err := f.Stat()
+	if err == nil && !os.SameFile(looked, opened) {
+		err = errThroughLink // another file, or a link's target
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	return &file{f: f, info: infoOf(fi)}, nil
+	return &file{f: f, info: infoOf(opened)}, nil
 }
 
-func (h rootHandle) list(name string) ([]fs.DirEntry, error) {
-	if err := h.way(name, true); err != nil {
-		return nil, err
-	}
-	fi, err := h.r.Lstat(name)
-	if err != nil {
-		return nil, mapRoot(err)
-	}
-	if !fi.IsDir() {
-		return nil, errNotDirectory
-	}
-	d, err := h.r.OpenFile(name, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, mapRoot(err)
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
-	return entries, mapRoot(err)
+func (h rootHandle) list(name string) (out []fs.DirEntry, err error) {
+	err = h.at(name, func(r *os.Root) error {
+		d, err := r.Open(".")
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		out, err = d.ReadDir(-1)
+		return err
+	})
+	return out, err
 }
 
 // mapRoot gives os.Root's refusal our name. The error it returns is not
