@@ -92,9 +92,6 @@ func (f *folder) Open(name string) (fs.File, error) {
 			out = &dirFile{folder: f, path: name, info: in.named(name)}
 			return nil
 		}
-		if !in.Mode().IsRegular() {
-			return skill.ErrNotRegular
-		}
 		opened, err := h.open(real)
 		if err != nil {
 			return err

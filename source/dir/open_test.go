@@ -329,6 +329,26 @@ func TestFolderSwappedForLink(t *testing.T) {
 	}
 }
 
+// What the system says about a folder that is gone names its absolute path; we
+// do not.
+func TestErrorsKeepPathsToThemselves(t *testing.T) {
+	root := tree(t, map[string]string{"file": "x"})
+	for doorName, d := range doors() {
+		for _, f := range []*folder{
+			{door: d, base: filepath.Join(root, "gone"), sub: "s"},
+			{door: d, base: filepath.Join(root, "gone"), plain: true, sub: "."},
+			{door: d, base: filepath.Join(root, "file"), sub: "."},
+			{door: d, base: root, sub: "gone"},
+		} {
+			_, err := f.Open("SKILL.md")
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", doorName, err)
+			}
+			checkError(t, err, root)
+		}
+	}
+}
+
 // The identity of a file is the same whichever way it was asked for.
 func TestStamp(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "one", "s/link.md": "->SKILL.md"})

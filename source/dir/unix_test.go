@@ -68,7 +68,8 @@ func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i 
 				done <- err
 			}()
 			good := 0
-			for range turns {
+			patience := time.Now().Add(20 * time.Second)
+			for i := 0; i < turns || good == 0 && time.Now().Before(patience); i++ {
 				switch got := read(fsys); {
 				case strings.Contains(got, "SECRET"):
 					t.Error("read bytes from outside")
@@ -101,6 +102,24 @@ func TestRaceFile(t *testing.T) {
 		return got
 	}, func(root string, i int) error {
 		return put(root, "s/f.md", []string{"in/f.md", "../out/f.md", "SKILL.md", "/proc/self/environ"}[i%4])
+	})
+}
+
+// A file that becomes a link between the look and the open must not be followed,
+// not even within the skill: it could lead to a dot-entry.
+func TestRaceFileAndLink(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "f.md")
+		return got
+	}, func(root string, i int) error {
+		if i%2 == 0 {
+			return put(root, "s/f.md", ".env")
+		}
+		tmp := filepath.Join(root, "tmp")
+		if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
+			return err
+		}
+		return os.Rename(tmp, filepath.Join(root, "s/f.md"))
 	})
 }
 
