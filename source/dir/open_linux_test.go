@@ -62,3 +62,6 @@ func TestWatchReplacedFolder(t *testing.T) {
 	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
 	expect(t, found, "a a/n")
 }
+
+// device makes a file like /dev/zero.
+func device(at string) { unix.Mknod(at, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) }
