@@ -35,7 +35,31 @@ func Parse(data []byte) *Document {
 	d := &Document{Body: len(data)}
 	d.parse(string(data))
 	sortProblems(d.Problems)
+	d.boundProblems()
 	return d
+}
+
+// maxProblems bounds what is kept of one file: a hostile one has a problem in
+// every other byte, and the catalogue keeps them all.
+const maxProblems = 100
+
+func (d *Document) boundProblems() {
+	n := len(d.Problems) - maxProblems
+	if n <= 0 {
+		return
+	}
+	last := d.Problems[maxProblems-1]
+	rest := d.Problems[maxProblems:]
+	d.Problems = slices.Clone(d.Problems[:maxProblems])
+	for _, p := range rest {
+		if RuleOf(p.Rule).Skips {
+			d.Problems = append(d.Problems, p)
+			n--
+		}
+	}
+	if n > 0 {
+		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "mend the ones that are listed first")
+	}
 }
 
 func (d *Document) parse(s string) {

@@ -88,9 +88,8 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 		mend := mendFor(p.chunk, p.fault)
 		d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
 		if p.chunk.key == "name" {
-			at := shift(Position{p.chunk.line, 1})
-			d.add(RuleNameSyntax, at, "name", "the name cannot be read: "+p.fault.message, mend)
-			first["name"] = at
+			d.add(RuleNameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
+			first["name"] = shift(Position{p.chunk.line, 1})
 			return true
 		}
 	}
@@ -225,16 +224,19 @@ func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 
 // loose cuts a chunk at lines that could be keys of an unusual kind.
 func (c chunk) loose() []chunk {
-	pieces := []chunk{{key: c.key, colon: c.colon, lines: c.lines[:1], line: c.line}}
-	for i, text := range c.lines[1:] {
-		if m := reLooseKey.FindStringSubmatchIndex(text); m != nil && len(pieces) < maxRepairs {
-			colon := m[3] + strings.IndexByte(text[m[3]:], ':') + 1
-			pieces = append(pieces, chunk{key: text[m[2]:m[3]], colon: colon, lines: []string{text}, line: c.line + i + 1})
+	pieces := []chunk{{key: c.key, colon: c.colon, line: c.line}}
+	begin := 0
+	for i, text := range c.lines {
+		m := reLooseKey.FindStringSubmatchIndex(text)
+		if i == 0 || m == nil || len(pieces) == maxRepairs {
 			continue
 		}
-		last := &pieces[len(pieces)-1]
-		last.lines = append(slices.Clip(last.lines), text)
+		pieces[len(pieces)-1].lines = c.lines[begin:i]
+		begin = i
+		colon := m[3] + strings.IndexByte(text[m[3]:], ':') + 1
+		pieces = append(pieces, chunk{key: text[m[2]:m[3]], colon: colon, line: c.line + i})
 	}
+	pieces[len(pieces)-1].lines = c.lines[begin:]
 	return pieces
 }
 
@@ -297,7 +299,7 @@ func (c chunk) text() string {
 		parts = append(parts, l)
 	}
 	text := OneLine(strings.Join(parts, "\n"))
-	if text != "" && (text[0] == '"' || text[0] == '\'') {
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		if v, _, fault := parseYAML("v: " + text + "\n"); fault == nil && len(v.Fields) == 1 && v.Fields[0].Value.Kind == String {
 			return OneLine(v.Fields[0].Value.Text)
 		}

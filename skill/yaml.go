@@ -79,7 +79,10 @@ func faultOf(err error, last int) *yamlFault {
 	return f
 }
 
-type walker struct{ notes []yamlFault }
+type walker struct {
+	notes []yamlFault
+	depth int
+}
 
 func (w *walker) note(rule RuleID, p Position, format string, args ...any) {
 	w.notes = append(w.notes, yamlFault{rule: rule, position: p, message: fmt.Sprintf(format, args...)})
@@ -100,6 +103,13 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 		return v, syntaxFault(v.Position, "an anchor (&%s) is not supported", Excerpt(n.Anchor))
 	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
 		return v, syntaxFault(v.Position, "a tag (%s) is not supported", Excerpt(n.Tag))
+	}
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
+		// The library counts brackets and indentation each on their own.
+		if w.depth++; w.depth > MaxYAMLDepth {
+			return v, syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
+		}
+		defer func() { w.depth-- }()
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
