@@ -29,6 +29,9 @@ type Host struct {
 type Client struct {
 	// Name is what the client calls itself (MCP's clientInfo.name), or empty.
 	Name string
+	// Limit is the longest description in characters that is known to arrive
+	// whole; 0 where nothing is known but the name.
+	Limit int
 }
 
 // Tool is one contract as a set serves it.
@@ -74,11 +77,13 @@ func failure(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// sets are the names that --tools takes, with what each serves.
-var sets = []struct {
+// namedSet is a name that --tools takes, with what it serves.
+type namedSet struct {
 	name  string
 	tools func() []*Tool
-}{
+}
+
+var sets = []namedSet{
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
@@ -97,12 +102,14 @@ func SetNames() []string {
 
 // ParseSets reads a set or a comma list of sets. One contract twice counts once;
 // two contracts with one tool name are refused.
-func ParseSets(list string) ([]*Tool, error) {
+func ParseSets(list string) ([]*Tool, error) { return joinSets(sets, list) }
+
+func joinSets(table []namedSet, list string) ([]*Tool, error) {
 	var tools []*Tool
 	by := map[string]string{} // tool name → set
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		set, err := setNamed(name)
+		set, err := setNamed(table, name)
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +129,8 @@ func ParseSets(list string) ([]*Tool, error) {
 	return tools, nil
 }
 
-func setNamed(name string) ([]*Tool, error) {
-	for _, s := range sets {
+func setNamed(table []namedSet, name string) ([]*Tool, error) {
+	for _, s := range table {
 		if s.name == name {
 			return s.tools(), nil
 		}
