@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -20,6 +21,9 @@ type rootDoor struct{}
 func (rootDoor) folder(dir string, plain bool) (handle, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
+		if fi, statErr := os.Stat(dir); statErr == nil && !fi.IsDir() {
+			err = syscall.ENOTDIR // os says so in an error of its own
+		}
 		return nil, err
 	}
 	if plain {

@@ -76,6 +76,15 @@ func TestWatch(t *testing.T) {
 	expect(t, found, "a z/c/d z/c/d/n z/c/d/n/o")
 	must(t, os.RemoveAll(filepath.Join(root, "z")))
 	expect(t, found, "a")
+	// Another folder takes a's place before anybody scans.
+	add(t, base, map[string]string{"new/SKILL.md": "x"})
+	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(base, "old")))
+	must(t, os.Rename(filepath.Join(base, "new"), filepath.Join(root, "a")))
+	time.Sleep(50 * time.Millisecond)
+	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
+	expect(t, found, "a a/n")
+	must(t, os.RemoveAll(filepath.Join(root, "a/n")))
+	expect(t, found, "a")
 	must(t, os.WriteFile(filepath.Join(root, "a/SKILL.md"), []byte("changed"), 0o644))
 	expect(t, found, "a")
 }
