@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Server struct {
 	roots   func(context.Context, []string)
 	once    sync.Once
 	named   chan struct{} // closed when the client's roots are taken in, or will not come
+	asking  sync.Mutex    // held while a client is asked for its roots
+	chosen  bool          // a client has named roots; held by asking
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -77,7 +80,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.answer, s.guard)
+	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -113,8 +116,10 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return res, err
 		case "tools/list":
+			s.awaitRoots(ctx, req)
 			return s.listTools(ctx, clientOf(req))
 		case "resources/list":
+			s.awaitRoots(ctx, req)
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
 			return listTemplates(), nil
@@ -134,9 +139,9 @@ func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return tool.Client{Name: p.ClientInfo.Name}
 	}
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss != nil {
-		if p := ss.InitializeParams(); p != nil && p.ClientInfo != nil {
-			return tool.Client{Name: p.ClientInfo.Name}
+	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+		if info := from.ClientInfo(); info != nil {
+			return tool.Client{Name: info.Name}
 		}
 	}
 	return tool.Client{}
@@ -164,7 +169,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
 	case *mcp.DiscoverResult:
-		r.Instructions = text
+		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
 	}
 }
 
@@ -176,8 +181,19 @@ func (s *Server) announce(d catalog.Diff) {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
+	if !d.Listing && !servedDiffer(d) {
+		return // a skipped skill is in no list
+	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
 	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
+}
+
+// servedDiffer reports whether the list of resources may differ: a skill that is
+// or was served came, went or changed. Of a changed one only the new state is
+// known.
+func servedDiffer(d catalog.Diff) bool {
+	served := func(e *catalog.Entry) bool { return e.Status != catalog.Skipped }
+	return len(d.Changed) > 0 || slices.ContainsFunc(d.Added, served) || slices.ContainsFunc(d.Removed, served)
 }
 
 // internal hides what an error says behind a code; the log has it.

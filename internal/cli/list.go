@@ -29,6 +29,9 @@ func listCommand(env *Env) *cobra.Command {
 				return printJSON(env.Stdout, listJSON(v, all))
 			}
 			printList(env, v, all)
+			if len(v.Entries) == 0 && !all {
+				fmt.Fprintln(env.Stderr, "hint: knack list --all shows where skills are looked for")
+			}
 			return nil
 		},
 	}
@@ -120,7 +123,7 @@ func skillJSON(e *catalog.Entry) listedSkill {
 		NotForModel: !e.ModelInvocable, Variants: e.Others,
 	}
 	if e.By != nil {
-		s.By = e.By.Qualified()
+		s.By = e.By.URI.String()
 	}
 	for _, p := range e.Problems {
 		s.Problems = append(s.Problems, listedProblem{
@@ -195,7 +198,7 @@ func printRest(w io.Writer, v catalog.View) {
 			if e.Status == catalog.Copy {
 				what = "is a copy of"
 			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(e.Qualified()))
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(reach(v, e)))
 		}
 	}
 	if len(v.Skipped) > 0 {
@@ -206,6 +209,15 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
+}
+
+// reach is what loads a shadowed skill: "<label>:<name>", or its URI where that
+// pair means another one, as between two of one root.
+func reach(v catalog.View, e *catalog.Entry) string {
+	if v.Named(e.Qualified()) == e {
+		return e.Qualified()
+	}
+	return e.URI.String()
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
@@ -247,8 +259,21 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	if !all && shadowed+len(v.Skipped) > 0 {
-		s += " (knack list --all shows them)"
+	unread, passed := 0, 0
+	for _, r := range v.Roots {
+		passed += len(r.Notices)
+		if r.Err != nil {
+			unread++
+		}
+	}
+	if unread > 0 {
+		s += ", " + plural(unread, "root") + " not readable"
+	}
+	if passed > 0 {
+		s += fmt.Sprintf(", %d passed over", passed)
+	}
+	if !all && shadowed+len(v.Skipped)+unread+passed > 0 {
+		s += " (knack list --all says which and why)"
 	}
 	return s
 }

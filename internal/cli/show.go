@@ -99,8 +99,8 @@ func show(env *Env, e *catalog.Entry, file string) error {
 	}
 	if err != nil {
 		code := exitError
-		if errors.Is(err, fs.ErrNotExist) {
-			code = exitNo
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
+			code = exitNo // the skill has no such file
 		}
 		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder, skill.Reason(err)), filesHint(e)}
 	}
