@@ -72,6 +72,9 @@ func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format
 		d := t.Define(v, c)
 		switch f {
 		case OpenAI:
+			if own := t.FunctionDescription(); own != "" {
+				d.Description = own
+			}
 			all[i] = openAIDefinition{"function", openAIFunction{d.Name, d.Description, d.Schema}}
 		case Anthropic:
 			all[i] = anthropicDefinition{d.Name, d.Description, d.Schema}

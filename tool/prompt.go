@@ -64,3 +64,12 @@ func more(tools []*Tool) string {
 	}
 	return ""
 }
+
+// FunctionDescription is the description that a contract fixes for an OpenAI
+// function beside the one that MCP shows; "" where there is one for both.
+func (t *Tool) FunctionDescription() string {
+	if t.Contract == "003" {
+		return "Invoke a skill to apply specialized expertise and capabilities"
+	}
+	return ""
+}
