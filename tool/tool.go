@@ -84,6 +84,7 @@ type namedSet struct {
 }
 
 var sets = []namedSet{
+	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
