@@ -121,6 +121,7 @@ to any agent.
 		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(toolsCommand(env), callCommand(env))
 	return root
 }
 

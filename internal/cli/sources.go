@@ -232,25 +232,31 @@ func labels(roots []skill.Root) []string {
 
 // view scans everything once, for a command that answers and ends.
 func (f *sourceFlags) view(ctx context.Context, env Env) (catalog.View, error) {
+	_, v, err := f.scan(ctx, env)
+	return v, err
+}
+
+// scan makes a catalogue and scans everything once.
+func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, catalog.View, error) {
 	if err := f.check(env); err != nil {
-		return catalog.View{}, err
+		return nil, catalog.View{}, err
 	}
 	sources, err := f.sources(env, nil)
 	if err != nil {
-		return catalog.View{}, err
+		return nil, catalog.View{}, err
 	}
 	c := catalog.New(sources, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
-		return catalog.View{}, runError("", "the scan was interrupted: %w", err)
+		return nil, catalog.View{}, runError("", "the scan was interrupted: %w", err)
 	}
 	v, err := c.View(ctx)
 	if err != nil {
-		return v, err
+		return nil, v, err
 	}
 	for _, r := range v.Roots {
 		if r.Err != nil && len(f.dirs) > 0 {
-			return v, runError("", "--dir %s: %w", r.Shown, unread(r))
+			return nil, v, runError("", "--dir %s: %w", r.Shown, unread(r))
 		}
 	}
-	return v, nil
+	return c, v, nil
 }
