@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -9,8 +10,12 @@ import (
 
 // Named finds the skill that a name stands for: trimmed and case-folded, first
 // in root order; else, as "<root label>:<name>", the one of that root. A skill
-// that its author keeps from models is found too: the caller says so.
+// that its author keeps from models is found too: the caller says so. No name
+// holds a control character, so one that does stands for nothing.
 func (s *Snapshot) Named(name string) *Entry {
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return nil
+	}
 	if all := s.byKey[skill.KeyOf(name)]; len(all) > 0 {
 		return all[0]
 	}
