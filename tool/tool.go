@@ -20,6 +20,8 @@ type Host struct {
 	Catalog *catalog.Catalog
 	// Remote: the model is on another machine, so a folder is named by its URI.
 	Remote bool
+
+	served memo
 }
 
 // Client is who a definition is made for.
@@ -59,6 +61,8 @@ type Result struct {
 	Text    string
 	Object  any
 	IsError bool
+	// Meta is what the answer says beside its contract's fields; mostly nil.
+	Meta map[string]any
 }
 
 // Call answers a call with the JSON object args. A failure that the model can do
@@ -84,6 +88,7 @@ type namedSet struct {
 var sets = []namedSet{
 	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"uri", func() []*Tool { return []*Tool{listByURI(), getByURI()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
