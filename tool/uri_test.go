@@ -217,6 +217,9 @@ func TestMemoCounts(t *testing.T) {
 	for i := range 3 * keptCount {
 		m.remember(fmt.Sprint(i%(2*keptCount)), kept{text: "x"})
 	}
+	for range 5 {
+		m.remember("0", kept{text: "x"})
+	}
 	if len(m.order) != keptCount || len(m.byURI) != keptCount || m.bytes != keptCount {
 		t.Errorf("%d in order, %d kept, %d bytes", len(m.order), len(m.byURI), m.bytes)
 	}

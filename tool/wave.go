@@ -128,7 +128,7 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		case err == nil && now.Name == name && now.ModelInvocable && len(faults(now)) == 0:
+		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // so the name is the folder's still
 			return now, data, nil
 		case err == nil || errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue knows better by now

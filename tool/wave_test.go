@@ -156,9 +156,9 @@ func TestWaveReadsTheDisk(t *testing.T) {
 }
 
 func TestWaveShortResult(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", strings.Repeat("word ", 40))}))
+	h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", strings.Repeat("a ", 100))}))
 	short := call(t, h, "wave", "Skill", args{"skill_name": "x"}).Object.(ToolResult).ShortResult
-	if length(short) > 80 || !strings.HasSuffix(short, "word…") {
+	if length(short) > 80 || !strings.HasSuffix(short, " a…") {
 		t.Errorf("%q", short)
 	}
 }
