@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"sync"
+
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -66,8 +68,12 @@ type Snapshot struct {
 	byFolder map[string][]*Entry    // all, in root order
 	byBase   map[string]*Entry      // not skipped
 	byPlace  map[place]*Entry
+	longest  int // the length of the longest key of byBase
 
 	found []foundRoot // what it was built from
+
+	servedOnce sync.Once
+	served     []*Entry
 }
 
 // View is what one request reads: a snapshot, and the one who asks. Access rules

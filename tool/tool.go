@@ -20,6 +20,9 @@ type Host struct {
 	Catalog *catalog.Catalog
 	// Remote: the model is on another machine, so a folder is named by its URI.
 	Remote bool
+	// Observe, where set, sees every call with its result after it was answered,
+	// from the goroutine of the call: several at once where calls are.
+	Observe func(Event)
 
 	served memo
 }
@@ -68,9 +71,8 @@ type Result struct {
 	Meta map[string]any
 }
 
-// Call answers a call with the JSON object args. A failure that the model can do
-// something about is a Result; the error is the context's.
-func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
+// answer is [Tool.Call] unobserved.
+func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	a, err := parseArguments(args, t.strict)
 	if err != nil {
 		return failure("Invalid arguments for tool %s: %s", t.Name, err), nil

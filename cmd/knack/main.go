@@ -1,0 +1,19 @@
+// Command knack serves the skills of a person or a company to any agent.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // whoever asks a second time means at once
+	code := cli.Main(ctx, cli.SystemEnv(), os.Args[1:])
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,171 @@
+// Package cli is the command line: flags, wiring and words for people. Every
+// verb has its file.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Exit statuses.
+const (
+	exitDone  = 0
+	exitNo    = 1 // the answer is no: problems found, skill not found
+	exitUsage = 2
+	exitError = 3 // could not run
+)
+
+// failure is an error with its exit status and, if there is one, what to do.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func usageError(hint, format string, args ...any) error {
+	return &failure{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+func runError(hint, format string, args ...any) error {
+	return &failure{exitError, fmt.Errorf(format, args...), hint}
+}
+
+// Main runs the command line and returns the exit status. Data goes to
+// env.Stdout, everything else to env.Stderr.
+func Main(ctx context.Context, env Env, args []string) int {
+	out := &output{Writer: env.Stdout}
+	env.Stdout = out
+	root := newRoot(&env)
+	root.SetArgs(args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	var f *failure
+	failed := out.failed.Load()
+	switch isOurs := errors.As(err, &f); {
+	case failed != nil && !isOurs:
+		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", bare(*failed)), ""}
+	case err == nil:
+		return exitDone
+	case !isOurs:
+		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own complaints are about usage
+	}
+	fmt.Fprintf(env.Stderr, "error: %s\n", clean(f.err.Error()))
+	if f.hint != "" {
+		fmt.Fprintf(env.Stderr, "hint: %s\n", clean(f.hint))
+	}
+	return f.code
+}
+
+// output remembers that a write failed, so that no command ends as if its data
+// had arrived.
+type output struct {
+	io.Writer
+	failed atomic.Pointer[error] // a write that nobody waits for may outlive its command
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// bare is what the system said, without the operation and the file's name.
+func bare(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func newRoot(env *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "knack",
+		Short: "One skills server for every agent",
+		Long: `knack finds the skills on this machine (folders with a SKILL.md) and serves them
+to any agent.
+
+  knack list     shows what there is
+  knack serve    serves it over MCP, on standard input and output`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("run 'knack --help' for the commands", "there is no command '%s'", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
+	root.Version = build().Version
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate(build().String() + "\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
+	})
+	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(toolsCommand(env), callCommand(env))
+	return root
+}
+
+// helpCommand is what people try first; --help is what the help names.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true,
+		Args: between(0, 1, "the name of one command"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError("run 'knack --help' for the commands", "there is no command '%s'", args[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// between wraps cobra's count of arguments in words.
+func between(low, high int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < low || len(args) > high {
+			return usageError("usage: "+cmd.UseLine(), "%s takes %s", cmd.CommandPath(), want)
+		}
+		return nil
+	}
+}
+
+// clean makes text fit for a terminal: no control or direction characters but
+// line ends and tabs.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && !skill.IsBidiControl(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// printJSON writes one indented JSON value, never HTML-escaped.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

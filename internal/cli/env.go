@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Env is everything a command takes from the process around it.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Dir            string // the working directory
+	Home           string // the user's home folder, "" if unknown
+	// StdinTerminal and so on: a person sits at that end.
+	StdinTerminal, StdoutTerminal, StderrTerminal bool
+	// Width is the terminal's width in columns, 0 if unknown.
+	Width int
+}
+
+// SystemEnv is the environment of this process.
+func SystemEnv() Env {
+	dir, _ := os.Getwd() // without one, only --dir and the home folder are served
+	home, _ := os.UserHomeDir()
+	e := Env{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		e.Width = w
+	}
+	return e
+}

@@ -1,0 +1,301 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+func listCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var all, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show the skills that are available; with --all also those that are not, and why",
+		Args:  between(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := from.view(cmd.Context(), *env)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(env.Stdout, listJSON(v, all))
+			}
+			printList(env, v, all)
+			if len(v.Entries) == 0 && !all {
+				fmt.Fprintln(env.Stderr, "hint: knack list --all shows where skills are looked for")
+			}
+			return nil
+		},
+	}
+	from.register(cmd, env)
+	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed and skipped skills, with reasons, and every root")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// listing is the JSON form of list. Skills holds every available skill, those
+// that another one shadows marked by their status; with --all the skipped too.
+type listing struct {
+	Skills []listedSkill `json:"skills"`
+	Roots  []listedRoot  `json:"roots"`
+}
+
+type listedSkill struct {
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Status      catalog.Status  `json:"status"`
+	Available   bool            `json:"available"`
+	Publishable bool            `json:"publishable"`
+	URI         string          `json:"uri,omitempty"`
+	Root        string          `json:"root"`
+	Scope       skill.Scope     `json:"scope"`
+	Path        string          `json:"path"`
+	File        string          `json:"file"`
+	Dir         string          `json:"dir,omitempty"`
+	Link        string          `json:"link,omitempty"`
+	By          string          `json:"by,omitempty"`
+	NotForModel bool            `json:"notForModels,omitempty"`
+	Variants    []string        `json:"variants,omitempty"`
+	Problems    []listedProblem `json:"problems,omitempty"`
+}
+
+type listedProblem struct {
+	Rule     skill.RuleID   `json:"rule"`
+	Severity skill.Severity `json:"severity"`
+	Line     int            `json:"line,omitempty"`
+	Column   int            `json:"column,omitempty"`
+	Message  string         `json:"message"`
+	Mend     string         `json:"mend,omitempty"`
+}
+
+type listedRoot struct {
+	Label   string         `json:"label"`
+	Scope   skill.Scope    `json:"scope"`
+	Dir     string         `json:"dir,omitempty"`
+	Present bool           `json:"present"`
+	Count   int            `json:"count"`
+	Error   string         `json:"error,omitempty"`
+	Notices []listedNotice `json:"notices,omitempty"`
+}
+
+type listedNotice struct {
+	Path    string       `json:"path"`
+	Rule    skill.RuleID `json:"rule"`
+	Message string       `json:"message"`
+	Mend    string       `json:"mend,omitempty"`
+}
+
+func listJSON(v catalog.View, all bool) listing {
+	out := listing{Skills: []listedSkill{}, Roots: []listedRoot{}}
+	for _, e := range v.Entries {
+		if e.Status != catalog.Skipped || all {
+			out.Skills = append(out.Skills, skillJSON(e))
+		}
+	}
+	for _, r := range v.Roots {
+		if r.Missing && !all {
+			continue
+		}
+		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
+		if r.Err != nil {
+			root.Error = unread(r).Error()
+		}
+		for _, n := range r.Notices {
+			root.Notices = append(root.Notices, listedNotice(n))
+		}
+		out.Roots = append(out.Roots, root)
+	}
+	return out
+}
+
+func skillJSON(e *catalog.Entry) listedSkill {
+	s := listedSkill{
+		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: e.Publishable,
+		URI: e.URI.String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir, Link: e.Link,
+		NotForModel: !e.ModelInvocable, Variants: e.Others,
+	}
+	if e.By != nil {
+		s.By = e.By.URI.String()
+	}
+	for _, p := range e.Problems {
+		s.Problems = append(s.Problems, listedProblem{
+			Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, Line: p.Position.Line, Column: p.Position.Column,
+			Message: p.Message, Mend: p.Mend,
+		})
+	}
+	return s
+}
+
+// printList shows names, where each lies, and descriptions cut to the terminal.
+func printList(env *Env, v catalog.View, all bool) {
+	w := env.Stdout
+	width := 0
+	for _, e := range v.Entries {
+		if e.Status == catalog.Available {
+			width = max(width, min(utf8.RuneCountInString(e.Name), 40))
+		}
+	}
+	label := ""
+	shadowed := 0
+	for _, e := range v.Entries {
+		switch e.Status {
+		case catalog.Available:
+			if e.Root.Label != label {
+				label = e.Root.Label
+				fmt.Fprintf(w, "%s\n", heading(e.Root))
+			}
+			printSkill(env, e, width)
+		case catalog.Shadowed, catalog.Copy:
+			shadowed++
+		}
+	}
+	if all {
+		printRest(w, v)
+	}
+	fmt.Fprintln(w, summary(v, shadowed, all))
+}
+
+func heading(r skill.Root) string {
+	if r.Dir == "" {
+		return r.Label
+	}
+	return r.Label + " (" + clean(r.Shown) + ")"
+}
+
+func printSkill(env *Env, e *catalog.Entry, width int) {
+	name := clean(skill.OneLine(e.Name))
+	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
+	description := clean(skill.OneLine(e.Description))
+	if env.Width > 0 {
+		description = tool.Cut(description, max(env.Width-width-4, 20))
+	} else {
+		description = tool.Cut(description, 100)
+	}
+	mark := ""
+	if !e.ModelInvocable {
+		mark = "(not for models) "
+	}
+	fmt.Fprintf(env.Stdout, "  %s%s  %s%s\n", name, pad, mark, description)
+}
+
+func printRest(w io.Writer, v catalog.View) {
+	first := true
+	for _, e := range v.Entries {
+		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
+			if first {
+				fmt.Fprintln(w, "shadowed")
+				first = false
+			}
+			what := "has the same name as"
+			if e.Status == catalog.Copy {
+				what = "is a copy of"
+			}
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(reach(v, e)))
+		}
+	}
+	if len(v.Skipped) > 0 {
+		fmt.Fprintln(w, "skipped")
+	}
+	for _, e := range v.Skipped {
+		fmt.Fprintf(w, "  %s\n", clean(tool.Reason(e)))
+	}
+	printVariants(w, v)
+	printRoots(w, v)
+}
+
+// reach is what loads a shadowed skill: "<label>:<name>", or its URI where that
+// pair means another one, as between two of one root.
+func reach(v catalog.View, e *catalog.Entry) string {
+	if v.Named(e.Qualified()) == e {
+		return e.Qualified()
+	}
+	return e.URI.String()
+}
+
+// printVariants accounts for further spellings of SKILL.md beside the one read.
+func printVariants(w io.Writer, v catalog.View) {
+	first := true
+	for _, e := range v.Entries {
+		if e.Entry == "" || len(e.Others) == 0 {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w, "not read")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others, ", ")), clean(e.Place()))
+	}
+}
+
+func printRoots(w io.Writer, v catalog.View) {
+	fmt.Fprintln(w, "roots")
+	for _, r := range v.Roots {
+		state := fmt.Sprintf("%d found", r.Count)
+		switch {
+		case r.Err != nil:
+			state = "cannot be read: " + unread(r).Error()
+		case r.Missing:
+			state = "not there"
+		}
+		fmt.Fprintf(w, "  %s: %s\n", heading(r.Root), clean(state))
+		for _, n := range r.Notices {
+			line := n.Path + ": " + n.Message
+			if n.Mend != "" {
+				line += " (" + n.Mend + ")"
+			}
+			fmt.Fprintf(w, "    %s\n", clean(skill.OneLine(line)))
+		}
+	}
+}
+
+// unread is why a root cannot be read. Its folder stands beside it already.
+func unread(r catalog.RootStatus) error {
+	if cause := errors.Unwrap(r.Err); cause != nil {
+		return cause
+	}
+	return r.Err
+}
+
+func summary(v catalog.View, shadowed int, all bool) string {
+	n := len(v.Entries) - len(v.Skipped) - shadowed
+	s := plural(n, "skill")
+	if shadowed > 0 {
+		s += fmt.Sprintf(", %d shadowed", shadowed)
+	}
+	if len(v.Skipped) > 0 {
+		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
+	}
+	failed, passed := 0, 0
+	for _, r := range v.Roots {
+		passed += len(r.Notices)
+		if r.Err != nil {
+			failed++
+		}
+	}
+	if failed > 0 {
+		s += ", " + plural(failed, "root") + " not readable"
+	}
+	if passed > 0 {
+		s += fmt.Sprintf(", %d passed over", passed)
+	}
+	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
+		s += " (knack list --all says which and why)"
+	}
+	return s
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/tool"
+)
+
+func serveCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var set string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the skills over MCP, on standard input and output",
+		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
+
+A client starts it. For Claude Code, for example:
+
+  claude mcp add -s user knack -- /path/to/knack serve
+
+Standard output carries the protocol and nothing else; what was skipped, and why,
+goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
+asked before it is answered, for up to 10 seconds; a second one ends at once.`,
+		Args: between(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, err := tool.ParseSets(set)
+			if err != nil {
+				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
+			}
+			return serve(cmd.Context(), env, &from, tools)
+		},
+	}
+	from.register(cmd, env)
+	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool) error {
+	tuneCollector(env)
+	if err := from.check(*env); err != nil {
+		return err
+	}
+	sources, err := from.sources(*env, nil)
+	if err != nil {
+		return err
+	}
+	// A writer that is gone must be an error and not a signal: a client that has
+	// closed its end of stderr alone still waits for answers on stdout.
+	signal.Ignore(syscall.SIGPIPE)
+	// A signal ends the input and nothing else: what was asked before it is
+	// answered, for as long as the transport drains.
+	in := &interruptible{in: env.Stdin, done: ctx.Done()}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	level := new(slog.LevelVar)
+	level.Set(slog.LevelWarn)
+	if env.StderrTerminal {
+		level.Set(slog.LevelError) // until the banner has said what there is
+	}
+	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	c := catalog.New(sources, catalog.Options{Log: log})
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log}
+	if !from.fixed() {
+		options.Roots = func(ctx context.Context, folders []string) {
+			sources, err := from.sources(*env, folders)
+			if err != nil {
+				log.Warn("the client's roots cannot be used", "error", err.Error())
+				return
+			}
+			c.SetSources(sources)
+			_ = c.Refresh(ctx)
+		}
+	}
+	server := mcpserver.New(options)
+	go func() { _ = c.Run(ctx) }()
+	if env.StderrTerminal {
+		go func() {
+			if v, err := c.View(ctx); err == nil {
+				banner(env, v)
+				level.Set(slog.LevelWarn)
+			}
+		}()
+	}
+	err = server.Run(ctx, &mcpserver.StdioTransport{In: in, Out: env.Stdout, Logger: log})
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return runError("", "the session ended: %w", err)
+}
+
+// interruptible is an input that ends when done is closed. What a read that was
+// under way then still brings is dropped.
+type interruptible struct {
+	in    io.Reader
+	done  <-chan struct{}
+	reads chan read
+	rest  []byte // of the last read
+	err   error
+}
+
+type read struct {
+	data []byte
+	err  error
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if r.reads == nil {
+		r.reads = make(chan read)
+		go r.pump()
+	}
+	if len(r.rest) == 0 && r.err == nil {
+		select {
+		case <-r.done:
+			r.err = io.EOF
+		case next := <-r.reads:
+			r.rest, r.err = next.data, next.err
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// pump reads ahead by one buffer, and alternates between two.
+func (r *interruptible) pump() {
+	var buffers [2][64 << 10]byte
+	for i := 0; ; i ^= 1 {
+		n, err := r.in.Read(buffers[i][:])
+		select {
+		case r.reads <- read{buffers[i][:n], err}:
+		case <-r.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// tuneCollector trades memory for speed, unless the operator has chosen: the
+// SDK allocates about 385 KB a request and keeps none of it.
+func tuneCollector(env *Env) {
+	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
+// banner tells the person at the terminal what is served, from where, what was
+// skipped, and how a client connects.
+func banner(env *Env, v catalog.View) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", plural(len(v.Listed), "skill"))
+	for _, r := range v.Roots {
+		switch {
+		case r.Err != nil:
+			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), unread(r))
+		case !r.Missing:
+			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
+		}
+	}
+	if len(v.Skipped) > 0 {
+		fmt.Fprintf(&b, "Skipped:\n")
+		for i, e := range v.Skipped {
+			if i == 10 {
+				fmt.Fprintf(&b, "  and %d more; knack list --all shows them\n", len(v.Skipped)-i)
+				break
+			}
+			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
+		}
+	}
+	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code:\n  claude mcp add -s user knack -- %s serve\nTo end it: Ctrl-C.\n", executable())
+	_, _ = io.WriteString(env.Stderr, clean(b.String()))
+}
+
+// executable is the path to write into a client's configuration.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "knack"
+	}
+	return path
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+func showCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var as string
+	cmd := &cobra.Command{
+		Use:   "show SKILL [FILE]",
+		Short: "Print a skill's SKILL.md, or another of its files, as it is",
+		Long: `Print a skill's SKILL.md, or another of its files, byte for byte as it is.
+
+SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,
+or a skill:// URI.
+
+With --as TOOL: exactly what that tool answers when a model calls it with this
+SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
+status is 1 when that answer is an error.`,
+		Args: between(1, 2, "the name of a skill and, if you like, one of its files"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("as") {
+				return showAs(cmd, env, &from, as, args)
+			}
+			v, err := from.view(cmd.Context(), *env)
+			if err != nil {
+				return err
+			}
+			e, file, err := findSkill(v, args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				file = args[1]
+			}
+			return show(env, e, file)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			v, err := from.view(cmd.Context(), *env)
+			if err != nil || len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, e := range v.Entries {
+				if e.Status == catalog.Available {
+					names = append(names, e.Name+"\t"+tool.Cut(skill.OneLine(e.Description), 60))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	from.register(cmd, env)
+	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// findSkill resolves what a person types: a URI, a name, a folder.
+func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
+	if uri, err := skill.ParseURI(name); err == nil {
+		if e, file := v.At(uri); e != nil {
+			if file == "." {
+				file = skill.MainFile
+			}
+			return e, file, nil
+		}
+	}
+	if e := v.Named(name); e != nil {
+		return e, skill.MainFile, nil
+	}
+	if e := v.InFolder(name); e != nil && e.Entry != "" {
+		return e, skill.MainFile, nil // a skipped one too: its author wants to see it
+	}
+	hint := "knack list shows all names"
+	if near := v.SkippedNear(name, 1); len(near) > 0 {
+		hint = tool.Reason(near[0])
+	}
+	if near := v.Near(name, 3); len(near) > 0 {
+		names := make([]string, len(near))
+		for i, e := range near {
+			names[i] = e.Name
+		}
+		hint = "did you mean " + strings.Join(names, ", ") + "?"
+	}
+	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", skill.Echo(name)), hint}
+}
+
+func show(env *Env, e *catalog.Entry, file string) error {
+	path, err := skill.FilePath(file)
+	var data []byte
+	switch {
+	case err == nil && skill.Hidden(path):
+		err = fs.ErrNotExist
+	case err == nil && e.Fault != nil && path == skill.MainFile:
+		err = e.Fault
+	case err == nil:
+		data, _, err = e.ReadServed(path, skill.MaxFile)
+	}
+	if err != nil {
+		code := exitError
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
+			code = exitNo // the skill has no such file
+		}
+		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder, skill.Reason(err)), filesHint(e)}
+	}
+	if env.StdoutTerminal {
+		data = []byte(clean(strings.ToValidUTF8(string(data), "\ufffd")))
+	}
+	_, err = env.Stdout.Write(data)
+	return err
+}
+
+// filesHint names the first files of the skill.
+func filesHint(e *catalog.Entry) string {
+	files, _, err := e.List(context.Background(), 20)
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Path
+	}
+	return "its files: " + strings.Join(names, ", ")
+}

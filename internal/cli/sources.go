@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// dirsVariable names folders to serve in front of the well-known roots.
+const dirsVariable = "KNACK_DIRS"
+
+// sourceFlags choose the roots, on every command that reads skills.
+type sourceFlags struct {
+	dirs      []string
+	project   string
+	exclude   []string
+	noBuiltin bool
+	given     func(flag string) bool
+}
+
+func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
+	flags := cmd.Flags()
+	f.given = flags.Changed
+	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
+	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out the root with this `LABEL`, for example claude-user (repeatable)")
+	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
+	_ = cmd.RegisterFlagCompletionFunc("exclude", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return labels(f.roots(*env, nil)), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.MarkFlagDirname("project")
+}
+
+// fixed reports whether the flags leave a client's roots nothing to say.
+func (f *sourceFlags) fixed() bool { return len(f.dirs) > 0 || f.project != "" }
+
+// roots lists the roots in their order. projects, where given, stand in for the
+// working directory.
+func (f *sourceFlags) roots(env Env, projects []string) []skill.Root {
+	if len(f.dirs) > 0 {
+		return f.named(env)
+	}
+	switch {
+	case f.project != "":
+		projects = []string{absolute(env, f.project)}
+	case len(projects) == 0 && env.Dir != "":
+		projects = []string{env.Dir}
+	}
+	roots := slices.Concat(variableRoots(env), dir.WellKnown(projects, env.Home))
+	for i := range roots {
+		roots[i].Prefix = roots[i].Label
+		roots[i].Shown = shown(roots[i].Dir, projects, env.Home)
+	}
+	return roots
+}
+
+// named are the roots of --dir. One alone needs no label in its URIs.
+func (f *sourceFlags) named(env Env) []skill.Root {
+	roots := make([]skill.Root, len(f.dirs))
+	for i, d := range f.dirs {
+		label := fmt.Sprintf("dir-%d", i+1)
+		roots[i] = skill.Root{Label: label, Scope: skill.ScopeProject, Dir: absolute(env, d), Shown: filepath.ToSlash(d)}
+		if len(f.dirs) > 1 {
+			roots[i].Prefix = label
+		}
+	}
+	return roots
+}
+
+func variableRoots(env Env) []skill.Root {
+	var roots []skill.Root
+	for _, d := range filepath.SplitList(env.Getenv(dirsVariable)) {
+		if d != "" {
+			roots = append(roots, skill.Root{Label: fmt.Sprintf("env-%d", len(roots)+1), Scope: skill.ScopeGlobal, Dir: absolute(env, d)})
+		}
+	}
+	return roots
+}
+
+func absolute(env Env, d string) string {
+	if !filepath.IsAbs(d) {
+		d = filepath.Join(env.Dir, d)
+	}
+	return filepath.Clean(d)
+}
+
+// shown writes a folder as people do: relative to the project, or with ~.
+func shown(d string, projects []string, home string) string {
+	for _, p := range projects {
+		if rel, ok := below(d, p); ok {
+			return rel
+		}
+	}
+	if rel, ok := below(d, home); ok {
+		return "~/" + rel
+	}
+	return filepath.ToSlash(d)
+}
+
+func below(d, base string) (string, bool) {
+	if base == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(base, d)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// sources makes a source for each root that is not excluded.
+func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
+	roots := f.roots(env, projects)
+	if err := f.checkExcluded(roots); err != nil {
+		return nil, err
+	}
+	var out []catalog.Source
+	for _, r := range roots {
+		if f.excluded(r.Label) {
+			continue
+		}
+		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0}))
+	}
+	if !f.noBuiltin && !f.excluded(builtin.Label) {
+		out = append(out, builtin.New())
+	}
+	return out, nil
+}
+
+// check refuses folders that were named and are none, before anything is served.
+// An empty name is one too: it is what an unset variable leaves behind.
+func (f *sourceFlags) check(env Env) error {
+	if f.given("project") {
+		if err := checkFolder("--project", f.project, absolute(env, f.project)); err != nil {
+			return err
+		}
+	}
+	for _, d := range f.dirs {
+		if err := checkFolder("--dir", d, absolute(env, d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFolder says at once what is wrong with a folder that the user named.
+func checkFolder(flag, shown, d string) error {
+	if shown == "" {
+		return usageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
+	}
+	info, err := os.Stat(d)
+	if err == nil && info.IsDir() {
+		if err = tryOpen(d); err == nil {
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return runError("give a folder", "%s %s: it is a file, not a folder", flag, shown)
+	case isNotExist(err):
+		return runError("check the path, or create the folder", "%s %s: there is no such folder", flag, shown)
+	}
+	return runError("", "%s %s: %s", flag, shown, skill.Reason(err))
+}
+
+func tryOpen(d string) error {
+	f, err := os.Open(d)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func isNotExist(err error) bool {
+	return os.IsNotExist(err) || strings.Contains(fmt.Sprint(err), fs.ErrNotExist.Error())
+}
+
+// excluded: a label leaves out its root, and "claude-project" also the same
+// folder of the project's parents, "claude-project-2" and so on.
+func (f *sourceFlags) excluded(label string) bool {
+	for _, x := range f.exclude {
+		if x == label {
+			return true
+		}
+		if n, ok := strings.CutPrefix(label, x+"-"); ok && strings.HasSuffix(x, "-project") && strings.Trim(n, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkExcluded refuses a label that no root has or could have here: a typing
+// error would otherwise serve what should be left out.
+func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
+	known := labels(roots)
+	for _, r := range dir.WellKnown([]string{string(filepath.Separator) + "project"}, string(filepath.Separator)+"home") {
+		known = append(known, r.Label)
+	}
+	known = append(known, builtin.Label)
+	for _, x := range f.exclude {
+		base := x
+		if i := strings.LastIndex(x, "-project-"); i >= 0 {
+			base = x[:i+len("-project")]
+		}
+		if !slices.Contains(known, x) && !slices.Contains(known, base) {
+			slices.Sort(known)
+			return usageError("the labels are: "+strings.Join(slices.Compact(known), ", "), "--exclude %s: no root has this label", x)
+		}
+	}
+	return nil
+}
+
+func labels(roots []skill.Root) []string {
+	out := make([]string, len(roots))
+	for i, r := range roots {
+		out[i] = r.Label
+	}
+	return out
+}
+
+// view scans everything once, for a command that answers and ends.
+func (f *sourceFlags) view(ctx context.Context, env Env) (catalog.View, error) {
+	_, v, err := f.scan(ctx, env)
+	return v, err
+}
+
+// scan makes a catalogue and scans everything once.
+func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, catalog.View, error) {
+	if err := f.check(env); err != nil {
+		return nil, catalog.View{}, err
+	}
+	sources, err := f.sources(env, nil)
+	if err != nil {
+		return nil, catalog.View{}, err
+	}
+	c := catalog.New(sources, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return nil, catalog.View{}, runError("", "the scan was interrupted: %w", err)
+	}
+	v, err := c.View(ctx)
+	if err != nil {
+		return nil, v, err
+	}
+	for _, r := range v.Roots {
+		if r.Err != nil && len(f.dirs) > 0 {
+			return nil, v, runError("", "--dir %s: %w", r.Shown, unread(r))
+		}
+	}
+	return c, v, nil
+}

@@ -1,0 +1,185 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// pageSize is how many resources one answer lists.
+const pageSize = 500
+
+// markdown is the media type of SKILL.md (SEP-2640).
+const markdown = "text/markdown"
+
+func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) (mcp.Result, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served := v.Served()
+	start := 0
+	if p != nil && p.Cursor != "" {
+		after, err := parseCursor(p.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		start = sort.Search(len(served), func(i int) bool { return served[i].URI.String() > after })
+	}
+	end := min(start+pageSize, len(served))
+	res := &mcp.ListResourcesResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Resources: make([]*mcp.Resource, 0, end-start),
+	}
+	for _, e := range served[start:end] {
+		res.Resources = append(res.Resources, &mcp.Resource{
+			URI: e.URI.String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: e.Size,
+		})
+	}
+	if end < len(served) {
+		res.NextCursor = cursorAfter(v.Version, served[end-1].URI.String())
+	}
+	return res, nil
+}
+
+// A cursor is the snapshot's version and the last URI: lists are in URI order,
+// so a cursor from an older snapshot goes on behind the same place.
+func cursorAfter(version uint64, uri string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatUint(version, 10) + " " + uri))
+}
+
+func parseCursor(cursor string) (uri string, err error) {
+	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) > 8192 {
+		return "", refused
+	}
+	version, uri, _ := strings.Cut(string(raw), " ")
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return "", refused
+	}
+	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
+		return "", refused
+	}
+	return uri, nil
+}
+
+func listTemplates() mcp.Result {
+	return &mcp.ListResourceTemplatesResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		ResourceTemplates: []*mcp.ResourceTemplate{{
+			URITemplate: "skill://{+path}", Name: "skill-file",
+			Description: "A file of a skill. SKILL.md names the others.",
+		}},
+	}
+}
+
+func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (mcp.Result, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asked := ""
+	if p != nil {
+		asked = p.URI
+	}
+	uri, err := skill.ParseURI(asked)
+	if err != nil {
+		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
+	}
+	e, file := v.At(uri)
+	if e == nil {
+		return nil, notFound(asked, "no skill has it; resources/list names all")
+	}
+	data, err := s.readFile(ctx, v, e, file)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, skill.ErrNotRegular):
+		return nil, notFound(asked, "it is a folder or no regular file")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
+		return nil, notFound(asked, "the skill has no such file")
+	case err != nil:
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
+	}
+	return &mcp.ReadResourceResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Contents:  []*mcp.ResourceContents{contents(asked, file, data)},
+	}, nil
+}
+
+func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
+	switch {
+	case file == skill.MainFile:
+		data, now, err := v.Read(ctx, e)
+		if err == nil && (!now.Available || now.Base != e.Base) {
+			return nil, fs.ErrNotExist // it was skipped or renamed a moment ago
+		}
+		return data, err
+	case file == ".":
+		return nil, skill.ErrNotRegular
+	case skill.Hidden(file):
+		return nil, fs.ErrNotExist
+	}
+	data, _, err := e.ReadServed(file, skill.MaxFile)
+	return data, err
+}
+
+// contents is text for text and a blob for everything else, an empty file
+// included: the SDK would send neither for one (both are omitted when empty).
+func contents(uri, file string, data []byte) *mcp.ResourceContents {
+	c := &mcp.ResourceContents{URI: uri, MIMEType: mediaType(file)}
+	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+	if isText && len(data) > 0 {
+		c.Text = string(data)
+		if c.MIMEType == "" {
+			c.MIMEType = "text/plain"
+		}
+		return c
+	}
+	c.Blob = append([]byte{}, data...)
+	if c.MIMEType == "" {
+		c.MIMEType = "application/octet-stream"
+		if isText {
+			c.MIMEType = "text/plain"
+		}
+	}
+	return c
+}
+
+func notFound(uri, why string) error {
+	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
+}
+
+// mediaTypes are those of the files that skills have; the host's own table would
+// answer differently on each machine.
+var mediaTypes = map[string]string{
+	".md": markdown, ".markdown": markdown, ".txt": "text/plain", ".csv": "text/csv", ".html": "text/html", ".htm": "text/html",
+	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".cjs": "text/javascript", ".ts": "text/x-typescript",
+	".tsx": "text/x-typescript", ".jsx": "text/javascript", ".py": "text/x-python", ".go": "text/x-go", ".rs": "text/x-rust",
+	".rb": "text/x-ruby", ".java": "text/x-java", ".c": "text/x-c", ".h": "text/x-c", ".cpp": "text/x-c++", ".sh": "text/x-shellscript",
+	".bash": "text/x-shellscript", ".json": "application/json", ".jsonl": "application/jsonl", ".yaml": "application/yaml",
+	".yml": "application/yaml", ".toml": "application/toml", ".xml": "application/xml", ".sql": "application/sql",
+	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".ico": "image/x-icon", ".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip",
+	".wasm": "application/wasm", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".mp3": "audio/mpeg",
+	".wav": "audio/wav", ".mp4": "video/mp4", ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}
+
+func mediaType(file string) string { return mediaTypes[strings.ToLower(path.Ext(file))] }

@@ -1,0 +1,206 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Name is what the server calls itself.
+const Name = "knack"
+
+// Timing of the first answers.
+const (
+	// initializeGrace is how long the first answer waits for the first scan, so
+	// that its instructions can say what there is. A hundred skills take less; a
+	// library that takes longer is announced without numbers.
+	initializeGrace = 10 * time.Millisecond
+	// rootsGrace is how long lists wait for a client that offers roots to name
+	// them: its project's skills should be in the first list it sees.
+	rootsGrace = 500 * time.Millisecond
+)
+
+// Options of a server.
+type Options struct {
+	Catalog *catalog.Catalog
+	Tools   []*tool.Tool
+	Version string
+	// Remote: clients are on other machines, so that folders are named by URI.
+	Remote bool
+	// Roots, if set, is called with the folders that a client names as its roots.
+	// It returns when the catalogue has taken them in.
+	Roots func(ctx context.Context, folders []string)
+	Log   *slog.Logger
+}
+
+// Server is an MCP server for any number of sessions.
+type Server struct {
+	catalog *catalog.Catalog
+	tools   []*tool.Tool
+	host    *tool.Host
+	log     *slog.Logger
+	mcp     *mcp.Server
+	roots   func(context.Context, []string)
+	once    sync.Once
+	named   chan struct{} // closed when the client's roots are taken in, or will not come
+	asking  sync.Mutex    // held while a client is asked for its roots
+	chosen  bool          // a client has named roots; held by asking
+}
+
+// New makes a server. Everything is registered before the first session.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: o.Roots,
+		host:  &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		named: make(chan struct{}),
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
+		Logger:                  o.Log,
+		InitializedHandler:      s.initialized,
+		RootsListChangedHandler: s.rootsChanged,
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{ListChanged: true},
+			Resources: &mcp.ResourceCapabilities{ListChanged: true},
+		},
+	})
+	for _, t := range o.Tools {
+		s.mcp.AddTool(bareTool(t), s.handler(t))
+	}
+	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
+	o.Catalog.Subscribe(s.announce)
+	return s
+}
+
+// MCP is the SDK's server, to connect transports to.
+func (s *Server) MCP() *mcp.Server { return s.mcp }
+
+// Run serves one session over a transport until the client ends it.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
+
+// guard turns a panic in a handler into an internal error: one bad request must
+// not end the session. The value is logged, never sent.
+func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("panic while answering", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+// answer serves what the snapshot knows and passes the rest to the SDK.
+func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "initialize", "server/discover":
+			res, err := next(ctx, method, req)
+			if err == nil {
+				s.instruct(ctx, res, clientOf(req))
+			}
+			return res, err
+		case "tools/list":
+			s.awaitRoots(ctx, req)
+			return s.listTools(ctx, clientOf(req))
+		case "resources/list":
+			s.awaitRoots(ctx, req)
+			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
+		case "resources/templates/list":
+			return listTemplates(), nil
+		case "resources/read":
+			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
+		case "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+			// The SDK answers some of them although they are not declared.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// clientOf names who asks: by the request's own metadata since 2026-07-28, by
+// the session's handshake before.
+func clientOf(req mcp.Request) tool.Client {
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
+		return tool.Client{Name: p.ClientInfo.Name}
+	}
+	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+		if info := from.ClientInfo(); info != nil {
+			return tool.Client{Name: info.Name}
+		}
+	}
+	return tool.Client{}
+}
+
+// view waits for the first snapshot, and for the roots of a client that has some.
+func (s *Server) view(ctx context.Context) (catalog.View, error) {
+	v, err := s.catalog.View(ctx)
+	if err != nil {
+		return v, fmt.Errorf("the skills are still being scanned: %w", err)
+	}
+	return v, nil
+}
+
+// instruct writes the instructions into the SDK's result, which is this
+// request's own.
+func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
+	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
+	defer cancel()
+	text := tool.Instructions(catalog.View{}, s.tools, c)
+	if v, err := s.catalog.View(ctx); err == nil {
+		text = tool.Instructions(v, s.tools, c)
+	}
+	switch r := res.(type) {
+	case *mcp.InitializeResult:
+		r.Instructions = text
+	case *mcp.DiscoverResult:
+		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
+	}
+}
+
+// announce tells every session of a change. The SDK has no public call for it:
+// replacing a tool, and adding and removing a template, make it notify, debounced.
+// (go-sdk#1238 brings one for its own skills package.)
+func (s *Server) announce(d catalog.Diff) {
+	if d.Listing {
+		t := s.tools[0]
+		s.mcp.AddTool(bareTool(t), s.handler(t))
+	}
+	if !d.Listing && !servedDiffer(d) {
+		return // a skipped skill is in no list
+	}
+	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
+	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
+}
+
+// servedDiffer reports whether the list of resources may differ: a skill that is
+// or was served came, went or changed. Of a changed one only the new state is
+// known.
+func servedDiffer(d catalog.Diff) bool {
+	served := func(e *catalog.Entry) bool { return e.Status != catalog.Skipped }
+	return len(d.Changed) > 0 || slices.ContainsFunc(d.Added, served) || slices.ContainsFunc(d.Removed, served)
+}
+
+// internal hides what an error says behind a code; the log has it.
+func (s *Server) internal(what string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	s.log.Error(what, "error", err.Error())
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: what}
+}

@@ -1,0 +1,55 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/tool"
+)
+
+// listTTL is how long a client may keep a list, in milliseconds: the catalogue
+// may change at any moment, and clients are told when it does.
+const listTTL = 0
+
+var (
+	isFalse  = false
+	readOnly = &mcp.ToolAnnotations{
+		ReadOnlyHint: true, DestructiveHint: &isFalse, IdempotentHint: true, OpenWorldHint: &isFalse,
+	}
+)
+
+// bareTool registers a tool with the SDK, which needs the name to route calls.
+// What clients see comes from listTools.
+func bareTool(t *tool.Tool) *mcp.Tool {
+	return &mcp.Tool{Name: t.Name, Title: t.Title, InputSchema: t.Schema, Annotations: readOnly}
+}
+
+func (s *Server) listTools(ctx context.Context, c tool.Client) (mcp.Result, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res := &mcp.ListToolsResult{Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}
+	for _, t := range s.tools {
+		d := t.Define(v, c)
+		res.Tools = append(res.Tools, &mcp.Tool{
+			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly,
+		})
+	}
+	return res, nil
+}
+
+func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		r, err := t.Call(ctx, s.host, req.Params.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
+			StructuredContent: r.Object,
+			IsError:           r.IsError,
+		}, nil
+	}
+}

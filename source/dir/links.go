@@ -1,0 +1,94 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// link decides what becomes of a link that the walk met in p.
+func (w *walk) link(out *found, p place, name string) {
+	at := path.Join(p.path, name)
+	say := func(rule skill.RuleID, message, mend string) {
+		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
+	}
+	if p.skill != nil {
+		if leaves(p, name) {
+			say(RuleLinkOutside, "the link leads out of the skill's folder and is not followed",
+				"put a copy of the file into the skill")
+		}
+		return
+	}
+	target, err := resolve(filepath.Join(p.real, name))
+	switch {
+	case errors.Is(err, errIsFile):
+		return // a file beside the skills
+	case errors.Is(err, errLinkLoop):
+		say(RuleLinkLoop, "the link leads back to itself", "remove the link")
+		return
+	case errors.Is(err, fs.ErrNotExist):
+		say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
+		return
+	case err != nil:
+		say(RuleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
+		return
+	}
+	switch bound := w.bound(p); {
+	case w.source.opt.Links == LinksNever:
+		say(RuleLinkIgnored, "links to folders are not followed here", "")
+	case bound != "" && !within(bound, target):
+		say(RuleLinkOutside, "the link leads out of its root and is not followed",
+			"place the link in the root itself, or give its target as a root")
+	default:
+		out.folders = append(out.folders, place{
+			path: at, real: target, bound: target, linked: true,
+			folder: &folder{door: w.source.door, base: target, plain: true, sub: "."},
+		})
+	}
+}
+
+// bound is the folder that a link in p must stay below, "" for none: a direct
+// child of the root was placed there by the root's owner.
+func (w *walk) bound(p place) string {
+	if p.path == "." && w.source.opt.Links == LinksFollow {
+		return ""
+	}
+	return p.bound
+}
+
+// leaves asks the skill that holds p, whose rule it is, about a link in it.
+func leaves(p place, name string) bool {
+	rel := path.Join(p.path, name)
+	if p.skill.path != "." {
+		rel = strings.TrimPrefix(rel, p.skill.path+"/")
+	}
+	_, err := p.skill.folder.Stat(rel)
+	return errors.Is(err, skill.ErrOutside)
+}
+
+// resolve finds the real folder that a link leads to.
+func resolve(link string) (string, error) {
+	fi, err := os.Stat(link)
+	if err != nil {
+		if errors.Is(err, syscall.ELOOP) {
+			return "", errLinkLoop
+		}
+		return "", err
+	}
+	if !fi.IsDir() {
+		return "", errIsFile
+	}
+	return filepath.EvalSymlinks(link)
+}
+
+// within reports whether target is dir or below it. Both are real paths.
+func within(dir, target string) bool {
+	rel, err := filepath.Rel(dir, target)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

@@ -1,0 +1,128 @@
+package dir
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// ReadDir lists a directory in name order, without dot-entries and names that
+// could not be asked for. A link appears as what it leads to within the folder;
+// one that leads nowhere or out of the folder is left out.
+//
+// Links to directories are listed only where the directory was itself reached
+// without one and is not below its target. Otherwise two links to "." would
+// unfold into 2^40 paths under a plain walk. Asked for by name, they all work.
+func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	var out []fs.DirEntry
+	err := f.with("readdir", name, func(h handle) error {
+		real, in, err := locate(h, name)
+		if err != nil {
+			return err
+		}
+		if !in.IsDir() {
+			return errNotDirectory
+		}
+		entries, err := h.list(real)
+		if err != nil {
+			return err
+		}
+		out, err = f.shown(h, real, real != name, entries)
+		return err
+	})
+	return out, err
+}
+
+var errNotDirectory = errors.New("not a directory")
+
+// shown filters the raw entries of the directory at dir. linked: the caller came
+// there through a link.
+func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
+	out := make([]fs.DirEntry, 0, len(raw))
+	for _, e := range raw {
+		at := path.Join(dir, e.Name())
+		if checkName(e.Name()) != nil {
+			continue
+		}
+		if e.Type()&fs.ModeSymlink == 0 {
+			out = append(out, entry{h: f, at: at, name: e.Name(), typ: e.Type()})
+			continue
+		}
+		_, in, err := locate(h, at)
+		switch {
+		case errors.Is(err, errThroughLink):
+			return nil, err
+		case err != nil:
+			continue
+		case in.IsDir() && (linked || above(h, dir, in)):
+			continue
+		}
+		out = append(out, entry{h: f, at: at, name: e.Name(), typ: in.Mode().Type()})
+	}
+	slices.SortFunc(out, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return out, nil
+}
+
+// above reports whether target is dir or one of the directories that hold it.
+func above(h handle, dir string, target *info) bool {
+	for _, p := range pathsOf(dir) {
+		if in, err := h.lstat(p); err != nil || in.same(target) {
+			return true
+		}
+	}
+	return false
+}
+
+// entry is a directory entry that looks its info up through the folder, never by
+// a path of its own.
+type entry struct {
+	h    *folder
+	at   string
+	name string
+	typ  fs.FileMode
+}
+
+func (e entry) Name() string               { return e.name }
+func (e entry) IsDir() bool                { return e.typ.IsDir() }
+func (e entry) Type() fs.FileMode          { return e.typ }
+func (e entry) Info() (fs.FileInfo, error) { return e.h.Stat(e.at) }
+func (e entry) String() string             { return fs.FormatDirEntry(e) }
+
+// dirFile is an opened directory. It holds no descriptor; its entries are read
+// when they are first asked for.
+type dirFile struct {
+	folder  *folder
+	path    string
+	info    *info
+	entries []fs.DirEntry
+	read    bool
+}
+
+func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *dirFile) Close() error               { return nil }
+
+func (d *dirFile) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.path, Err: errors.New("is a directory")}
+}
+
+func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if !d.read {
+		all, err := d.folder.ReadDir(d.path)
+		if err != nil {
+			return nil, err
+		}
+		d.entries, d.read = all, true
+	}
+	if n <= 0 || n > len(d.entries) {
+		if n > 0 && len(d.entries) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.entries)
+	}
+	out := d.entries[:n:n]
+	d.entries = d.entries[n:]
+	return out, nil
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package dir
+
+import "testing"
+
+func special(testing.TB, string) {}

@@ -1,0 +1,279 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxLinks bounds the links that one name may pass through. Linux allows 40
+// (path_resolution(7)).
+const maxLinks = 40
+
+// maxTries bounds how often a name is resolved again because somebody changed
+// the folder meanwhile.
+const maxTries = 8
+
+// errLinkLoop is no [skill.ErrOutside]: a link that leads back to itself leads
+// nowhere. It satisfies errors.Is(err, syscall.ELOOP).
+var errLinkLoop error = linkLoop{}
+
+type linkLoop struct{}
+
+func (linkLoop) Error() string        { return "link loop" }
+func (linkLoop) Is(target error) bool { return target == error(syscall.ELOOP) }
+
+// errDotEntry refuses a link to a file that is never read. By its own name such a
+// file does not exist, so by a link it does not either.
+var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
+
+// errThroughLink says that a link lies on the way to a name. It never leaves
+// this package.
+var errThroughLink = errors.New("passes through a link")
+
+// A door opens folders. There are two: openat2 on Linux, [os.Root] elsewhere
+// and where the kernel or a sandbox refuses openat2.
+type door interface {
+	// folder opens the folder at an absolute path. The user named that path, so
+	// links are followed, unless plain: then no part of it may be a link.
+	folder(dir string, plain bool) (handle, error)
+}
+
+// A handle is an open folder. Names are slash-separated, valid by
+// [fs.ValidPath], and looked up beneath the folder without passing a link:
+// where one lies on the way the error is errThroughLink.
+type handle interface {
+	// enter opens a folder beneath.
+	enter(name string) (handle, error)
+	// lstat describes an entry without opening it; a last link is not followed.
+	lstat(name string) (*info, error)
+	readlink(name string) (string, error)
+	// open opens a regular file for reading. It never blocks, and fails with
+	// skill.ErrNotRegular on anything else.
+	open(name string) (*file, error)
+	// list reads a folder's entries in no order. Only Name and Type of the
+	// entries may be used.
+	list(name string) ([]fs.DirEntry, error)
+	close()
+}
+
+// folder is one skill's folder as a file system. It holds no descriptor: each
+// call opens the folder, does its work and closes it, so that ten thousand
+// skills cost ten thousand strings. It implements [fs.StatFS] and
+// [fs.ReadDirFS]; links are shown as what they lead to, so there is no
+// [fs.ReadLinkFS].
+type folder struct {
+	door  door
+	base  string // absolute path
+	plain bool   // base was resolved: no part of it may be a link by now
+	sub   string // the skill's folder below base, "." for base itself
+}
+
+var (
+	_ fs.StatFS    = (*folder)(nil)
+	_ fs.ReadDirFS = (*folder)(nil)
+)
+
+// Open opens a regular file or a directory.
+func (f *folder) Open(name string) (fs.File, error) {
+	var out fs.File
+	err := f.with("open", name, func(h handle) error {
+		real, in, err := locate(h, name)
+		if err != nil {
+			return err
+		}
+		if in.IsDir() {
+			out = &dirFile{folder: f, path: name, info: in.named(name)}
+			return nil
+		}
+		opened, err := h.open(real)
+		if err != nil {
+			return err
+		}
+		opened.info = opened.info.named(name)
+		out = opened
+		return nil
+	})
+	return out, err
+}
+
+// Stat describes what a name leads to, which may be of any kind.
+func (f *folder) Stat(name string) (fs.FileInfo, error) {
+	var out fs.FileInfo
+	err := f.with("stat", name, func(h handle) error {
+		_, in, err := locate(h, name)
+		if err == nil {
+			out = in.named(name)
+		}
+		return err
+	})
+	return out, err
+}
+
+// with opens the folder, runs one piece of work in it and closes it. Work that
+// met a link where it had just seen none is done again: somebody is changing
+// the folder. Errors name only the path within the skill.
+func (f *folder) with(op, name string, work func(handle) error) error {
+	err := checkName(name)
+	if err == nil {
+		err = f.try(work)
+	}
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: bare(err)}
+}
+
+func (f *folder) try(work func(handle) error) error {
+	h, err := f.enter()
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	for range maxTries {
+		if err = work(h); !errors.Is(err, errThroughLink) {
+			return err
+		}
+	}
+	return skill.ErrUnstable
+}
+
+func (f *folder) enter() (handle, error) {
+	top, err := f.door.folder(f.base, f.plain)
+	if err == nil && f.sub != "." {
+		var h handle
+		h, err = top.enter(f.sub)
+		top.close()
+		top = h
+	}
+	if errors.Is(err, errThroughLink) {
+		// It was a folder when it was scanned and is a link now.
+		return nil, skill.ErrOutside
+	}
+	return top, err
+}
+
+// checkName refuses what can name no file of a skill on any system. Dot-entries
+// are never listed, read or hashed, so they do not exist.
+func checkName(name string) error {
+	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
+		return fs.ErrInvalid
+	}
+	if name == "." {
+		return nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		// 255 bytes: NAME_MAX of every file system that Linux and macOS mount.
+		if part[0] == '.' || len(part) > 255 {
+			return fs.ErrNotExist
+		}
+	}
+	return nil
+}
+
+// locate follows name to an entry that is no link, and returns the path of that
+// entry within the folder. The path is a finding, not a promise: whoever opens it
+// must again forbid links.
+func locate(h handle, name string) (string, *info, error) {
+	in, err := h.lstat(name)
+	if err == nil && in.Mode()&fs.ModeSymlink == 0 {
+		return name, in, nil
+	}
+	if err != nil && !errors.Is(err, errThroughLink) {
+		return "", nil, err
+	}
+	real, err := follow(h, name)
+	if err != nil {
+		return "", nil, err
+	}
+	if in, err = h.lstat(real); err != nil {
+		return "", nil, err
+	}
+	if in.Mode()&fs.ModeSymlink != 0 {
+		return "", nil, errThroughLink // swapped just now
+	}
+	return real, in, nil
+}
+
+// follow resolves the links in name one by one. The kernel could do it faster,
+// but it would pass dot-entries, and would not tell a loop from an escape.
+func follow(h handle, name string) (string, error) {
+	rest := strings.Split(name, "/")
+	var done []string
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch {
+		case part == "" || part == ".":
+			continue
+		case part == "..":
+			if len(done) == 0 {
+				return "", skill.ErrOutside
+			}
+			done = done[:len(done)-1]
+			continue
+		case part[0] == '.':
+			return "", errDotEntry
+		}
+		at := path.Join(path.Join(done...), part)
+		in, err := h.lstat(at)
+		if err != nil {
+			return "", err
+		}
+		if in.Mode()&fs.ModeSymlink == 0 {
+			done = append(done, part)
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", errLinkLoop
+		}
+		target, err := h.readlink(at)
+		if err != nil {
+			return "", err
+		}
+		if rooted(target) {
+			return "", skill.ErrOutside
+		}
+		rest = append(splitTarget(target), rest...)
+	}
+	if len(done) == 0 {
+		return ".", nil
+	}
+	return strings.Join(done, "/"), nil
+}
+
+// bare takes the paths out of an error: what the system says about a path below
+// the user's home is nobody's business but the user's.
+func bare(err error) error {
+	for {
+		var p *fs.PathError
+		if !errors.As(err, &p) {
+			break
+		}
+		err = p.Err
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		return fs.ErrNotExist // a file in a folder's place: nothing can be there
+	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
+		return skill.ErrNotRegular // opening a socket or a device without a driver
+	}
+	return err
+}
+
+// pathsOf lists "." and every prefix of name.
+func pathsOf(name string) []string {
+	out := []string{name}
+	for name != "." {
+		name = path.Dir(name)
+		out = append(out, name)
+	}
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,199 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// pickDoor prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes
+// often EPERM, kernels that do not know a flag E2BIG or EINVAL.
+var pickDoor = sync.OnceValue(func() door {
+	fd, err := openat2(unix.AT_FDCWD, ".", unix.O_PATH|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return rootDoor{}
+	}
+	unix.Close(fd)
+	return kernelDoor{}
+})
+
+// beneath keeps a lookup below its folder and away from links of either kind.
+// No mount is crossed unasked by this; a mount is the administrator's doing.
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
+
+// kernelDoor lets the kernel forbid links during the very lookup that opens, so
+// that nothing can be swapped in between.
+type kernelDoor struct{}
+
+func (kernelDoor) folder(dir string, plain bool) (handle, error) {
+	var resolve uint64
+	if plain {
+		resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+	}
+	fd, err := openat2(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, resolve)
+	if err != nil {
+		return nil, err
+	}
+	return fdHandle(fd), nil
+}
+
+type fdHandle int
+
+func (h fdHandle) close() { unix.Close(int(h)) }
+
+func (h fdHandle) enter(name string) (handle, error) {
+	fd, err := openat2(int(h), name, unix.O_PATH|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return nil, err
+	}
+	return fdHandle(fd), nil
+}
+
+func (h fdHandle) lstat(name string) (*info, error) {
+	var st unix.Stat_t
+	if !strings.Contains(name, "/") {
+		// One part, not "..", last link not followed: nowhere to be led to.
+		flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+		if err := retry(func() error { return unix.Fstatat(int(h), name, &st, flags) }); err != nil {
+			return nil, err
+		}
+		return infoOfStat(name, &st), nil
+	}
+	fd, err := openat2(int(h), name, unix.O_PATH|unix.O_NOFOLLOW, beneath)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	return infoOfStat(name, &st), nil
+}
+
+func (h fdHandle) readlink(name string) (string, error) {
+	fd, err := openat2(int(h), name, unix.O_PATH|unix.O_NOFOLLOW, beneath)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlinkat(fd, "", buf[:])
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+// open looks before it opens. Opening a device can have effects (a watchdog, a
+// tape), and O_NONBLOCK does not prevent those; the look costs a microsecond or
+// two, and only somebody who may create devices can win the race after it.
+func (h fdHandle) open(name string) (*file, error) {
+	in, err := h.lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.mode&fs.ModeSymlink != 0:
+		return nil, errThroughLink
+	case !in.mode.IsRegular():
+		return nil, skill.ErrNotRegular
+	}
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = skill.ErrNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	// A regular file has no use for it, and os would ask the poller about it.
+	unix.SetNonblock(fd, false)
+	return &file{f: os.NewFile(uintptr(fd), name), info: infoOfStat(name, &st)}, nil
+}
+
+func (h fdHandle) list(name string) ([]fs.DirEntry, error) {
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return nil, err
+	}
+	d := os.NewFile(uintptr(fd), name)
+	defer d.Close()
+	return d.ReadDir(-1)
+}
+
+// openat2 opens and names what refused: a link met where none is allowed is
+// errThroughLink, a step out of the folder skill.ErrOutside.
+func openat2(at int, name string, flags, resolve uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve}
+	fd := -1
+	err := retry(func() (err error) {
+		fd, err = unix.Openat2(at, name, &how)
+		return err
+	})
+	switch {
+	case errors.Is(err, unix.ELOOP) && resolve&unix.RESOLVE_NO_SYMLINKS != 0:
+		return -1, errThroughLink
+	case errors.Is(err, unix.EXDEV):
+		return -1, skill.ErrOutside
+	}
+	return fd, err
+}
+
+// retry repeats a call that a signal interrupted, or that openat2 gave up
+// because something was renamed meanwhile (EAGAIN, openat2(2)).
+func retry(call func() error) error {
+	var err error
+	for range 128 {
+		err = call()
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return err
+		}
+	}
+	return err
+}
+
+func infoOfStat(name string, st *unix.Stat_t) *info {
+	return &info{
+		name: path.Base(name),
+		mode: modeOf(st.Mode),
+		stamp: skill.Stamp{
+			Size:  st.Size,
+			MTime: unix.TimespecToNsec(st.Mtim),
+			CTime: unix.TimespecToNsec(st.Ctim),
+			Dev:   uint64(st.Dev), // 32 bits wide on some architectures
+			Inode: st.Ino,
+		},
+	}
+}
+
+func modeOf(m uint32) fs.FileMode {
+	mode := fs.FileMode(m & 0o777)
+	switch m & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	case unix.S_IFCHR:
+		mode |= fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		mode |= fs.ModeDevice
+	default:
+		mode |= fs.ModeIrregular
+	}
+	return mode
+}

@@ -1,0 +1,67 @@
+package dir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Opening a device can have effects, so it is not even opened to be refused. The
+// kernel tells who opens: of a look it says nothing.
+func TestSpecialIsNeverOpened(t *testing.T) {
+	root := tree(t, map[string]string{"s/SKILL.md": "x"})
+	special(t, filepath.Join(root, "s"))
+	for doorName, d := range doors() {
+		fsys := &folder{door: d, base: root, sub: "s"}
+		for name, want := range map[string]bool{"SKILL.md": true, "pipe.md": false, "zero.md": false} {
+			w, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+			must(t, err)
+			if _, err := unix.InotifyAddWatch(w, filepath.Join(root, "s", name), unix.IN_OPEN); err == nil {
+				readAll(fsys, name)
+				var buf [4096]byte
+				n, _ := unix.Read(w, buf[:])
+				if got := n > 0; got != want {
+					t.Errorf("%s: %s opened: %v", doorName, name, got)
+				}
+			}
+			unix.Close(w)
+		}
+	}
+}
+
+// The quickest swap there is: one call exchanges the skill's folder and a link.
+func TestRaceExchange(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "SKILL.md")
+		return got
+	}, func(root string, i int) error {
+		if i == 0 {
+			if err := os.Symlink("out", filepath.Join(root, "link")); err != nil {
+				return err
+			}
+		}
+		return exchange(filepath.Join(root, "s"), filepath.Join(root, "link"))
+	})
+}
+
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// A folder that is replaced is watched again, although its path was all along.
+func TestWatchReplacedFolder(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "new/SKILL.md": "x"})
+	root := filepath.Join(base, "r")
+	found := watched(t, source(pickDoor(), root))
+	expect(t, found, "a")
+	must(t, exchange(filepath.Join(root, "a"), filepath.Join(base, "new")))
+	time.Sleep(100 * time.Millisecond) // until the scans that follow are done
+	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
+	expect(t, found, "a a/n")
+}
+
+// device makes a file like /dev/zero.
+func device(at string) { unix.Mknod(at, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) }

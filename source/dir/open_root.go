@@ -1,0 +1,206 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// rootDoor opens through [os.Root], which never leaves a folder but follows links
+// within it. So a path is walked here one part at a time: each part is looked at,
+// opened, and compared with what was looked at.
+type rootDoor struct{}
+
+func (rootDoor) folder(dir string, plain bool) (handle, error) {
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		if fi, statErr := os.Stat(dir); statErr == nil && !fi.IsDir() {
+			err = syscall.ENOTDIR // os says so in an error of its own
+		}
+		return nil, err
+	}
+	if plain {
+		err = isPlain(r, dir)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return rootHandle{r}, nil
+}
+
+// isPlain checks that r is the folder at dir and that no part of dir is a link.
+// It is best effort: each part on the way would have to be opened to be sure, and
+// not every parent of a readable folder is readable.
+func isPlain(r *os.Root, dir string) error {
+	opened, err := r.Stat(".")
+	if err != nil {
+		return err
+	}
+	looked, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if real != filepath.Clean(dir) || !os.SameFile(opened, looked) {
+		return errThroughLink
+	}
+	return nil
+}
+
+type rootHandle struct{ r *os.Root }
+
+func (h rootHandle) close() { h.r.Close() }
+
+// at walks to the folder at name and hands it to work.
+func (h rootHandle) at(name string, work func(*os.Root) error) error {
+	if name == "." {
+		return mapRoot(work(h.r))
+	}
+	first, rest, more := strings.Cut(name, "/")
+	if !more {
+		rest = "."
+	}
+	next, err := step(h.r, first)
+	if err != nil {
+		return mapRoot(err)
+	}
+	defer next.Close()
+	return rootHandle{next}.at(rest, work)
+}
+
+// step opens the folder of that name in r, which must not be a link.
+func step(r *os.Root, name string) (*os.Root, error) {
+	looked, err := r.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case looked.Mode()&fs.ModeSymlink != 0:
+		return nil, errThroughLink
+	case !looked.IsDir():
+		return nil, fs.ErrNotExist
+	}
+	next, err := r.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(looked, opened) {
+		err = errThroughLink // swapped between the two
+	}
+	if err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+func (h rootHandle) enter(name string) (out handle, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		next, err := step(r, path.Base(name))
+		if err == nil {
+			out = rootHandle{next}
+		}
+		return err
+	})
+	return out, err
+}
+
+func (h rootHandle) lstat(name string) (out *info, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		fi, err := r.Lstat(path.Base(name))
+		if err == nil {
+			out = infoOf(fi)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (h rootHandle) readlink(name string) (target string, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) (err error) {
+		target, err = r.Readlink(path.Base(name))
+		return err
+	})
+	return target, err
+}
+
+func (h rootHandle) open(name string) (out *file, err error) {
+	err = h.at(path.Dir(name), func(r *os.Root) error {
+		out, err = openRegular(r, path.Base(name))
+		return err
+	})
+	return out, err
+}
+
+func openRegular(r *os.Root, name string) (*file, error) {
+	looked, err := r.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case looked.Mode()&fs.ModeSymlink != 0:
+		return nil, errThroughLink
+	case !looked.Mode().IsRegular():
+		return nil, skill.ErrNotRegular
+	}
+	f, err := r.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil && !os.SameFile(looked, opened) {
+		err = errThroughLink // another file, or a link's target
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &file{f: f, info: infoOf(opened)}, nil
+}
+
+func (h rootHandle) list(name string) (out []fs.DirEntry, err error) {
+	err = h.at(name, func(r *os.Root) error {
+		d, err := r.Open(".")
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		out, err = d.ReadDir(-1)
+		return err
+	})
+	return out, err
+}
+
+// mapRoot gives os.Root's refusal our name. The error it returns is not
+// exported (golang.org/issue/67002), its text is all there is.
+func mapRoot(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) && strings.Contains(p.Err.Error(), "path escapes from parent") {
+		return skill.ErrOutside
+	}
+	return err
+}
+
+// rooted reports whether a link's target starts anywhere but at the link.
+func rooted(target string) bool {
+	if path.IsAbs(target) {
+		return true
+	}
+	// On Windows "C:x" and "\x" are not absolute and still lead elsewhere.
+	return runtime.GOOS == "windows" &&
+		(filepath.VolumeName(target) != "" || strings.HasPrefix(target, `\`))
+}
+
+func splitTarget(target string) []string {
+	return strings.Split(filepath.ToSlash(target), "/")
+}

@@ -1,0 +1,379 @@
+package dir
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+const secret = "SECRET-OUTSIDE"
+
+// hostile is a root with one skill, s, and everything around it that must not
+// be read through it.
+func hostile(t testing.TB) (root string) {
+	root = tree(t, map[string]string{
+		"s/SKILL.md":             "main",
+		"s/real/deep/a.md":       "deep",
+		"s/.env":                 secret,
+		"s/.git/config":          secret,
+		"s/inside.md":            "->real/deep/a.md",
+		"s/real/up.md":           "->../SKILL.md",
+		"s/realdir":              "->real",
+		"s/here":                 "->.",
+		"s/here2":                "->.",
+		"s/chain.md":             "->realdir/deep/a.md",
+		"s/out.md":               "->../outside.txt",
+		"s/abs.md":               "->/etc/passwd",
+		"s/self-abs.md":          "->/proc/self/environ",
+		"s/proc":                 "->/proc/self",
+		"s/sibling":              "->../t",
+		"s/sibling.md":           "->../t/SKILL.md",
+		"s/back.md":              "->../s/SKILL.md",
+		"s/chain-out.md":         "->realdir/../../outside.txt",
+		"s/dangling.md":          "->nothing.md",
+		"s/loop.md":              "->loop2.md",
+		"s/loop2.md":             "->loop.md",
+		"s/env.md":               "->.env",
+		"s/gitdir":               "->.git",
+		"s/folder.md/":           "",
+		"s/new\nline.md":         "newline",
+		"s/back\\slash.md":       "backslash",
+		"s/\x01control.md":       "control",
+		"s/" + longName():        "long",
+		"t/SKILL.md":             secret,
+		"outside.txt":            secret,
+		"s/real/absent/gone.md":  "x",
+		"s/bad\xffutf8.md":       "utf8",
+		"s/case/Readme.MD":       "case",
+		"s/real/link-to-file.md": "->./deep/../deep/./a.md",
+	})
+	must(t, os.RemoveAll(filepath.Join(root, "s/real/absent")))
+	return root
+}
+
+func longName() string { return strings.Repeat("n", 252) + ".md" }
+
+func TestOpen(t *testing.T) {
+	cases := []struct {
+		name string
+		want string // content, or "" for an error
+		err  error
+	}{
+		{"SKILL.md", "main", nil},
+		{"real/deep/a.md", "deep", nil},
+		{"inside.md", "deep", nil},
+		{"real/up.md", "main", nil},
+		{"realdir/deep/a.md", "deep", nil},
+		{"here/here2/here/SKILL.md", "main", nil},
+		{"chain.md", "deep", nil},
+		{"real/link-to-file.md", "deep", nil},
+		{"new\nline.md", "newline", nil},
+		{"\x01control.md", "control", nil},
+		{longName(), "long", nil},
+
+		{"out.md", "", skill.ErrOutside},
+		{"abs.md", "", skill.ErrOutside},
+		{"self-abs.md", "", skill.ErrOutside},
+		{"proc/environ", "", skill.ErrOutside},
+		{"sibling/SKILL.md", "", skill.ErrOutside},
+		{"sibling.md", "", skill.ErrOutside},
+		{"back.md", "", skill.ErrOutside},
+		{"chain-out.md", "", skill.ErrOutside},
+
+		{"dangling.md", "", fs.ErrNotExist},
+		{"nothing", "", fs.ErrNotExist},
+		{"SKILL.md/x", "", fs.ErrNotExist},
+		{"real/absent/gone.md", "", fs.ErrNotExist},
+		{longName() + "x", "", fs.ErrNotExist},
+		{"skill.MD", "", fs.ErrNotExist},
+		{"loop.md", "", syscall.ELOOP},
+
+		{".env", "", fs.ErrNotExist},
+		{".git/config", "", fs.ErrNotExist},
+		{"here/.env", "", fs.ErrNotExist},
+		{"env.md", "", fs.ErrNotExist},
+		{"gitdir/config", "", fs.ErrNotExist},
+
+		{"", "", fs.ErrInvalid},
+		{"..", "", fs.ErrInvalid},
+		{"../outside.txt", "", fs.ErrInvalid},
+		{"real/../../outside.txt", "", fs.ErrInvalid},
+		{"/etc/passwd", "", fs.ErrInvalid},
+		{"./SKILL.md", "", fs.ErrInvalid},
+		{"real//deep", "", fs.ErrInvalid},
+		{"SKILL.md/", "", fs.ErrInvalid},
+		{"back\\slash.md", "", fs.ErrInvalid},
+		{"..\\outside.txt", "", fs.ErrInvalid},
+		{"SKILL.md\x00.txt", "", fs.ErrInvalid},
+		{"bad\xffutf8.md", "", fs.ErrInvalid},
+		{strings.Repeat("d/", 3000) + "x", "", fs.ErrNotExist},
+	}
+	root := hostile(t)
+	for doorName, d := range doors() {
+		fsys := &folder{door: d, base: root, sub: "s"}
+		for _, c := range cases {
+			t.Run(doorName+"/"+shorten(c.name), func(t *testing.T) {
+				got, err := readAll(fsys, c.name)
+				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					t.Fatalf("error %v, want %v", err, c.err)
+				}
+				if got != c.want {
+					t.Errorf("read %q, want %q", got, c.want)
+				}
+				checkError(t, err, root)
+				if _, err := fsys.Stat(c.name); (err == nil) != (c.err == nil) {
+					t.Errorf("stat says %v, open %v", err, c.err)
+				}
+			})
+		}
+	}
+}
+
+func shorten(s string) string { return s[:min(len(s), 40)] }
+
+// checkError insists that an error is about the name in the skill and does not
+// tell where the skill lies.
+func checkError(t *testing.T, err error, root string) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	var p *fs.PathError
+	if !errors.As(err, &p) {
+		t.Errorf("%T is no *fs.PathError", err)
+	}
+	if strings.Contains(err.Error(), root) {
+		t.Errorf("%q tells where the skill lies", err)
+	}
+}
+
+func readAll(fsys fs.FS, name string) (string, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20)) // a device may have no end
+	return string(b), err
+}
+
+// A pipe blocks whoever opens it, a device may do anything. Neither is opened.
+func TestOpenSpecial(t *testing.T) {
+	root := hostile(t)
+	special(t, filepath.Join(root, "s"))
+	for doorName, d := range doors() {
+		fsys := &folder{door: d, base: root, sub: "s"}
+		for _, name := range []string{"pipe.md", "socket.md", "pipelink.md", "zero.md"} {
+			t.Run(doorName+"/"+name, func(t *testing.T) {
+				if _, err := os.Lstat(filepath.Join(root, "s", name)); err != nil {
+					t.Skip("cannot be made here")
+				}
+				done := make(chan error, 1)
+				go func() {
+					_, err := readAll(fsys, name)
+					done <- err
+				}()
+				select {
+				case err := <-done:
+					if !errors.Is(err, skill.ErrNotRegular) {
+						t.Errorf("error %v, want %v", err, skill.ErrNotRegular)
+					}
+				case <-time.After(5 * time.Second):
+					t.Fatal("open blocks")
+				}
+			})
+		}
+	}
+}
+
+func TestOpenDirectory(t *testing.T) {
+	root := hostile(t)
+	for doorName, d := range doors() {
+		t.Run(doorName, func(t *testing.T) {
+			fsys := &folder{door: d, base: root, sub: "s"}
+			if _, err := readAll(fsys, "folder.md"); err == nil {
+				t.Error("a directory was read as a file")
+			}
+			if _, err := fsys.ReadDir("SKILL.md"); err == nil {
+				t.Error("a file was listed")
+			}
+			if _, err := fsys.ReadDir("sibling"); !errors.Is(err, skill.ErrOutside) {
+				t.Errorf("listing a link out: %v", err)
+			}
+		})
+	}
+}
+
+func TestReadDir(t *testing.T) {
+	want := map[string][]string{
+		".": {
+			"d case", "f chain.md", "d folder.md", "f inside.md", "f new\nline.md",
+			"f " + longName(), "d real", "d realdir", "f SKILL.md", "f \x01control.md",
+		},
+		"real":    {"d deep", "f link-to-file.md", "f up.md"},
+		"realdir": {"d deep", "f link-to-file.md", "f up.md"},
+	}
+	root := hostile(t)
+	for doorName, d := range doors() {
+		fsys := &folder{door: d, base: root, sub: "s"}
+		for dir, want := range want {
+			t.Run(doorName+"/"+dir, func(t *testing.T) {
+				entries, err := fsys.ReadDir(dir)
+				must(t, err)
+				got := map[string]bool{}
+				for _, e := range entries {
+					kind := map[bool]string{true: "d ", false: "f "}[e.IsDir()]
+					got[kind+e.Name()] = true
+					if _, err := e.Info(); err != nil {
+						t.Errorf("info of %q: %v", e.Name(), err)
+					}
+				}
+				wanted := map[string]bool{}
+				for _, w := range want {
+					wanted[w] = true
+				}
+				if diff := cmp.Diff(wanted, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// The standard library's own suite, over a tree that it can walk.
+func TestFS(t *testing.T) {
+	root := tree(t, map[string]string{
+		"s/SKILL.md": "main", "s/a/b/c.md": "c", "s/a/link.md": "->b/c.md", "s/d": "->a",
+	})
+	for doorName, d := range doors() {
+		t.Run(doorName, func(t *testing.T) {
+			fsys := &folder{door: d, base: root, sub: "s"}
+			if err := fstest.TestFS(fsys, "SKILL.md", "a/b/c.md", "a/link.md", "d/b/c.md"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Links to directories could make a small tree endless for whoever walks it.
+func TestWalkIsFinite(t *testing.T) {
+	files := map[string]string{"s/SKILL.md": "x", "s/p": "->.", "s/q": "->."}
+	for i := range 25 {
+		at := "s/d" + string(rune('a'+i))
+		next := "->../d" + string(rune('a'+i+1))
+		files[at+"/x"], files[at+"/y"] = next, next
+	}
+	files["s/dz/end.md"] = "end"
+	root := tree(t, files)
+	for doorName, d := range doors() {
+		t.Run(doorName, func(t *testing.T) {
+			steps := 0
+			err := fs.WalkDir(&folder{door: d, base: root, sub: "s"}, ".", func(string, fs.DirEntry, error) error {
+				if steps++; steps > 1000 {
+					return errors.New("no end in sight")
+				}
+				return nil
+			})
+			must(t, err)
+		})
+	}
+}
+
+// A hard link is the file itself: nothing tells it from a file of the skill.
+func TestHardLinkIsAFile(t *testing.T) {
+	root := tree(t, map[string]string{"s/SKILL.md": "x", "other.md": "shared"})
+	if err := os.Link(filepath.Join(root, "other.md"), filepath.Join(root, "s/hard.md")); err != nil {
+		t.Skip(err)
+	}
+	got, err := readAll(&folder{door: pickDoor(), base: root, sub: "s"}, "hard.md")
+	if got != "shared" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A skill's folder, or a folder on the way to a linked one, that becomes a link
+// after the scan leads nowhere.
+func TestFolderSwappedForLink(t *testing.T) {
+	for doorName, d := range doors() {
+		t.Run(doorName, func(t *testing.T) {
+			root := tree(t, map[string]string{
+				"a/s/SKILL.md": "mine", "b/s/SKILL.md": secret, "s/SKILL.md": "mine",
+			})
+			beneath := &folder{door: d, base: root, sub: "a/s"}
+			linked := &folder{door: d, base: filepath.Join(root, "a/s"), plain: true, sub: "."}
+			for _, f := range []*folder{beneath, linked} {
+				if got, err := readAll(f, "SKILL.md"); got != "mine" {
+					t.Fatal(got, err)
+				}
+			}
+			must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(root, "c")))
+			must(t, os.Symlink("b", filepath.Join(root, "a")))
+			for _, f := range []*folder{beneath, linked} {
+				got, err := readAll(f, "SKILL.md")
+				if got != "" || !errors.Is(err, skill.ErrOutside) {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// What the system says about a folder that is gone names its absolute path; we
+// do not.
+func TestErrorsKeepPathsToThemselves(t *testing.T) {
+	root := tree(t, map[string]string{"file": "x"})
+	for doorName, d := range doors() {
+		for _, f := range []*folder{
+			{door: d, base: filepath.Join(root, "gone"), sub: "s"},
+			{door: d, base: filepath.Join(root, "gone"), plain: true, sub: "."},
+			{door: d, base: filepath.Join(root, "file"), sub: "."},
+			{door: d, base: root, sub: "gone"},
+		} {
+			_, err := f.Open("SKILL.md")
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", doorName, err)
+			}
+			checkError(t, err, root)
+		}
+	}
+}
+
+// The identity of a file is the same whichever way it was asked for.
+func TestStamp(t *testing.T) {
+	root := tree(t, map[string]string{"s/SKILL.md": "one", "s/link.md": "->SKILL.md"})
+	var first skill.Stamp
+	for doorName, d := range doors() {
+		fsys := &folder{door: d, base: root, sub: "s"}
+		in, err := fsys.Stat("SKILL.md")
+		must(t, err)
+		f, err := fsys.Open("link.md")
+		must(t, err)
+		opened, err := f.Stat()
+		must(t, err)
+		f.Close()
+		if opened.Name() != "link.md" {
+			t.Errorf("%s: name %q", doorName, opened.Name())
+		}
+		a, b := skill.StampOf(in), skill.StampOf(opened)
+		if a != b || a.Inode == 0 || a.CTime == 0 || a.Size != 3 {
+			t.Errorf("%s: %+v, %+v", doorName, a, b)
+		}
+		if first == (skill.Stamp{}) {
+			first = a
+		}
+		if a != first {
+			t.Errorf("the ways to open disagree: %+v, %+v", a, first)
+		}
+	}
+}

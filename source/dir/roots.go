@@ -1,0 +1,123 @@
+package dir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// wellKnown is one row of the table: where one client keeps skills.
+type wellKnown struct {
+	label   string // with "-project" or "-user" behind it, the root's label
+	project string // below a project's folder; empty for none
+	user    string // below the home folder; empty for none
+	client  string
+	source  string // where that is documented
+}
+
+// wellKnownRoots are in order of precedence. Contract 002 fixes the first two
+// rows; the rest follow by how many clients read them.
+var wellKnownRoots = []wellKnown{
+	{"agent", ".agent/skills", ".agent/skills", "any", "contract 002"},
+	{"claude", ".claude/skills", ".claude/skills", "Claude Code", "contract 002; https://code.claude.com/docs/en/skills"},
+	{"agents", ".agents/skills", ".agents/skills", "any", "https://agentskills.io; https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md"},
+	{"wave", ".wave/skills", ".wave/skills", "Wave", "contract 003"},
+	{"codex", ".codex/skills", ".codex/skills", "Codex", "https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs (the user's is deprecated there, still read)"},
+	{"gemini", ".gemini/skills", ".gemini/skills", "Gemini CLI", "https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md"},
+	{"cursor", ".cursor/skills", ".cursor/skills", "Cursor", "https://cursor.com/docs/skills.md"},
+	{"copilot", ".github/skills", ".copilot/skills", "GitHub Copilot", "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/create-skills"},
+	{"opencode", ".opencode/skills", ".config/opencode/skills", "OpenCode", "https://opencode.ai/v1/docs/skills/"},
+	{"opencode-skill", ".opencode/skill", ".config/opencode/skill", "OpenCode", "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/skill.ts ({skill,skills}/**/SKILL.md)"},
+	{"goose", ".goose/skills", ".config/goose/skills", "Goose", "https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md; the user's: https://github.com/vercel-labs/skills#supported-agents"},
+	{"windsurf", ".windsurf/skills", ".codeium/windsurf/skills", "Windsurf", "https://docs.windsurf.com/windsurf/cascade/skills.md"},
+	{"amp", "", ".config/agents/skills", "Amp", "https://github.com/vercel-labs/skills#supported-agents"},
+}
+
+// WellKnown lists the folders in which clients keep skills, first match first,
+// whether they exist or not. projects are the absolute folders that are worked
+// in, home is the user's; either may be empty.
+//
+// Each project stands for itself and its parents up to the repository's root,
+// see [Repository]. A root's label is the row's with "-user", or with "-project"
+// for the first of those folders and "-project-2", "-project-3" for the next
+// ones: a label says how far up a folder lies, not what else exists. The home
+// folder is never a project, so that its roots count once, as global; and of
+// roots that are one real folder only the first is listed.
+func WellKnown(projects []string, home string) []skill.Root {
+	folders := projectFolders(projects, home)
+	var out []skill.Root
+	seen := map[string]bool{}
+	add := func(label string, scope skill.Scope, dir, suffix string) {
+		if dir == "" || suffix == "" {
+			return
+		}
+		dir = filepath.Join(dir, filepath.FromSlash(suffix))
+		if real := realPath(dir); !seen[real] {
+			seen[real] = true
+			out = append(out, skill.Root{Label: label, Scope: scope, Dir: dir})
+		}
+	}
+	for _, row := range wellKnownRoots {
+		for i, dir := range folders {
+			label := row.label + "-project"
+			if i > 0 {
+				label = fmt.Sprintf("%s-%d", label, i+1)
+			}
+			add(label, skill.ScopeProject, dir, row.project)
+		}
+		add(row.label+"-user", skill.ScopeGlobal, home, row.user)
+	}
+	return out
+}
+
+// projectFolders are the projects with their parents, each real folder once and
+// without the home folder.
+func projectFolders(projects []string, home string) []string {
+	seen := map[string]bool{}
+	if home != "" {
+		seen[realPath(home)] = true
+	}
+	var out []string
+	for _, project := range projects {
+		if project == "" {
+			continue
+		}
+		for _, dir := range Repository(project) {
+			if real := realPath(dir); !seen[real] {
+				seen[real] = true
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// Repository lists dir and its parents up to the one that holds ".git", which is
+// a folder, or a file in a linked work tree. Outside a repository it lists dir
+// alone.
+func Repository(dir string) (chain []string) {
+	dir = filepath.Clean(dir)
+	for at := dir; ; at = filepath.Dir(at) {
+		chain = append(chain, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return chain
+		}
+		if at == filepath.Dir(at) {
+			return []string{dir}
+		}
+	}
+}
+
+// realPath resolves links as far as the path exists.
+func realPath(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return dir
+	}
+	return filepath.Join(realPath(parent), filepath.Base(dir))
+}

@@ -1,0 +1,179 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Links says which links to folders a scan follows. Links within a skill are
+// none of its business: they are resolved when a file is opened, and never lead
+// out of the skill.
+type Links int
+
+const (
+	// LinksFollow follows a link that is a direct child of the root wherever it
+	// leads, since the root's owner placed it there, and a deeper one where it
+	// stays below the root.
+	LinksFollow Links = iota
+	// LinksInside follows only links that stay below the root.
+	LinksInside
+	// LinksNever follows none.
+	LinksNever
+)
+
+// Options are what a [Source] needs to know about its root.
+type Options struct {
+	Root skill.Root
+	// Required makes a missing root an error rather than an empty scan: the user
+	// asked for this one.
+	Required bool
+	Links    Links
+}
+
+// Source finds the skills below one folder. Its methods may be called from
+// several goroutines.
+type Source struct {
+	opt  Options
+	door door
+
+	mu      sync.Mutex
+	folders []string      // the real paths that the last scan visited
+	scanned chan struct{} // poked after each scan
+	watch   watchState
+}
+
+// New makes a source for one root. It does not touch the disk.
+func New(opt Options) *Source {
+	opt.Root.Dir = filepath.Clean(opt.Root.Dir)
+	return &Source{
+		opt:     opt,
+		door:    pickDoor(),
+		scanned: make(chan struct{}, 1),
+	}
+}
+
+// Root is the root this source was made for.
+func (s *Source) Root() skill.Root { return s.opt.Root }
+
+// Scan looks at every folder below the root and describes the skills found.
+// It fails where the root cannot be read at all, or ctx ends; whatever is wrong
+// further down becomes a notice or a bundle's fault.
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
+	dir := s.opt.Root.Dir
+	real, err := realRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) && !s.opt.Required {
+		s.remember(nil)
+		return skill.Scan{Missing: true}, nil
+	}
+	if err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+	}
+	top, err := s.door.folder(dir, false)
+	if err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+	}
+	defer top.close()
+	w := &walk{source: s, top: top, real: real}
+	scan, err := w.run(ctx)
+	if err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+	}
+	s.remember(w.folders)
+	return scan, nil
+}
+
+func (s *Source) remember(folders []string) {
+	s.mu.Lock()
+	s.folders = folders
+	s.mu.Unlock()
+	select {
+	case s.scanned <- struct{}{}:
+	default:
+	}
+}
+
+var errIsFile = errors.New("is a file, not a folder")
+
+// realRoot resolves the root, which may be a link.
+func realRoot(dir string) (string, error) {
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !fi.IsDir() {
+		return "", errIsFile
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// bundle describes the skill at p, whose folder holds the given spellings of
+// SKILL.md.
+func (s *Source) bundle(p place, h handle, spellings []string) skill.Bundle {
+	b := skill.Bundle{
+		Path:   p.path,
+		Folder: filepath.Base(s.opt.Root.Dir),
+		Dir:    filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path)),
+		FS:     p.folder,
+	}
+	if p.path != "." {
+		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
+	}
+	if p.linked {
+		b.Link = p.real
+	}
+	b.Entry, b.Others = choose(spellings)
+	if b.Entry != "" {
+		b.Stamp, b.Fault = examine(h, b.Entry)
+	}
+	return b
+}
+
+// choose splits the spellings of SKILL.md, which are sorted, into the one that
+// is served and the others.
+func choose(spellings []string) (entry string, others []string) {
+	for _, want := range skill.EntryNames {
+		for i, have := range spellings {
+			if have == want {
+				others = append(others, spellings[:i]...)
+				return have, append(others, spellings[i+1:]...)
+			}
+		}
+	}
+	return "", spellings
+}
+
+// examine takes the stamp of a skill's entry, or says why it cannot be served.
+func examine(h handle, name string) (skill.Stamp, error) {
+	real, in, err := locate(h, name)
+	switch {
+	case errors.Is(err, errThroughLink):
+		err = skill.ErrUnstable
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDotEntry):
+		err = fmt.Errorf("dangling link: %w", fs.ErrNotExist)
+	case err == nil && !in.Mode().IsRegular():
+		err = skill.ErrNotRegular
+	case err == nil && in.Mode().Perm()&0o444 != 0o444:
+		// Somebody may not read it, maybe we. Only an open tells.
+		err = tryOpen(h, real)
+	}
+	if err != nil {
+		return skill.Stamp{}, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
+	}
+	return in.Stamp(), nil
+}
+
+func tryOpen(h handle, name string) error {
+	f, err := h.open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

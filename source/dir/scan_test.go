@@ -1,0 +1,370 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+func policy(l Links) func(*Options) { return func(o *Options) { o.Links = l } }
+
+func TestScan(t *testing.T) {
+	deep := strings.TrimSuffix(strings.Repeat("d/", 12), "/")
+	cases := []struct {
+		name    string
+		files   map[string]string
+		links   Links
+		root    string // below the tree, where not the tree itself
+		paths   []string
+		notices []string
+	}{
+		{name: "empty"},
+		{
+			name:  "any depth, dot-folders too",
+			files: map[string]string{"a/SKILL.md": "", ".h/b/SKILL.md": "", "x/y/z/c/SKILL.md": ""},
+			paths: []string{".h/b", "a", "x/y/z/c"},
+		},
+		{
+			name:  "nested skills",
+			files: map[string]string{"a/SKILL.md": "", "a/b/SKILL.md": "", "a/.c/d/SKILL.md": ""},
+			paths: []string{"a", "a/.c/d", "a/b"},
+		},
+		{
+			name:  "never .git or node_modules",
+			files: map[string]string{".git/a/SKILL.md": "", "b/node_modules/c/SKILL.md": "", "b/SKILL.md": ""},
+			paths: []string{"b"},
+		},
+		{
+			name:  "a root named so",
+			root:  "node_modules",
+			files: map[string]string{"node_modules/c/SKILL.md": ""},
+			paths: []string{"c"},
+		},
+		{
+			name:  "the root is a skill",
+			files: map[string]string{"SKILL.md": "", "more/SKILL.md": ""},
+			paths: []string{".", "more"},
+		},
+		{
+			name:    "twelve levels and no more",
+			files:   map[string]string{deep + "/SKILL.md": "", deep + "/e/SKILL.md": ""},
+			paths:   []string{deep},
+			notices: []string{deep + " depth-limit"},
+		},
+		{
+			name:    "200 levels",
+			files:   map[string]string{"a/SKILL.md": "", strings.Repeat("d/", 200) + "SKILL.md": ""},
+			paths:   []string{"a"},
+			notices: []string{deep + " depth-limit"},
+		},
+		{
+			name:  "odd names",
+			files: map[string]string{"a\nb/SKILL.md": "", "--help/SKILL.md": "", strings.Repeat("n", 255) + "/SKILL.md": "", "ü \x1b[31m/SKILL.md": ""},
+			paths: []string{"--help", "a\nb", strings.Repeat("n", 255), "ü \x1b[31m"},
+		},
+		{
+			name:    "a name that is not UTF-8",
+			files:   map[string]string{"\xff/SKILL.md": "", "a/SKILL.md": ""},
+			paths:   []string{"a"},
+			notices: []string{". folder-name-not-utf8"},
+		},
+		{
+			name:  "a linked child leads anywhere",
+			root:  "r",
+			files: map[string]string{"out/SKILL.md": "", "out/n/SKILL.md": "", "r/l": "->../out"},
+			paths: []string{"l", "l/n"},
+		},
+		{
+			name:  "a linked child that holds skills",
+			root:  "r",
+			files: map[string]string{"out/a/SKILL.md": "", "out/b/SKILL.md": "", "r/l": "->../out"},
+			paths: []string{"l/a", "l/b"},
+		},
+		{
+			name:    "a deeper link stays below the root",
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/g/l": "->../../out", "r/g/in": "->../h/x/y/z", "r/h/x/y/z/SKILL.md": ""},
+			paths:   []string{"g/in"},
+			notices: []string{"g/l link-outside", "h/x/y/z link-duplicate"},
+		},
+		{
+			name:    "a link within a linked folder stays below its target",
+			root:    "r",
+			files:   map[string]string{"other/SKILL.md": "", "out/a/SKILL.md": "", "out/b": "->../other", "out/c": "->a", "r/l": "->../out", "r/z/SKILL.md": "", "out/d": "->../r/z"},
+			paths:   []string{"l/a", "z"},
+			notices: []string{"l/b link-outside", "l/c link-duplicate", "l/d link-outside"},
+		},
+		{
+			name:    "no link in a skill is walked",
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/a/SKILL.md": "", "r/a/l": "->../../out", "r/a/in": "->sub", "r/a/sub/f": "", "r/a/sub/f2": "->../../../out/SKILL.md", "r/a/abs": "->/etc"},
+			paths:   []string{"a"},
+			notices: []string{"a/abs link-outside", "a/l link-outside", "a/sub/f2 link-outside"},
+		},
+		{
+			name:    "links in a root that is a skill",
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/SKILL.md": "", "r/l": "->../out"},
+			paths:   []string{"."},
+			notices: []string{"l link-outside"},
+		},
+		{
+			name:    "the real one before the link",
+			files:   map[string]string{"b/SKILL.md": "", "a": "->b"},
+			paths:   []string{"b"},
+			notices: []string{"a link-duplicate"},
+		},
+		{
+			name:    "the shorter path before the real one",
+			files:   map[string]string{"a/b/SKILL.md": "", "z": "->a/b"},
+			paths:   []string{"z"},
+			notices: []string{"a/b link-duplicate"},
+		},
+		{
+			name:    "two links, path order",
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/b": "->../out", "r/a": "->b"},
+			paths:   []string{"a"},
+			notices: []string{"b link-duplicate"},
+		},
+		{
+			name:    "loops end",
+			root:    "r",
+			files:   map[string]string{"r/a/SKILL.md": "", "r/me": "->.", "r/g/up": "->..", "r/x": "->y", "r/y": "->x", "r/top": "->.."},
+			paths:   []string{"a"},
+			notices: []string{"g/up link-duplicate", "me link-duplicate", "top/r link-duplicate", "x link-loop", "y link-loop"},
+		},
+		{
+			name:    "links that lead nowhere, links to files",
+			files:   map[string]string{"a/SKILL.md": "", "d": "->nothing", "README.md": "->a/SKILL.md"},
+			paths:   []string{"a"},
+			notices: []string{"d link-dangling"},
+		},
+		{
+			name:    "only links that stay inside",
+			links:   LinksInside,
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/l": "->../out", "r/g/h/SKILL.md": "", "r/i": "->g/h"},
+			paths:   []string{"i"},
+			notices: []string{"g/h link-duplicate", "l link-outside"},
+		},
+		{
+			name:    "no links",
+			links:   LinksNever,
+			root:    "r",
+			files:   map[string]string{"out/SKILL.md": "", "r/l": "->../out", "r/g/SKILL.md": "", "r/i": "->g"},
+			paths:   []string{"g"},
+			notices: []string{"i link-ignored", "l link-ignored"},
+		},
+		{
+			name:  "a sibling whose name begins alike is outside",
+			root:  "r",
+			links: LinksInside,
+			files: map[string]string{"r2/SKILL.md": "", "r/l": "->../r2"},
+			paths: nil, notices: []string{"l link-outside"},
+		},
+		{
+			name:  "a root that is a link",
+			root:  "r",
+			files: map[string]string{"real/a/SKILL.md": "", "r": "->real", "real/b/x/SKILL.md": "", "real/b/y": "->x"},
+			paths: []string{"a", "b/x"}, notices: []string{"b/y link-duplicate"},
+		},
+	}
+	for _, c := range cases {
+		for doorName, d := range doors() {
+			t.Run(c.name+"/"+doorName, func(t *testing.T) {
+				root := filepath.Join(tree(t, c.files), c.root)
+				scan := scanned(t, d, root, policy(c.links))
+				if diff := cmp.Diff(append([]string{}, c.paths...), paths(scan)); diff != "" {
+					t.Errorf("skills: %s", diff)
+				}
+				if diff := cmp.Diff(append([]string{}, c.notices...), rules(scan)); diff != "" {
+					t.Errorf("notices: %s", diff)
+				}
+				for _, b := range scan.Bundles {
+					if _, err := readAll(b.FS, b.Entry); err != nil || b.Fault != nil {
+						t.Errorf("%s: %v, %v", b.Path, err, b.Fault)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestBundle(t *testing.T) {
+	base := tree(t, map[string]string{"r/g/a/SKILL.md": "four", "out/n/SKILL.md": "x", "r/l": "->../out", "r/SKILL.md": "x"})
+	root := filepath.Join(base, "r")
+	must(t, os.Remove(filepath.Join(root, "SKILL.md")))
+	for doorName, d := range doors() {
+		scan := scanned(t, d, root)
+		a, n := scan.Bundles[0], scan.Bundles[1]
+		want := skill.Bundle{Path: "g/a", Folder: "a", Dir: filepath.Join(root, "g/a"), Entry: "SKILL.md"}
+		stamp, fsys := a.Stamp, a.FS
+		a.Stamp, a.FS = skill.Stamp{}, nil
+		if diff := cmp.Diff(want, a); diff != "" {
+			t.Errorf("%s: %s", doorName, diff)
+		}
+		in, err := fs.Stat(fsys, "SKILL.md")
+		must(t, err)
+		if stamp != skill.StampOf(in) || stamp.Size != 4 {
+			t.Errorf("%s: stamp %+v, then %+v", doorName, stamp, skill.StampOf(in))
+		}
+		if n.Path != "l/n" || n.Dir != filepath.Join(root, "l/n") || n.Link != filepath.Join(base, "out/n") {
+			t.Errorf("%s: linked: %+v", doorName, n)
+		}
+		only := scanned(t, d, filepath.Join(root, "g", "a")).Bundles[0]
+		if only.Path != "." || only.Folder != "a" || only.Dir != filepath.Join(root, "g/a") {
+			t.Errorf("%s: root as a skill: %+v", doorName, only)
+		}
+	}
+}
+
+func TestEntry(t *testing.T) {
+	root := tree(t, map[string]string{
+		"a/SKILL.md": "", "b/skill.md": "", "c/SKILL.MD": "", "d/Skill.md": "",
+		"e/SKILL.MD": "", "e/skill.md": "", "e/sKILL.md": "",
+		"f/sKiLl.Md": "", "g/SKILL.txt": "", "h/S\u212aILL.md": "", "i/SKILL.mdx": "",
+		"j/SKILL.md/": "", "k/SKILL.md": "->nothing", "l/SKILL.md": "->../a/SKILL.md",
+		"m/SKILL.md": "->doc/x.md", "m/doc/x.md": "", "n/SKILL.md": "->SKILL.md",
+		"o/SKILL.md": "->.x", "o/.x": "", "p/SKILL.md": "->/proc/self/environ",
+		"q/SKILL.md": "->skill.md", "q/skill.md": "",
+	})
+	if _, err := os.Stat(filepath.Join(root, "a/skill.MD")); err == nil {
+		t.Skip("this file system folds case")
+	}
+	want := []string{
+		"a SKILL.md [] ok", "b skill.md [] ok", "c SKILL.MD [] ok", "d Skill.md [] ok",
+		"e skill.md [SKILL.MD sKILL.md] ok", "f  [sKiLl.Md] ok",
+		"j SKILL.md [] open SKILL.md: not a regular file",
+		"k SKILL.md [] open SKILL.md: dangling link: file does not exist",
+		"l SKILL.md [] open SKILL.md: leads outside the skill's folder",
+		"m SKILL.md [] ok",
+		"n SKILL.md [] open SKILL.md: link loop",
+		"o SKILL.md [] open SKILL.md: leads to a dot-entry: file does not exist",
+		"p SKILL.md [] open SKILL.md: leads outside the skill's folder",
+		"q SKILL.md [skill.md] ok",
+	}
+	is := map[string]error{
+		"j": skill.ErrNotRegular, "k": fs.ErrNotExist, "l": skill.ErrOutside, "n": syscall.ELOOP, "o": fs.ErrNotExist, "p": skill.ErrOutside,
+	}
+	for doorName, d := range doors() {
+		var got []string
+		for _, b := range scanned(t, d, root).Bundles {
+			fault := "ok"
+			if b.Fault != nil {
+				fault = b.Fault.Error()
+			}
+			got = append(got, fmt.Sprint(b.Path, " ", b.Entry, " ", b.Others, " ", fault))
+			if !errors.Is(b.Fault, is[b.Path]) {
+				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", doorName, diff)
+		}
+	}
+}
+
+func TestScanRoot(t *testing.T) {
+	base := tree(t, map[string]string{"file": "x", "dangling": "->gone"})
+	ctx := context.Background()
+	for doorName, d := range doors() {
+		for _, name := range []string{"gone", "dangling", "gone/deeper"} {
+			dir := filepath.Join(base, name)
+			if scan, err := source(d, dir).Scan(ctx); err != nil || !scan.Missing {
+				t.Errorf("%s: %s: %+v, %v", doorName, name, scan, err)
+			}
+			required := func(o *Options) { o.Required = true }
+			if _, err := source(d, dir, required).Scan(ctx); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %s, required: %v", doorName, name, err)
+			}
+		}
+		_, err := source(d, filepath.Join(base, "file")).Scan(ctx)
+		if err == nil || !strings.HasSuffix(err.Error(), "file: is a file, not a folder") {
+			t.Errorf("%s: file: %v", doorName, err)
+		}
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := source(d, base).Scan(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: cancelled: %v", doorName, err)
+		}
+	}
+}
+
+func TestScanLimits(t *testing.T) {
+	defer func(n int) { maxFolders = n }(maxFolders)
+	maxFolders = 10
+	files := map[string]string{}
+	for i := range 1200 {
+		files[fmt.Sprintf("s%04d/SKILL.md", i)] = ""
+		files[fmt.Sprintf("l%04d", i)] = "->nothing"
+	}
+	root := tree(t, files)
+	scan := scanned(t, pickDoor(), root)
+	if n := len(scan.Bundles); n != 9 || scan.Bundles[8].Path != "s0008" {
+		t.Errorf("%d skills", n)
+	}
+	if n := len(scan.Notices); n != maxNotices+1 {
+		t.Errorf("%d notices", n)
+	}
+	if last := scan.Notices[maxNotices]; last.Rule != RuleNoticesCut {
+		t.Errorf("%+v", last)
+	}
+}
+
+// A link to the file system's root must not make a scan endless. What is found
+// there is nobody's business here.
+func TestScanLinkToEverything(t *testing.T) {
+	defer func(n int) { maxFolders = n }(maxFolders)
+	maxFolders = 2000
+	root := tree(t, map[string]string{"a/SKILL.md": "", "all": "->/"})
+	start := time.Now()
+	scan := scanned(t, pickDoor(), root)
+	if !slices.Contains(paths(scan), "a") || time.Since(start) > 10*time.Second {
+		t.Error(len(scan.Bundles), time.Since(start))
+	}
+}
+
+func TestScanWideFolder(t *testing.T) {
+	n := 63_557 // the widest folder met in the wild
+	if testing.Short() {
+		n = 5_000
+	}
+	root := t.TempDir()
+	for i := range n {
+		must(t, os.Mkdir(filepath.Join(root, fmt.Sprint(i)), 0o755))
+	}
+	add(t, root, map[string]string{"7/SKILL.md": "x"})
+	if got := paths(scanned(t, pickDoor(), root)); !slices.Equal(got, []string{"7"}) {
+		t.Error(got)
+	}
+}
+
+// Two scans of one tree are equal, whichever worker came first.
+func TestScanIsDeterministic(t *testing.T) {
+	files := map[string]string{}
+	for i := range 300 {
+		files[fmt.Sprintf("g%d/s%d/SKILL.md", i%7, i)] = ""
+		files[fmt.Sprintf("g%d/l%d", i%5, i)] = fmt.Sprintf("->../g%d/s%d", i%7, i)
+	}
+	root := tree(t, files)
+	first := scanned(t, pickDoor(), root)
+	for range 10 {
+		again := scanned(t, pickDoor(), root)
+		if !slices.Equal(paths(first), paths(again)) || !slices.Equal(rules(first), rules(again)) {
+			t.Fatal("two scans differ")
+		}
+	}
+}

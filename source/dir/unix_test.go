@@ -1,0 +1,310 @@
+//go:build unix
+
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// special makes the kinds of files that only Unix has.
+func special(t testing.TB, dir string) {
+	t.Helper()
+	must(t, unix.Mkfifo(filepath.Join(dir, "pipe.md"), 0o644))
+	must(t, os.Symlink("pipe.md", filepath.Join(dir, "pipelink.md")))
+	// A socket's path is bounded to about 100 bytes, so it is made elsewhere.
+	short, err := os.MkdirTemp("/tmp", "k")
+	must(t, err)
+	defer os.RemoveAll(short)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short + "/s"})
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	l.SetUnlinkOnClose(false)
+	must(t, os.Rename(short+"/s", filepath.Join(dir, "socket.md")))
+	// Needs privileges; the test skips it where it is absent.
+	device(filepath.Join(dir, "zero.md"))
+}
+
+// race swaps a name between something of the skill and a way out of it while
+// it is read, and insists that no read ever yields a byte from outside.
+func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i int) error) {
+	turns := 20_000
+	if testing.Short() {
+		turns = 2_000
+	}
+	for doorName, d := range doors() {
+		t.Run(doorName, func(t *testing.T) {
+			root := tree(t, map[string]string{
+				"s/SKILL.md": "main", "s/in/f.md": "inside", "s/.env": secret,
+				"out/f.md": secret, "out/SKILL.md": secret,
+			})
+			fsys := &folder{door: d, base: root, sub: "s"}
+			var stop atomic.Bool
+			done := make(chan error, 1)
+			go func() {
+				var err error
+				for i := 0; !stop.Load() && err == nil; i++ {
+					err = swap(root, i)
+					// Let the good state last a moment, or no read meets it.
+					for end := time.Now().Add(20 * time.Microsecond); time.Now().Before(end); {
+					}
+				}
+				done <- err
+			}()
+			good := 0
+			patience := time.Now().Add(20 * time.Second)
+			for i := 0; i < turns || good == 0 && time.Now().Before(patience); i++ {
+				switch got := read(fsys); {
+				case strings.Contains(got, "SECRET"):
+					t.Error("read bytes from outside")
+					stop.Store(true)
+				case got != "":
+					good++
+				}
+			}
+			stop.Store(true)
+			must(t, <-done)
+			if good == 0 {
+				t.Error("no read succeeded: the race was none")
+			}
+		})
+	}
+}
+
+// put replaces a name by a link to target, or by a file or folder moved there.
+func put(root, name, target string) error {
+	at, tmp := filepath.Join(root, name), filepath.Join(root, "tmp")
+	if err := os.Symlink(target, tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, at)
+}
+
+func TestRaceFile(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "f.md")
+		return got
+	}, func(root string, i int) error {
+		return put(root, "s/f.md", []string{"in/f.md", "../out/f.md", "SKILL.md", "/proc/self/environ"}[i%4])
+	})
+}
+
+// A file that becomes a link between the look and the open must not be followed,
+// not even within the skill: it could lead to a dot-entry.
+func TestRaceFileAndLink(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "f.md")
+		return got
+	}, func(root string, i int) error {
+		if i%2 == 0 {
+			return put(root, "s/f.md", ".env")
+		}
+		tmp := filepath.Join(root, "tmp")
+		if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
+			return err
+		}
+		return os.Rename(tmp, filepath.Join(root, "s/f.md"))
+	})
+}
+
+func TestRaceFolder(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "in/f.md")
+		return got
+	}, func(root string, i int) error {
+		in, aside := filepath.Join(root, "s/in"), filepath.Join(root, "aside")
+		if err := os.Rename(in, aside); err != nil {
+			return err
+		}
+		if err := os.Symlink("../out", in); err != nil {
+			return err
+		}
+		if err := os.Remove(in); err != nil {
+			return err
+		}
+		return os.Rename(aside, in)
+	})
+}
+
+func TestRaceSkillFolder(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "SKILL.md")
+		return got
+	}, func(root string, i int) error {
+		s, aside := filepath.Join(root, "s"), filepath.Join(root, "aside")
+		if err := os.Rename(s, aside); err != nil {
+			return err
+		}
+		if err := os.Symlink("out", s); err != nil {
+			return err
+		}
+		if err := os.Remove(s); err != nil {
+			return err
+		}
+		return os.Rename(aside, s)
+	})
+}
+
+// A pipe in a file's place, at the worst moment, must still not block.
+func TestRacePipe(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		race(t, func(fsys *folder) string {
+			got, _ := readAll(fsys, "f.md")
+			return got
+		}, func(root string, i int) error {
+			at, tmp := filepath.Join(root, "s/f.md"), filepath.Join(root, "tmp")
+			if i%2 == 0 {
+				if err := unix.Mkfifo(tmp, 0o644); err != nil {
+					return err
+				}
+			} else if err := os.WriteFile(tmp, []byte("file"), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(tmp, at)
+		})
+	}()
+	select {
+	case <-done:
+	case <-time.After(60 * time.Second):
+		t.Fatal("a read blocks")
+	}
+}
+
+// Modes are nothing to root, so the test runs itself again as nobody.
+func TestPermissions(t *testing.T) {
+	if dir := os.Getenv("KNACK_TEST_MODE_DIR"); dir != "" {
+		checkPermissions(t, dir)
+		return
+	}
+	root := tree(t, map[string]string{
+		"open/SKILL.md": "x", "noread/SKILL.md": "x", "closed/SKILL.md": "x", "within/SKILL.md": "x",
+		"within/closed/f.md": "x",
+	})
+	for name, mode := range map[string]fs.FileMode{
+		"noread/SKILL.md": 0, "closed": 0, "within/closed": 0,
+	} {
+		at := filepath.Join(root, name)
+		must(t, os.Chmod(at, mode))
+		t.Cleanup(func() { os.Chmod(at, 0o755) })
+	}
+	if os.Getuid() != 0 {
+		checkPermissions(t, root)
+		return
+	}
+	must(t, os.Chmod(filepath.Dir(root), 0o755))
+	binary, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip("cannot run this test as somebody else: ", err)
+	}
+	exe := filepath.Join(filepath.Dir(root), "test")
+	must(t, os.WriteFile(exe, binary, 0o755))
+	cmd := exec.Command(exe, "-test.run=^TestPermissions$", "-test.v")
+	cmd.Dir = "/"
+	cmd.Env = []string{"KNACK_TEST_MODE_DIR=" + root}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func checkPermissions(t *testing.T, root string) {
+	for doorName, d := range doors() {
+		scan := scanned(t, d, root)
+		faults := map[string]error{}
+		for _, b := range scan.Bundles {
+			faults[b.Path] = b.Fault
+			if _, err := readAll(b.FS, "SKILL.md"); !errors.Is(err, fs.ErrPermission) && b.Path == "noread" {
+				t.Errorf("%s: reading gives %v", doorName, err)
+			}
+		}
+		if len(faults) != 3 || faults["open"] != nil || !errors.Is(faults["noread"], fs.ErrPermission) {
+			t.Errorf("%s: %v", doorName, faults)
+		}
+		want := "[closed folder-unreadable within/closed folder-unreadable]"
+		if got := fmt.Sprint(rules(scan)); got != want {
+			t.Errorf("%s: notices %s, want %s", doorName, got, want)
+		}
+		if _, err := source(d, filepath.Join(root, "closed")).Scan(context.Background()); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: an unreadable root gives %v", doorName, err)
+		}
+	}
+}
+
+// A scan of many folders, and many idle skills, hold only a few descriptors.
+func TestDescriptors(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("counts in /proc")
+	}
+	files := map[string]string{}
+	for i := range 500 {
+		files[fmt.Sprintf("g%d/s%d/SKILL.md", i%20, i)] = "x"
+		files[fmt.Sprintf("l%d", i)] = fmt.Sprintf("->g%d/s%d", i%20, i)
+	}
+	root := tree(t, files)
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		must(t, err)
+		return len(entries)
+	}
+	before, most := count(), atomic.Int64{}
+	var stop atomic.Bool
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for !stop.Load() {
+			most.Store(max(most.Load(), int64(count())))
+		}
+	}()
+	var keep []skill.Scan
+	for range 5 {
+		for _, d := range doors() {
+			keep = append(keep, scanned(t, d, root))
+		}
+	}
+	stop.Store(true)
+	<-done
+	if n := len(keep[0].Bundles); n != 500 {
+		t.Errorf("%d skills", n)
+	}
+	limit := int64(before + 8*runtime.GOMAXPROCS(0) + 8)
+	if most.Load() > limit || count() > before+2 {
+		t.Errorf("%d descriptors before, at most %d during, %d after", before, most.Load(), count())
+	}
+}
+
+// What stands where SKILL.md should be decides the fault; nothing blocks.
+func TestScanSpecialEntry(t *testing.T) {
+	kinds := map[string]string{"pipe": "pipe.md", "socket": "socket.md", "device": "zero.md"}
+	root := tree(t, map[string]string{"x/": ""})
+	special(t, filepath.Join(root, "x"))
+	for kind, file := range kinds {
+		must(t, os.MkdirAll(filepath.Join(root, kind), 0o755))
+		os.Rename(filepath.Join(root, "x", file), filepath.Join(root, kind, "SKILL.md"))
+	}
+	for doorName, d := range doors() {
+		for _, b := range scanned(t, d, root).Bundles {
+			if !errors.Is(b.Fault, skill.ErrNotRegular) {
+				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault)
+			}
+		}
+	}
+}

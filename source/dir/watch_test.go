@@ -1,0 +1,120 @@
+package dir
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
+// over a channel that gets the skills found after each.
+func watched(t *testing.T, s *Source) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	poked, found, done := make(chan struct{}, 1), make(chan string, 1000), make(chan struct{})
+	poke := func() {
+		select {
+		case poked <- struct{}{}:
+		default:
+		}
+	}
+	if _, err := s.Scan(ctx); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.Watch(ctx, poke); close(done) }()
+	go func() {
+		for range poked {
+			if scan, err := s.Scan(ctx); err == nil {
+				found <- strings.Join(paths(scan), " ")
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done; close(poked) })
+	return found
+}
+
+func expect(t *testing.T, found <-chan string, want string) {
+	t.Helper()
+	timeout := time.After(5 * time.Second)
+	last := "nothing"
+	for {
+		select {
+		case last = <-found:
+			if last == want {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("saw %q, waited for %q", last, want)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "out/SKILL.md": "x", "r/l": "->../out"})
+	root := filepath.Join(base, "r")
+	s := source(pickDoor(), root)
+	found := watched(t, s)
+	expect(t, found, "a l")
+	if on, reason := s.Watching(); !on {
+		t.Fatal(reason)
+	}
+
+	add(t, root, map[string]string{"b/c/d/SKILL.md": "x"}) // folders in folders that are new
+	expect(t, found, "a b/c/d l")
+	add(t, root, map[string]string{"b/c/d/n/SKILL.md": "x"})
+	expect(t, found, "a b/c/d b/c/d/n l")
+	add(t, base, map[string]string{"out/n/SKILL.md": "x"}) // in a link's target
+	expect(t, found, "a b/c/d b/c/d/n l l/n")
+	must(t, os.Remove(filepath.Join(root, "l")))
+	expect(t, found, "a b/c/d b/c/d/n")
+	must(t, os.Rename(filepath.Join(root, "b"), filepath.Join(root, "z")))
+	expect(t, found, "a z/c/d z/c/d/n")
+	add(t, root, map[string]string{"z/c/d/n/o/SKILL.md": "x"}) // below what was renamed
+	expect(t, found, "a z/c/d z/c/d/n z/c/d/n/o")
+	must(t, os.RemoveAll(filepath.Join(root, "z")))
+	expect(t, found, "a")
+	// Another folder takes a's place before anybody scans.
+	add(t, base, map[string]string{"new/SKILL.md": "x"})
+	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(base, "old")))
+	must(t, os.Rename(filepath.Join(base, "new"), filepath.Join(root, "a")))
+	time.Sleep(50 * time.Millisecond)
+	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
+	expect(t, found, "a a/n")
+	must(t, os.RemoveAll(filepath.Join(root, "a/n")))
+	expect(t, found, "a")
+	must(t, os.WriteFile(filepath.Join(root, "a/SKILL.md"), []byte("changed"), 0o644))
+	expect(t, found, "a")
+}
+
+func TestWatchRootThatComesAndGoes(t *testing.T) {
+	base := tree(t, nil)
+	root := filepath.Join(base, ".claude", "skills")
+	s := source(pickDoor(), root)
+	found := watched(t, s)
+	expect(t, found, "")
+	add(t, root, map[string]string{"a/SKILL.md": "x"})
+	expect(t, found, "a")
+	must(t, os.RemoveAll(filepath.Join(base, ".claude")))
+	expect(t, found, "")
+	add(t, root, map[string]string{"b/SKILL.md": "x"})
+	expect(t, found, "b")
+}
+
+func TestWatchFallsBackToPolling(t *testing.T) {
+	defer func(n int, d time.Duration) { maxWatches, pollEvery = n, d }(maxWatches, pollEvery)
+	maxWatches, pollEvery = 2, 10*time.Millisecond
+	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x"})
+	t.Run("poll", func(t *testing.T) {
+		s := source(pickDoor(), root)
+		found := watched(t, s)
+		expect(t, found, "a b")
+		if on, reason := s.Watching(); on || !strings.Contains(reason, "3 folders are more than the 2") {
+			t.Error(on, reason)
+		}
+		add(t, root, map[string]string{"c/SKILL.md": "x"})
+		expect(t, found, "a b c")
+	})
+}
