@@ -23,6 +23,8 @@ type Host struct {
 	// Observe, where set, sees every call with its result after it was answered,
 	// from the goroutine of the call: several at once where calls are.
 	Observe func(Event)
+
+	served memo
 }
 
 // Client is who a definition is made for.
@@ -39,6 +41,9 @@ type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
+	// Brief is the description in a function definition, where the contract has
+	// another one for that than for MCP; else empty.
+	Brief string
 
 	describe func(v catalog.View, c Client) string
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
@@ -62,6 +67,8 @@ type Result struct {
 	Text    string
 	Object  any
 	IsError bool
+	// Meta is what the answer says beside its contract's fields; mostly nil.
+	Meta map[string]any
 }
 
 // answer is [Tool.Call] unobserved.
@@ -86,6 +93,8 @@ type namedSet struct {
 var sets = []namedSet{
 	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"wave", func() []*Tool { return []*Tool{waveSkill()} }},
+	{"uri", func() []*Tool { return []*Tool{listByURI(), getByURI()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
