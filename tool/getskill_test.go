@@ -185,3 +185,26 @@ func TestRunnerReadFile(t *testing.T) {
 		same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)).Text, tt.want)
 	}
 }
+
+// caseless finds names in any case, as the file systems of macOS and Windows do.
+type caseless struct{ fstest.MapFS }
+
+func (c caseless) Open(name string) (fs.File, error) {
+	for n := range c.MapFS {
+		if strings.EqualFold(n, name) {
+			return c.MapFS.Open(n)
+		}
+	}
+	return c.MapFS.Open(name)
+}
+
+func (c caseless) Sub(dir string) (fs.FS, error) { return below{c, dir}, nil }
+
+// Every file system answers alike: skill.md is no SKILL.MD anywhere.
+func TestGetSkillOnACaselessDisk(t *testing.T) {
+	root := project(map[string]string{"small/skill.md": "x", "lower/SKILL.md": "lower"})
+	root.fsys = caseless{root.files}
+	h := hostOf(t, root)
+	same(t, call(t, h, "runner", "get_skill", args{"skill_name": "small"}).Text, `{"error":"SKILL.MD not found for skill 'small'"}`)
+	same(t, call(t, h, "runner", "get_skill", args{"skill_name": "lower"}).Text, `{"skill_name":"lower","documentation":"lower"}`)
+}

@@ -23,6 +23,8 @@ type Host struct {
 	// Observe, where set, sees every call with its result after it was answered,
 	// from the goroutine of the call: several at once where calls are.
 	Observe func(Event)
+
+	served memo
 }
 
 // Client is who a definition is made for.
@@ -62,6 +64,8 @@ type Result struct {
 	Text    string
 	Object  any
 	IsError bool
+	// Meta is what the answer says beside its contract's fields; mostly nil.
+	Meta map[string]any
 }
 
 // answer is [Tool.Call] unobserved.
@@ -86,6 +90,7 @@ type namedSet struct {
 var sets = []namedSet{
 	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"uri", func() []*Tool { return []*Tool{listByURI(), getByURI()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
