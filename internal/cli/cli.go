@@ -54,14 +54,14 @@ func Main(ctx context.Context, env Env, args []string) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
-	if failed := out.failed.Load(); err == nil && failed != nil {
-		err = runError("", "the output cannot be written: %w", bare(*failed))
-	}
-	if err == nil {
-		return exitDone
-	}
 	var f *failure
-	if !errors.As(err, &f) {
+	failed := out.failed.Load()
+	switch isOurs := errors.As(err, &f); {
+	case failed != nil && !isOurs:
+		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", bare(*failed)), ""}
+	case err == nil:
+		return exitDone
+	case !isOurs:
 		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own complaints are about usage
 	}
 	fmt.Fprintf(env.Stderr, "error: %s\n", clean(f.err.Error()))
@@ -115,6 +115,7 @@ to any agent.
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.Version = build().Version
+	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate(build().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)

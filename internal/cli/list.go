@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -106,7 +107,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
 		if r.Err != nil {
-			root.Error = r.Err.Error()
+			root.Error = unread(r).Error()
 		}
 		for _, n := range r.Notices {
 			root.Notices = append(root.Notices, listedNotice(n))
@@ -222,10 +223,16 @@ func reach(v catalog.View, e *catalog.Entry) string {
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
 func printVariants(w io.Writer, v catalog.View) {
+	first := true
 	for _, e := range v.Entries {
-		if e.Entry != "" && len(e.Others) > 0 {
-			fmt.Fprintf(w, "  %s: %s in the same folder is not read\n", clean(e.Place()), clean(strings.Join(e.Others, ", ")))
+		if e.Entry == "" || len(e.Others) == 0 {
+			continue
 		}
+		if first {
+			fmt.Fprintln(w, "not read")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others, ", ")), clean(e.Place()))
 	}
 }
 
@@ -235,7 +242,7 @@ func printRoots(w io.Writer, v catalog.View) {
 		state := fmt.Sprintf("%d found", r.Count)
 		switch {
 		case r.Err != nil:
-			state = "cannot be read: " + r.Err.Error()
+			state = "cannot be read: " + unread(r).Error()
 		case r.Missing:
 			state = "not there"
 		}
@@ -250,6 +257,14 @@ func printRoots(w io.Writer, v catalog.View) {
 	}
 }
 
+// unread is why a root cannot be read. Its folder stands beside it already.
+func unread(r catalog.RootStatus) error {
+	if cause := errors.Unwrap(r.Err); cause != nil {
+		return cause
+	}
+	return r.Err
+}
+
 func summary(v catalog.View, shadowed int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed
 	s := plural(n, "skill")
@@ -259,20 +274,20 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	unread, passed := 0, 0
+	failed, passed := 0, 0
 	for _, r := range v.Roots {
 		passed += len(r.Notices)
 		if r.Err != nil {
-			unread++
+			failed++
 		}
 	}
-	if unread > 0 {
-		s += ", " + plural(unread, "root") + " not readable"
+	if failed > 0 {
+		s += ", " + plural(failed, "root") + " not readable"
 	}
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
 	}
-	if !all && shadowed+len(v.Skipped)+unread+passed > 0 {
+	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
 		s += " (knack list --all says which and why)"
 	}
 	return s

@@ -170,9 +170,9 @@ func banner(env *Env, v catalog.View) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), r.Err)
+			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), unread(r))
 		case !r.Missing:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), plural(r.Count, "skill"))
+			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}
 	}
 	if len(v.Skipped) > 0 {

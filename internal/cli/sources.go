@@ -168,7 +168,7 @@ func checkFolder(flag, shown, d string) error {
 	}
 	switch {
 	case err == nil:
-		return runError("give the folder that holds the skills, or one skill's own folder", "%s %s: it is a file, not a folder", flag, shown)
+		return runError("give a folder", "%s %s: it is a file, not a folder", flag, shown)
 	case isNotExist(err):
 		return runError("check the path, or create the folder", "%s %s: there is no such folder", flag, shown)
 	}
@@ -255,7 +255,7 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 	}
 	for _, r := range v.Roots {
 		if r.Err != nil && len(f.dirs) > 0 {
-			return nil, v, runError("", "--dir %s: %s", r.Shown, r.Err)
+			return nil, v, runError("", "--dir %s: %w", r.Shown, unread(r))
 		}
 	}
 	return c, v, nil
