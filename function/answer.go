@@ -28,7 +28,7 @@ type geminiAnswer struct {
 
 // geminiResponse has the text under "output" or "error", the two keys that
 // FunctionResponse.response gives a meaning
-// (googleapis.github.io/python-genai, types.FunctionResponse).
+// (docs.cloud.google.com/python, aiplatform_v1.types.FunctionResponse).
 type geminiResponse struct {
 	ID       json.RawMessage `json:"id,omitempty"`
 	Name     string          `json:"name"`
