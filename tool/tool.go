@@ -41,6 +41,9 @@ type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
+	// Brief is the description in a function definition, where the contract has
+	// another one for that than for MCP; else empty.
+	Brief string
 
 	describe func(v catalog.View, c Client) string
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
@@ -90,6 +93,7 @@ type namedSet struct {
 var sets = []namedSet{
 	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"wave", func() []*Tool { return []*Tool{waveSkill()} }},
 	{"uri", func() []*Tool { return []*Tool{listByURI(), getByURI()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }

@@ -127,7 +127,8 @@ func TestGetByURINamesTwenty(t *testing.T) {
 // A skill whose file cannot be read for the moment answers with what was last
 // served, through the tool as through the resource.
 func TestGetByURIFallback(t *testing.T) {
-	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n"})
+	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
+		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
 	deny := &denyLater{FS: root.files}
 	root.fsys = deny
 	h := hostOf(t, root)
@@ -136,6 +137,10 @@ func TestGetByURIFallback(t *testing.T) {
 	}
 	fresh := got(gitURI, md("git", "d"))
 	same(t, ask("git"), fresh)
+	seen, _ := skill.ParseURI("skill://claude-project/seen/SKILL.md")
+	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable { // as a resource
+		t.Fatalf("%+v, %v", d, err)
+	}
 	deny.on.Store(true)
 	stale := fresh
 	stale.Meta = map[string]any{"availability": "fallback"}
@@ -146,6 +151,7 @@ func TestGetByURIFallback(t *testing.T) {
 	never.Meta = stale.Meta
 	for range 3 {
 		same(t, ask("never"), never)
+		same(t, ask("seen"), Result{IsError: true, Text: "Skill 'skill://claude-project/seen/SKILL.md' is not available for model invocation."})
 		same(t, ask("h"), Result{IsError: true, Text: "Skill 'skill://claude-project/h/SKILL.md' is not available for model invocation."})
 	}
 	if err := h.Catalog.Refresh(t.Context()); err != nil {
@@ -203,6 +209,19 @@ func TestMemoIsBounded(t *testing.T) {
 	}
 	if _, ok := m.recall(fmt.Sprint("big", (2*keptCount-1)%20)); !ok {
 		t.Error("the latest is forgotten")
+	}
+}
+
+func TestMemoCounts(t *testing.T) {
+	var m memo
+	for i := range 3 * keptCount {
+		m.remember(fmt.Sprint(i%(2*keptCount)), kept{text: "x"})
+	}
+	for range 5 {
+		m.remember("0", kept{text: "x"})
+	}
+	if len(m.order) != keptCount || len(m.byURI) != keptCount || m.bytes != keptCount {
+		t.Errorf("%d in order, %d kept, %d bytes", len(m.order), len(m.byURI), m.bytes)
 	}
 }
 
