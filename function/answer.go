@@ -28,7 +28,7 @@ type geminiAnswer struct {
 
 // geminiResponse has the text under "output" or "error", the two keys that
 // FunctionResponse.response gives a meaning
-// (googleapis.github.io/python-genai, types.FunctionResponse).
+// (docs.cloud.google.com/python, aiplatform_v1.types.FunctionResponse).
 type geminiResponse struct {
 	ID       json.RawMessage `json:"id,omitempty"`
 	Name     string          `json:"name"`
@@ -36,9 +36,10 @@ type geminiResponse struct {
 }
 
 type mcpAnswer struct {
-	Content    []mcpText `json:"content"`
-	Structured any       `json:"structuredContent,omitempty"`
-	IsError    bool      `json:"isError"`
+	Meta       map[string]any `json:"_meta,omitempty"`
+	Content    []mcpText      `json:"content"`
+	Structured any            `json:"structuredContent,omitempty"`
+	IsError    bool           `json:"isError"`
 }
 
 type mcpText struct {
@@ -54,7 +55,7 @@ func answer(f Format, c call, r tool.Result) (json.RawMessage, error) {
 	case Gemini:
 		return marshal(geminiAnswer{geminiResponse{ID: c.id, Name: c.name, Response: geminiResult(r)}})
 	case MCP:
-		return marshal(mcpAnswer{Content: []mcpText{{"text", r.Text}}, Structured: r.Object, IsError: r.IsError})
+		return marshal(mcpAnswer{Meta: r.Meta, Content: []mcpText{{"text", r.Text}}, Structured: r.Object, IsError: r.IsError})
 	}
 	return marshal(openAIAnswer{Role: "tool", ID: c.id, Name: c.name, Content: r.Text})
 }

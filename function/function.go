@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/tool"
@@ -120,25 +121,25 @@ type call struct {
 
 // execute runs one call. The observer sees it in any case.
 func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, c call) (tool.Result, error) {
-	for _, t := range tools {
-		if t.Name != c.name {
-			continue
-		}
-		args, err := object(c.arguments)
-		if err != nil {
-			return refused(h, c, "Invalid tool arguments: "+err.Error()), nil
-		}
-		return t.Call(ctx, h, args)
+	args, err := object(c.arguments)
+	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
+	message := ""
+	switch {
+	case i < 0:
+		message = "Unknown tool: " + echo(c.name)
+	case err != nil:
+		message = "Invalid tool arguments: " + err.Error()
+	default:
+		return tools[i].Call(ctx, h, args)
 	}
-	return refused(h, c, "Unknown tool: "+echo(c.name)), nil
-}
-
-func refused(h *tool.Host, c call, message string) tool.Result {
+	if err != nil {
+		args = c.arguments // as they are
+	}
 	r := refusal(message)
 	if h.Observe != nil {
-		h.Observe(tool.Event{Tool: c.name, Arguments: c.arguments, Result: r})
+		h.Observe(tool.Event{Tool: c.name, Arguments: args, Result: r})
 	}
-	return r
+	return r, nil
 }
 
 // refusal is an error before any tool was called.

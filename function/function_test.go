@@ -87,7 +87,7 @@ func TestDefinitionsEqualTheContracts(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
-	for _, set := range []string{"universal", "default"} {
+	for _, set := range []string{"runner", "universal", "uri", "default"} {
 		for _, format := range function.Formats() {
 			t.Run(set+"/"+string(format), func(t *testing.T) {
 				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, tool.Client{})

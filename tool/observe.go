@@ -20,13 +20,24 @@ import (
 func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	r, err := t.answer(ctx, h, args)
 	if h.Observe != nil {
-		h.Observe(Event{Tool: t.Name, Parameters: t.Parameters(), Arguments: args, Result: r, Err: err})
+		h.Observe(Event{Tool: t.Name, Parameters: t.taken(), Arguments: args, Result: r, Err: err})
 	}
 	return r, err
 }
 
 // Parameters lists the names of the arguments in the order of the schema.
 func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
+
+// taken lists the names of all arguments that a call may have, aliases last.
+func (t *Tool) taken() []string {
+	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
+	for _, name := range t.strict {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Required lists the names of the arguments that the schema requires, in its order.
 func (t *Tool) Required() []string {
@@ -63,7 +74,7 @@ func keysOf(object json.RawMessage, key string) []string {
 // Event is one call with its result, for those who run the tools to watch.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments in the order of the schema
+	Parameters []string        // names of the arguments that the tool takes, in the order of the schema; nil where there is no such tool
 	Arguments  json.RawMessage // as they were given
 	Result     Result
 	Err        error // why there is no result: the context's
@@ -86,6 +97,8 @@ func (e Event) String() string {
 }
 
 // arguments are the call's, in the order of the schema, then the others by name.
+// What a tool did not ask for may be anything, so its value is not shown; and of
+// a URI only what an answer would repeat (contract 004's secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(e.Arguments, &given) != nil {
@@ -93,7 +106,11 @@ func (e Event) arguments() string {
 	}
 	var parts []string
 	show := func(name string) {
-		parts = append(parts, skill.Echo(name)+"="+argument(given[name]))
+		value := "…"
+		if e.Parameters == nil || slices.Contains(e.Parameters, name) {
+			value = argument(name, given[name])
+		}
+		parts = append(parts, skill.Echo(name)+"="+value)
 		delete(given, name)
 	}
 	for _, name := range e.Parameters {
@@ -108,9 +125,12 @@ func (e Event) arguments() string {
 }
 
 // argument is a JSON value in one line.
-func argument(raw json.RawMessage) string {
+func argument(name string, raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
+		if name == "uri" {
+			s = safeURI(s)
+		}
 		return string(skill.AppendJSONString(nil, s))
 	}
 	var b bytes.Buffer
