@@ -26,9 +26,11 @@ type sourceFlags struct {
 	project   string
 	exclude   []string
 	noBuiltin bool
+	watches   *dir.Watches // one for the process
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
+	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
@@ -134,7 +136,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 				return nil, err
 			}
 		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0}))
+		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
 		out = append(out, builtin.New())
