@@ -35,7 +35,7 @@ func TestObserve(t *testing.T) {
 		"calculator/SKILL.md":          md("calculator", "Adds"),
 		"calculator/examples/basic.py": basicPy,
 		"calculator/exact.txt":         strings.Repeat("é", ShownLength),
-		"calculator/long.txt":          strings.Repeat("é", ShownLength) + "abc",
+		"calculator/long.txt":          strings.Repeat("é", ShownLength) + "a",
 		"calculator/colour.txt":        "a\x1b[31mred\u202e\x7f\u0085\tb\r\nc",
 	}))
 	var seen []Event
@@ -46,7 +46,7 @@ func TestObserve(t *testing.T) {
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"exact.txt"}`,
 			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="exact.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000)},
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"long.txt"}`,
-			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="long.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000) + "… (3 more characters)"},
+			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="long.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000) + "… (1 more character)"},
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"colour.txt"}`,
 			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="colour.txt")` + "\n[Tool Result] a[31mred\tb\nc"},
 		{"default", "read_file_in_skill", `{"skill_name":"a\nb\u001b[2J\u202e\"","file_path":{"x": [1, 2]}}`,
