@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -79,8 +80,12 @@ func (c *Catalog) watch(ctx context.Context) {
 // Refresh scans every source once and publishes the result. It fails only when
 // the context ends. Calls go on meanwhile, on the snapshot before.
 func (c *Catalog) Refresh(ctx context.Context) error {
-	c.refreshing.Lock()
-	defer c.refreshing.Unlock()
+	select {
+	case c.refreshing <- struct{}{}:
+		defer func() { <-c.refreshing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	begun := time.Now()
 	c.mu.Lock()
 	sources := c.sources
@@ -97,10 +102,14 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	if err := loadAll(ctx, found, todo, c.current.Load() == nil); err != nil {
 		return err
 	}
+	for r := range found {
+		found[r].claim(found[r].skills...)
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.take(found, todo, begun)
 	c.rebuild(found)
+	c.mu.Unlock()
+	c.tell()
 	return nil
 }
 
@@ -109,6 +118,8 @@ type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
 	skills []*skill.Skill // of scan.Bundles, one each
+	// claimed are the paths that a skill would have by its name and may not.
+	claimed map[string]bool
 }
 
 // todo is a bundle that must be read.
@@ -123,10 +134,10 @@ func (c *Catalog) scan(ctx context.Context, s Source) (foundRoot, error) {
 		return r, ctx.Err()
 	case err != nil:
 		r.status.Err = err
-		scan = c.scans[root.Label]
+		scan = c.scans[root]
 	default:
 		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
-		c.scans[root.Label] = scan
+		c.scans[root] = scan
 	}
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
 	return r, nil
@@ -167,20 +178,32 @@ func loadAll(ctx context.Context, found []foundRoot, jobs []todo, first bool) er
 			}
 		})
 	}
-	for _, j := range jobs {
-		if ctx.Err() != nil {
-			break
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer wg.Wait()
+		defer close(next)
+		for _, j := range jobs {
+			select {
+			case next <- j:
+			case <-ctx.Done():
+				return
+			}
 		}
-		next <- j
+	}()
+	// A file that blocks must not hold up the end: what is still being read then
+	// goes to nobody.
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
-	close(next)
-	wg.Wait()
 	return ctx.Err()
 }
 
-// take records what was read since begun. What a call has reread meanwhile is
-// newer and stands; a file that was touched and not changed keeps its value,
-// which views share. The caller holds mu.
+// take records what was read since begun. What a call has found out meanwhile is
+// newer and stands: other bytes, or that a file is gone. A file that was read
+// again and has not changed keeps its value, which views share. The caller holds
+// mu.
 func (c *Catalog) take(found []foundRoot, jobs []todo, begun time.Time) {
 	for _, j := range jobs {
 		f := &found[j.root]
@@ -195,12 +218,26 @@ func (c *Catalog) take(found []foundRoot, jobs []todo, begun time.Time) {
 		}
 		c.known[at] = known{f.skills[j.i], begun}
 	}
+	for r := range found {
+		f := &found[r]
+		f.scan = skill.Scan{}
+		for i, s := range f.skills {
+			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(begun) {
+				f.skills[i] = k.skill
+			}
+		}
+		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
+			return c.gone[place{f.status.Label, s.Path}].After(begun)
+		})
+	}
+	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(begun) })
 }
 
-// current reports whether what was read still holds for the bundle.
+// current reports whether what was read still holds for the bundle. A file that
+// could not be read is tried again: the reason may be gone, and no stamp tells.
 func (k known) current(b skill.Bundle) bool {
 	s := k.skill
-	return b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
+	return s.Digest != (skill.Digest{}) && b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
 		b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
 }
 
@@ -235,16 +272,22 @@ func (c *Catalog) rebuild(found []foundRoot) {
 }
 
 // reread takes what a call has found on disk into the catalogue before the call
-// answers: other bytes, or none. It returns the snapshot that holds it.
-func (c *Catalog) reread(e *Entry) *Snapshot {
-	begun := time.Now()
-	fresh := skill.Load(e.Bundle)
+// answers: other bytes, or none. It returns the snapshot that holds it, or the
+// current one where somebody else was faster.
+func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
+	claims := foundRoot{}
+	for _, f := range c.current.Load().found {
+		if f.status.Label == e.Root.Label {
+			claims = f
+			claims.claim(fresh)
+		}
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if k, ok := c.known[at]; !ok || k.read.After(begun) || prev.at(e) == nil {
-		return prev // somebody else was faster
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.known[at].read.After(begun) {
+		c.mu.Unlock()
+		return prev
 	}
 	found := slices.Clone(prev.found)
 	for r := range found {
@@ -252,17 +295,23 @@ func (c *Catalog) reread(e *Entry) *Snapshot {
 		if f.status.Label != e.Root.Label {
 			continue
 		}
+		f.claimed = claims.claimed
 		f.skills = slices.Clone(f.skills)
-		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path && gone(fresh) })
-		for i, s := range f.skills {
-			if s.Path == e.Path {
-				f.skills[i] = fresh
-				c.known[at] = known{fresh, begun}
-			}
+		i := slices.IndexFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path })
+		if i < 0 {
+			continue
 		}
+		if gone(fresh) {
+			f.skills = slices.Delete(f.skills, i, i+1)
+			c.gone[at] = begun
+			continue
+		}
+		f.skills[i], c.known[at] = fresh, known{fresh, begun}
 	}
 	c.rebuild(found)
+	c.mu.Unlock()
 	c.Poke()
+	c.tell()
 	return c.current.Load()
 }
 
@@ -278,25 +327,69 @@ func gone(s *skill.Skill) bool {
 
 // Read reads an entry's SKILL.md as it is on disk now. Where that is not what the
 // snapshot knows, the catalogue takes it in first; the entry returned describes
-// the bytes returned. An entry that is gone yields [fs.ErrNotExist].
+// the bytes returned, and is not Available where they no longer make a skill. An
+// entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
+// longer than the context lasts.
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	for range 4 {
-		data, _, err := e.Skill.Read()
-		if ctx.Err() != nil {
-			return nil, e, ctx.Err()
+		r, err := readNow(ctx, e)
+		switch {
+		case err != nil:
+			return nil, e, err
+		case r.fresh == e.Skill:
+			return r.data, e, nil
 		}
-		// The stamp alone could miss a write within the clock's grain.
-		if err == nil && skill.DigestOf(data) == e.Digest {
-			return data, e, nil
-		}
-		now := v.catalog.reread(e).at(e)
-		if now == nil {
+		now := v.catalog.reread(e, r.fresh, r.begun).at(e)
+		switch {
+		case now == nil:
 			return nil, e, fs.ErrNotExist
+		case r.err == nil && now.Digest == r.fresh.Digest:
+			return r.data, now, nil
+		case r.err == nil && now.Name == r.fresh.Name && now.Entry == r.fresh.Entry && now.Available && r.fresh.Available:
+			// Somebody read a later version first. This one was there too.
+			then := *now
+			then.Skill = r.fresh
+			return r.data, &then, nil
+		case r.err != nil && !now.Available:
+			return nil, now, r.err
 		}
 		e = now
-		if !e.Available {
-			return nil, e, err
-		}
 	}
 	return nil, e, skill.ErrUnstable
+}
+
+// reading is one look at a skill's file: the bytes and the skill they make, which
+// is the entry's own where they are the same.
+type reading struct {
+	data  []byte
+	fresh *skill.Skill
+	begun time.Time
+	err   error
+}
+
+func readNow(ctx context.Context, e *Entry) (reading, error) {
+	if err := ctx.Err(); err != nil {
+		return reading{}, err
+	}
+	done := make(chan reading, 1)
+	go func() {
+		r := reading{begun: time.Now()}
+		var stamp skill.Stamp
+		r.data, stamp, r.err = e.Skill.Read()
+		switch {
+		case r.err != nil:
+			r.fresh = skill.Load(e.Bundle)
+		case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
+			r.fresh = e.Skill
+		default:
+			r.fresh = e.Skill.Parsed(r.data, stamp)
+		}
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		return r, nil
+	case <-ctx.Done():
+		return reading{}, ctx.Err()
+	}
 }

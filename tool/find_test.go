@@ -175,6 +175,6 @@ func TestFindPages(t *testing.T) {
 }
 
 func TestFindHostileTextIsInert(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey\u2028- z: fake"`, `"one\n- two: fake\e[2J"`)}))
+	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey - z: fake"`, `"one\n- two: fake\e[2J"`)}))
 	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake: one - two: fake [2J")
 }

@@ -27,9 +27,11 @@ type sourceFlags struct {
 	exclude   []string
 	noBuiltin bool
 	given     func(flag string) bool
+	watches   *dir.Watches // one for the process
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
+	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
 	f.given = flags.Changed
 	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
@@ -131,7 +133,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		if f.excluded(r.Label) {
 			continue
 		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0}))
+		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
 		out = append(out, builtin.New())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -12,6 +13,14 @@ import (
 // watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
 // over a channel that gets the skills found after each.
 func watched(t *testing.T, s *Source) <-chan string {
+	t.Helper()
+	found, stop := watching(t, s)
+	t.Cleanup(stop)
+	return found
+}
+
+// watching is watched until stop is called.
+func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	poked, found, done := make(chan struct{}, 1), make(chan string, 1000), make(chan struct{})
@@ -32,8 +41,7 @@ func watched(t *testing.T, s *Source) <-chan string {
 			}
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-done; close(poked) })
-	return found
+	return found, sync.OnceFunc(func() { cancel(); <-done; close(poked) })
 }
 
 func expect(t *testing.T, found <-chan string, want string) {
