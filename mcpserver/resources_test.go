@@ -98,7 +98,7 @@ func TestReadResource(t *testing.T) {
 		"skill://git/a%00b":                     "want a URI of the form skill://<path>/SKILL.md",
 		"skill://git/%ff":                       "want a URI of the form skill://<path>/SKILL.md",
 		"skill://git//SKILL.md":                 "want a URI of the form skill://<path>/SKILL.md",
-		"skill://git/%252e%252e/x.txt":          "the skill has no such file",
+		"skill://git/%252e%252e/x.txt":          "want a URI of the form skill://<path>/SKILL.md",
 		"skill://git":                           "it is a folder or no regular file",
 		"skill://git/references":                "it is a folder or no regular file",
 		"skill://git/nope.md":                   "the skill has no such file",
