@@ -17,10 +17,11 @@ func (s *Source) HasFolder(name string) bool {
 		return false
 	}
 	defer top.close()
-	entries, err := top.list(".")
+	listed, entries, err := top.list(".")
 	if err != nil {
 		return false
 	}
+	defer listed.close()
 	for _, e := range entries {
 		if e.Name() != name {
 			continue
