@@ -18,6 +18,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
 )
 
 // pageSize is how many resources one answer lists.
@@ -78,11 +79,14 @@ func parseCursor(cursor string) (uri string, err error) {
 	return uri, nil
 }
 
+// skillTemplate stands for the URI of every file of every skill.
+const skillTemplate = "skill://{+path}"
+
 func listTemplates() mcp.Result {
 	return &mcp.ListResourceTemplatesResult{
 		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
 		ResourceTemplates: []*mcp.ResourceTemplate{{
-			URITemplate: "skill://{+path}", Name: "skill-file",
+			URITemplate: skillTemplate, Name: "skill-file",
 			Description: "A file of a skill. SKILL.md names the others.",
 		}},
 	}
@@ -102,10 +106,10 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
 	}
 	e, file := v.At(uri)
-	if e == nil {
-		return nil, notFound(asked, "no skill has it; resources/list names all")
+	if e == nil || file == skill.MainFile {
+		return s.readDocument(ctx, uri, asked, e != nil)
 	}
-	data, err := s.readFile(ctx, v, e, file)
+	data, err := s.readFile(e, file)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -122,14 +126,31 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	}, nil
 }
 
-func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
+// readDocument answers with a SKILL.md as contract 004's tool does: the same
+// text, always as text, and the text last served where the file cannot be read
+// for the moment.
+func (s *Server) readDocument(ctx context.Context, uri skill.URI, asked string, known bool) (mcp.Result, error) {
+	d, err := s.host.Document(ctx, uri)
 	switch {
-	case file == skill.MainFile:
-		data, now, err := v.Read(ctx, e)
-		if err == nil && (!now.Available || now.Base != e.Base) {
-			return nil, fs.ErrNotExist // it was skipped or renamed a moment ago
-		}
-		return data, err
+	case errors.Is(err, tool.ErrUnknown) && known:
+		return nil, notFound(asked, "the skill has no such file")
+	case errors.Is(err, tool.ErrUnknown):
+		return nil, notFound(asked, "no skill has it; resources/list names all")
+	case err != nil:
+		return nil, err
+	}
+	res := &mcp.ReadResourceResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Contents:  []*mcp.ResourceContents{{URI: asked, MIMEType: markdown, Text: d.Text}},
+	}
+	if d.Fallback {
+		res.Meta = fallbackMeta()
+	}
+	return res, nil
+}
+
+func (s *Server) readFile(e *catalog.Entry, file string) ([]byte, error) {
+	switch {
 	case file == ".":
 		return nil, skill.ErrNotRegular
 	case skill.Hidden(file):

@@ -8,12 +8,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -56,6 +58,9 @@ type Server struct {
 	named   chan struct{} // closed when the client's roots are taken in, or will not come
 	asking  sync.Mutex    // held while a client is asked for its roots
 	chosen  bool          // a client has named roots; held by asking
+
+	prompted   skill.Digest // of the list of prompts that was last announced
+	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -75,12 +80,14 @@ func New(o Options) *Server {
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true},
+			Prompts:   &mcp.PromptCapabilities{ListChanged: true}, Completions: &mcp.CompletionCapabilities{},
 		},
 	})
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
 	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
+	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -125,7 +132,16 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			return listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
-		case "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		case "prompts/list":
+			s.awaitRoots(ctx, req)
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
+		case "prompts/get":
+			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
+		case "completion/complete":
+			return s.complete(ctx, req.(*mcp.CompleteRequest).Params)
+		case "tools/call":
+			return s.explicitly(next(ctx, method, req))
+		case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
 			// The SDK answers some of them although they are not declared.
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
@@ -174,12 +190,16 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 }
 
 // announce tells every session of a change. The SDK has no public call for it:
-// replacing a tool, and adding and removing a template, make it notify, debounced.
+// replacing a tool, and adding and removing a template or prompt, make it notify, debounced.
 // (go-sdk#1238 brings one for its own skills package.)
 func (s *Server) announce(d catalog.Diff) {
 	if d.Listing {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
+	}
+	if s.promptsDiffer() {
+		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
+		s.mcp.RemovePrompts("changed")
 	}
 	if !d.Listing && !servedDiffer(d) {
 		return // a skipped skill is in no list

@@ -18,10 +18,12 @@ func (s *Source) HasFolder(name string) bool {
 	}
 	defer top.close()
 	listed, entries, err := top.list(".")
+	if listed != nil {
+		defer listed.close()
+	}
 	if err != nil {
 		return false
 	}
-	defer listed.close()
 	for _, e := range entries {
 		if e.Name() != name {
 			continue
