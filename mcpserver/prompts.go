@@ -63,7 +63,7 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 	all = all[:min(len(all), maxPrompts)]
 	start := 0
 	if p != nil && p.Cursor != "" {
-		if start, err = promptStart(all, v.Version, p.Cursor); err != nil {
+		if start, err = promptStart(all, p.Cursor); err != nil {
 			return nil, err
 		}
 	}
@@ -79,36 +79,29 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 		})
 	}
 	if end < len(all) {
-		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", v.Version, end, all[end-1].URI))
+		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI))
 	}
 	return res, nil
 }
 
-// promptStart is where a cursor goes on: at the place that it counts in its own
-// snapshot, in another one behind the last skill that was listed, where that is
-// still there.
-func promptStart(all []*catalog.Entry, version uint64, cursor string) (int, error) {
+// promptStart is where a cursor goes on: behind the skill that was listed last,
+// wherever it stands now; where that is gone, at the place that it had.
+func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	parts := strings.SplitN(string(raw), " ", 3)
-	if err != nil || len(raw) > 8192 || len(parts) != 3 {
+	count, last, _ := strings.Cut(string(raw), " ")
+	if err != nil || len(raw) > 8192 {
 		return 0, refused
 	}
-	of, err := strconv.ParseUint(parts[0], 10, 64)
+	start, err := strconv.ParseUint(count, 10, 31)
 	if err != nil {
 		return 0, refused
 	}
-	start, err := strconv.ParseUint(parts[1], 10, 31)
-	if err != nil {
+	if u, err := skill.ParseURI(last); err != nil || u.String() != last {
 		return 0, refused
 	}
-	if u, err := skill.ParseURI(parts[2]); err != nil || u.String() != parts[2] {
-		return 0, refused
-	}
-	if of != version {
-		if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI.String() == parts[2] }); i >= 0 {
-			return i + 1, nil
-		}
+	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI.String() == last }); i >= 0 {
+		return i + 1, nil
 	}
 	return min(int(start), len(all)), nil
 }

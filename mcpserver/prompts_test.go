@@ -156,13 +156,13 @@ func TestPromptsPagesWhileSkillsChange(t *testing.T) {
 		t.Errorf("%d prompts, from %s", len(second.Prompts), got)
 	}
 	forge := base64.RawURLEncoding.EncodeToString
-	for _, cursor := range []string{"x", "%", forge([]byte("1")), forge([]byte("1 2")), forge([]byte("1 -2 skill://a/SKILL.md")),
-		forge([]byte("x 2 skill://a/SKILL.md")), forge([]byte("1 2 file:///etc/passwd")), forge([]byte("1 99999999999 skill://a/SKILL.md"))} {
+	for _, cursor := range []string{"x", "%", forge([]byte("1")), forge([]byte("1 ")), forge([]byte("-2 skill://a/SKILL.md")),
+		forge([]byte("x skill://a/SKILL.md")), forge([]byte("2 file:///etc/passwd")), forge([]byte("99999999999 skill://a/SKILL.md"))} {
 		if _, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: cursor}); code(err) != jsonrpc.CodeInvalidParams {
 			t.Errorf("%q: %v", cursor, err)
 		}
 	}
-	last, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: forge([]byte("99 2000000000 skill://gone/SKILL.md"))})
+	last, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: forge([]byte("2000000000 skill://gone/SKILL.md"))})
 	if err != nil || len(last.Prompts) != 0 {
 		t.Errorf("behind the end: %v, %v", last, err)
 	}

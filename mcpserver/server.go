@@ -87,7 +87,7 @@ func New(o Options) *Server {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
 	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
-	s.promptsDiffer() // from now on
+	s.promptsDiffer()                               // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
