@@ -50,22 +50,27 @@ const (
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
-	Log      *slog.Logger  // what is skipped and why, at Warn; nothing when nil
+	// Patience bounds how long a refresh waits for a root whose disk does not
+	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	Patience time.Duration
+	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
 type Catalog struct {
 	interval time.Duration
+	patience time.Duration
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	refreshing chan struct{}             // holds a token during a scan: one refresh at a time
-	scans      map[skill.Root]skill.Scan // the last good scan of each root
+	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
-	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
+	mu      sync.Mutex                // held while a snapshot is built, never while a disk is waited for
+	scans   map[skill.Root]skill.Scan // the last good scan of each root
+	looks   map[Source]*look          // under way
 	sources []Source
 	known   map[place]known     // what was read of each skill
 	gone    map[place]time.Time // when a call found a skill's file gone
@@ -96,11 +101,11 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Catalog{
-		interval: o.Interval, log: o.Log, sources: sources,
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: sources,
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		known:      map[place]known{}, gone: map[place]time.Time{}, scans: map[skill.Root]skill.Scan{},
-		watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
+		looks: map[Source]*look{}, watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}
 }

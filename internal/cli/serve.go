@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,10 @@ asked before it is answered, for up to 10 seconds; a second one ends at once.`,
 	return cmd
 }
 
+// patience is how long the first list waits for a root whose disk does not answer:
+// clients give a server some ten seconds to start.
+const patience = 2 * time.Second
+
 func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
@@ -72,7 +77,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool)
 		level.Set(slog.LevelError) // until the banner has said what there is
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
-	c := catalog.New(sources, catalog.Options{Log: log})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log}
 	if !from.fixed() {
 		options.Roots = func(ctx context.Context, folders []string) {
