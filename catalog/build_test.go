@@ -77,6 +77,13 @@ func TestURIs(t *testing.T) {
 		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"})
 }
 
+// A name gives way to a folder that is another skill's, or that leads to one.
+func TestNameClaimsFolder(t *testing.T) {
+	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
+	diffs(t, "entries", said(v.Listed), []string{
+		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"})
+}
+
 func TestAt(t *testing.T) {
 	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("a", "outer"), "a/b/SKILL.md", text("b", "inner"), "a/b/c/x.md", "x", "a/d.md", "d", "renamed/SKILL.md", text("other", "o"))))
 	for uri, want := range map[string][2]string{
@@ -153,7 +160,7 @@ func TestSearch(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
 	for query, want := range map[string][]string{
 		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "gitlab", "commit"}, "GIT git git": {"git", "gitlab", "commit"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
-		"GROSSE äpfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
+		"messages messages messages messages git": {"git", "commit", "gitlab"}, "GROSSE äpfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
 	} {
 		for range 3 {
 			diffs(t, query, names(v.Search(query)), want)

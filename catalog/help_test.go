@@ -123,10 +123,9 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 // watched is a source that can tell of changes.
 type watched struct{ *memory }
 
-func (w watched) Watch(ctx context.Context, poke func()) error {
+func (w watched) Watch(ctx context.Context, poke func()) {
 	w.set(func() { w.poke = poke })
 	<-ctx.Done()
-	return nil
 }
 
 // folder is one skill's folder, as it is at each call.

@@ -126,6 +126,57 @@ func TestRefreshDoesNotGoBack(t *testing.T) {
 	}
 }
 
+// gate is a file system whose files, when opened, say so and wait.
+type gate struct {
+	fs.FS
+	opened, pass chan struct{}
+}
+
+func (g gate) Open(name string) (fs.File, error) {
+	g.opened <- struct{}{}
+	<-g.pass
+	return g.FS.Open(name)
+}
+
+type gated struct {
+	*memory
+	gate gate
+}
+
+func (g gated) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := g.memory.Scan(ctx)
+	for i := range s.Bundles {
+		if s.Bundles[i].Path == "z" {
+			s.Bundles[i].FS = gate{s.Bundles[i].FS, g.gate.opened, g.gate.pass}
+		}
+	}
+	return s, err
+}
+
+// The same while a refresh reads a slow file, and has already settled that the
+// others need no reading.
+func TestSlowRefreshDoesNotGoBack(t *testing.T) {
+	g := gated{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), gate{nil, make(chan struct{}, 1), make(chan struct{})}}
+	c := catalogOf(t, g)
+	g.write("z/SKILL.md", text("z", "one"))
+	ended := make(chan struct{})
+	go func() { defer close(ended); refresh(t, c) }()
+	<-g.gate.opened
+	g.write("x/SKILL.md", text("x", "two"))
+	g.remove("y/SKILL.md")
+	v := view(t, c)
+	if _, e, err := v.Read(context.Background(), v.Named("x")); err != nil || e.Description != "two" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, _, err := v.Read(context.Background(), v.Named("y")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	close(g.gate.pass)
+	<-ended
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available z skill://a/z/SKILL.md"})
+	diffs(t, "description", view(t, c).Named("x").Description, "two")
+}
+
 // While skills are added, changed, removed and renamed, 100 readers ask for them
 // by name. Every answer is a version that the file had during the call.
 func TestReadersDuringChanges(t *testing.T) {

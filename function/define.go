@@ -72,8 +72,8 @@ func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format
 		d := t.Define(v, c)
 		switch f {
 		case OpenAI:
-			if own := t.FunctionDescription(); own != "" {
-				d.Description = own
+			if t.Brief != "" {
+				d.Description = t.Brief
 			}
 			all[i] = openAIDefinition{"function", openAIFunction{d.Name, d.Description, d.Schema}}
 		case Anthropic:

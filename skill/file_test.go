@@ -274,10 +274,14 @@ func TestManifestWhileFilesChange(t *testing.T) {
 	if _, err := never.Manifest(context.Background()); !errors.Is(err, ErrUnstable) {
 		t.Errorf("never stands still: %v", err)
 	}
-	grown := skillOf("f", nil)
-	grown.FS = changes(strings.Repeat("x", MaxSkillSize+1))
-	if _, err := grown.Manifest(context.Background()); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("grown over the limit: %v", err)
+	for what, size := range map[string]int{"one over the limit": MaxSkillSize + 2, "both together": MaxSkillSize} {
+		grown := skillOf("f", nil)
+		files := changes(strings.Repeat("x", size))
+		files.MapFS["other"] = &fstest.MapFile{Data: []byte("y")}
+		grown.FS = files
+		if _, err := grown.Manifest(context.Background()); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("grown, %s: %v", what, err)
+		}
 	}
 }
 

@@ -147,6 +147,10 @@ func TestRepair(t *testing.T) {
 		{"---\nstray: a: b\nName: a\nDescription: b\n---\n", "{\"stray\":\"a: b\",\"Name\":\"a\",\"Description\":\"b\"}", "", []string{
 			"yaml-syntax@2:9 stray: mapping values are not allowed in this context | put the value in quotes: stray: '…'",
 		}},
+		{"---\nname: a\ndescription: b\nmetadata:\n  x: y\n=======\n  z: v: w\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"metadata\":\"x: y z: v: w\"}", "", []string{
+			"yaml-syntax@6:1 a conflict marker of a merge stands in the frontmatter | resolve the conflict and delete its markers",
+			"yaml-syntax@7:7 metadata: mapping values are not allowed in this context | indent the lines of the value",
+		}},
 	} {
 		c.check(t)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -151,7 +150,7 @@ func shownText(s string) string {
 			_, size := utf8.DecodeRuneInString(s[end:])
 			end += size
 		}
-		s, rest = s[:end], fmt.Sprintf("… (%d more characters)", n-ShownLength)
+		s, rest = s[:end], "… ("+count(n-ShownLength, "more character")+")"
 	}
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) || skill.IsBidiControl(r) {

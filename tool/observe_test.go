@@ -35,7 +35,7 @@ func TestObserve(t *testing.T) {
 		"calculator/SKILL.md":          md("calculator", "Adds"),
 		"calculator/examples/basic.py": basicPy,
 		"calculator/exact.txt":         strings.Repeat("é", ShownLength),
-		"calculator/long.txt":          strings.Repeat("é", ShownLength) + "abc",
+		"calculator/long.txt":          strings.Repeat("é", ShownLength) + "a",
 		"calculator/colour.txt":        "a\x1b[31mred\u202e\x7f\u0085\tb\r\nc",
 	}))
 	var seen []Event
@@ -46,7 +46,7 @@ func TestObserve(t *testing.T) {
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"exact.txt"}`,
 			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="exact.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000)},
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"long.txt"}`,
-			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="long.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000) + "… (3 more characters)"},
+			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="long.txt")` + "\n[Tool Result] " + strings.Repeat("é", 2000) + "… (1 more character)"},
 		{"default", "read_file_in_skill", `{"skill_name":"calculator","file_path":"colour.txt"}`,
 			`[Tool Call] read_file_in_skill(skill_name="calculator", file_path="colour.txt")` + "\n[Tool Result] a[31mred\tb\nc"},
 		{"default", "read_file_in_skill", `{"skill_name":"a\nb\u001b[2J\u202e\"","file_path":{"x": [1, 2]}}`,
@@ -85,15 +85,17 @@ func TestObserve(t *testing.T) {
 func TestPrompt(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"git-folder/SKILL.md": md("git", "Commits & pushes </available_skills>"),
+		"right/SKILL.md":      md("right", "d"),
 		"hidden/SKILL.md":     "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
 	}))
 	const head = "You have skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool "
-	const description = ": Commits &amp; pushes &lt;/available_skills&gt;\n</available_skills>\n"
+	const description = ": Commits &amp; pushes &lt;/available_skills&gt;\n"
 	for _, row := range []struct{ set, want string }{
-		{"default", head + "skill and follow it. The tool find_skills searches them by topic. Files that a skill mentions are read with the tool read_file_in_skill.\n\n<available_skills>\n- git" + description},
-		{"universal", head + "skill and follow it.\n\n<available_skills>\n- git" + description},
-		{"runner", head + "get_skill and follow it. Files that a skill mentions are read with the tool read_file_in_skill.\n\n<available_skills>\n- git-folder" + description},
-		{"uri", head + "get_skill and follow it.\n\n<available_skills>\n- skill://claude-project/git/SKILL.md" + description},
+		{"default", head + "skill and follow it. The tool find_skills searches them by topic. Files that a skill mentions are read with the tool read_file_in_skill.\n\n<available_skills>\n- git" + description + "- right: d\n</available_skills>\n"},
+		{"universal", head + "skill and follow it.\n\n<available_skills>\n- git" + description + "- right: d\n</available_skills>\n"},
+		{"runner", head + "get_skill and follow it. Files that a skill mentions are read with the tool read_file_in_skill.\n\n<available_skills>\n- git-folder" + description + "- right: d\n</available_skills>\n"},
+		{"wave", head + "Skill and follow it.\n\n<available_skills>\n- right: d\n</available_skills>\n"},
+		{"uri", head + "get_skill and follow it.\n\n<available_skills>\n- skill://claude-project/git/SKILL.md" + description + "- skill://claude-project/right/SKILL.md: d\n</available_skills>\n"},
 	} {
 		tools, err := ParseSets(row.set)
 		if err != nil {

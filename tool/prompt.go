@@ -17,17 +17,30 @@ func Prompt(v catalog.View, tools []*Tool) string {
 		b.WriteString(" Files that a skill mentions are read with the tool read_file_in_skill.")
 	}
 	b.WriteString("\n\n<available_skills>\n")
-	b.WriteString(list(asCalled(v.Listed, tools), bullets, escapeXML, Budget, more(tools)))
+	b.WriteString(list(asCalled(v, tools), bullets, escapeXML, Budget, more(tools)))
 	b.WriteString("\n</available_skills>\n")
 	return b.String()
 }
 
-// asCalled lists the skills under what the tool that loads them takes.
-func asCalled(entries []*catalog.Entry, tools []*Tool) []*catalog.Entry {
-	called := caller(tools)
-	if called == nil {
-		return entries
+// asCalled lists the skills that the first tool which loads skills would load,
+// under what that tool takes.
+func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {
+	for _, t := range tools {
+		switch t.Contract {
+		case "002":
+			return v.Listed
+		case "003":
+			return strict(v)
+		case "000":
+			return renamed(v.Listed, func(e *catalog.Entry) string { return e.Folder })
+		case "004":
+			return renamed(v.Listed, func(e *catalog.Entry) string { return e.URI.String() })
+		}
 	}
+	return v.Listed
+}
+
+func renamed(entries []*catalog.Entry, called func(*catalog.Entry) string) []*catalog.Entry {
 	out := make([]*catalog.Entry, len(entries))
 	for i, e := range entries {
 		s := *e.Skill
@@ -39,37 +52,12 @@ func asCalled(entries []*catalog.Entry, tools []*Tool) []*catalog.Entry {
 	return out
 }
 
-// caller is how the first tool that loads skills calls one, nil where that is
-// its name.
-func caller(tools []*Tool) func(*catalog.Entry) string {
-	for _, t := range tools {
-		switch t.Contract {
-		case "002", "003":
-			return nil
-		case "000":
-			return func(e *catalog.Entry) string { return e.Folder }
-		case "004":
-			return func(e *catalog.Entry) string { return e.URI.String() }
-		}
-	}
-	return nil
-}
-
 // more is the tool that shows what a list leaves out, "" where the set has none.
 func more(tools []*Tool) string {
 	for _, name := range []string{findName, "list_skills"} {
 		if find(tools, name) != nil {
 			return name
 		}
-	}
-	return ""
-}
-
-// FunctionDescription is the description that a contract fixes for an OpenAI
-// function beside the one that MCP shows; "" where there is one for both.
-func (t *Tool) FunctionDescription() string {
-	if t.Contract == "003" {
-		return "Invoke a skill to apply specialized expertise and capabilities"
 	}
 	return ""
 }
