@@ -162,7 +162,7 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 }
 
 func notFound(uri, why string) error {
-	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

@@ -69,8 +69,9 @@ func New(o Options) *Server {
 		named: make(chan struct{}),
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
-		Logger:                  o.Log,
-		InitializedHandler:      s.initialized,
+		Logger:             o.Log,
+		InitializedHandler: s.initialized,
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.rootsChanged,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
