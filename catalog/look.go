@@ -29,12 +29,11 @@ type look struct {
 
 // lookAtAll looks at the sources at once and waits for all of them; with
 // patience, for no longer than that. What comes later asks for a refresh.
-func (c *Catalog) lookAtAll(ctx context.Context, sources []Source) ([]foundRoot, error) {
+func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, error) {
 	looks := make([]*look, len(sources))
 	for i, s := range sources {
 		looks[i] = c.lookAt(ctx, s)
 	}
-	c.forgetLooks(sources)
 	var patience <-chan time.Time
 	if c.patience > 0 {
 		t := time.NewTimer(c.patience)
@@ -55,7 +54,7 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []Source) ([]foundRoot,
 			case <-patience:
 				late = true
 			case <-ctx.Done():
-				c.forgetLooks(nil)
+				c.endLooks(sources)
 				return nil, ctx.Err()
 			}
 		}
@@ -70,21 +69,20 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []Source) ([]foundRoot,
 
 // lookAt starts a look, or joins the one that is still under way: a source is
 // scanned by one goroutine at a time.
-func (c *Catalog) lookAt(ctx context.Context, s Source) *look {
+func (c *Catalog) lookAt(ctx context.Context, h *held) *look {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.looks[s]; l != nil {
-		return l
+	if h.look != nil {
+		return h.look
 	}
 	// It may outlive the refresh that began it, so it has a context of its own.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	l := &look{done: make(chan struct{}), begun: time.Now(), end: end}
-	c.looks[s] = l
-	first := c.current.Load() == nil
-	last := c.scans[s.Root()]
+	h.look = l
+	first, last := c.current.Load() == nil, h.last
 	go func() {
 		defer end()
-		l.root, l.err = c.scanAndLoad(ctx, s, last, first)
+		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
 		c.mu.Lock()
@@ -98,26 +96,26 @@ func (c *Catalog) lookAt(ctx context.Context, s Source) *look {
 
 // taken is the result of a look, or, while there is none, what the root had
 // before.
-func (c *Catalog) taken(s Source, l *look) (foundRoot, error) {
+func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case <-l.done:
-		delete(c.looks, s)
+		h.look = nil
 		if l.err != nil {
 			return foundRoot{}, l.err
 		}
 		if l.root.status.Err == nil {
-			c.scans[s.Root()] = l.root.scan
+			h.last = l.root.scan
 		}
 		return l.root, nil
 	default:
 	}
 	l.late = true
-	r := foundRoot{status: RootStatus{Root: s.Root()}, begun: l.begun}
+	r := foundRoot{status: RootStatus{Root: h.Root()}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.found {
-			if f.status.Root == s.Root() {
+			if f.status.Root == h.Root() {
 				r = f
 				r.skills = slices.Clone(f.skills)
 			}
@@ -127,14 +125,14 @@ func (c *Catalog) taken(s Source, l *look) (foundRoot, error) {
 	return r, nil
 }
 
-// forgetLooks lets go of looks at sources that are no longer served.
-func (c *Catalog) forgetLooks(sources []Source) {
+// endLooks ends what was begun for a refresh that nobody waits for any more.
+func (c *Catalog) endLooks(sources []*held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for s, l := range c.looks {
-		if !slices.Contains(sources, s) {
-			l.end()
-			delete(c.looks, s)
+	for _, h := range sources {
+		if h.look != nil {
+			h.look.end()
+			h.look = nil
 		}
 	}
 }

@@ -50,28 +50,29 @@ func (c *Catalog) settle(ctx context.Context) {
 	}
 }
 
-// watch starts the watchers of sources that have none yet and stops those of
-// sources that are gone.
+// watch starts the watchers of sources that have none yet, then ends those of
+// sources that were replaced.
 func (c *Catalog) watch(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	current := make(map[Source]bool, len(c.sources))
-	for _, s := range c.sources {
-		current[s] = true
-		w, ok := s.(Watcher)
-		if !ok || c.watched[s] != nil {
+	for _, h := range c.sources {
+		w, ok := h.Source.(Watcher)
+		if !ok || h.endWatch != nil {
 			continue
 		}
-		sub, cancel := context.WithCancel(ctx)
-		c.watched[s] = cancel
+		var sub context.Context
+		sub, h.endWatch = context.WithCancel(ctx)
 		go w.Watch(sub, c.Poke)
 	}
-	for s, cancel := range c.watched {
-		if !current[s] {
-			cancel()
-			delete(c.watched, s)
+	for _, h := range c.dropped {
+		if h.endWatch != nil {
+			h.endWatch()
+		}
+		if h.look != nil {
+			h.look.end()
 		}
 	}
+	c.dropped = nil
 }
 
 // Refresh looks at every source once and publishes the result. It fails only when
