@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 )
 
 // pageSize is how many resources one answer lists.
@@ -111,10 +112,20 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case err != nil:
 		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	}
-	return &mcp.ReadResourceResult{
-		Cacheable: s.cacheable(entryTTL),
-		Contents:  []*mcp.ResourceContents{contents(asked, file, data)},
-	}, nil
+	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{contents(asked, file, data)}}
+	if skillsext.Modern(p) {
+		res.ResultType = skillsext.Complete
+	}
+	return res, nil
+}
+
+// readResult is [mcp.ReadResourceResult] with the resultType that 2026-07-28
+// wants: the SDK sets its own only around a handler of its own resources.
+type readResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string                  `json:"resultType,omitempty"`
+	Contents   []*mcp.ResourceContents `json:"contents"`
 }
 
 func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {

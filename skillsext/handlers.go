@@ -130,18 +130,25 @@ func readDirectoryMethod(server *mcp.Server, read ReadDirectoryHandler) error {
 	})
 }
 
-// era writes what belongs to the protocol version of the request, which a
-// request since 2026-07-28 names itself (a session's handshake holds the client's
-// proposal, not what was agreed). It is the only place that knows of the two eras.
-// The SDK writes into a result's meta, so that each answer gets its own.
+// Complete is the resultType of every result of the extension.
+const Complete = "complete"
+
+// Modern reports whether a request is of protocol version 2026-07-28 or later. It
+// is the only place that knows the eras apart. Such a request names its version
+// itself; a session's handshake holds the client's proposal, not what was agreed.
+func Modern(p mcp.Params) bool {
+	version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string)
+	return version >= Since
+}
+
+// era writes what belongs to the era of the request. The SDK writes into a
+// result's meta, so that each answer gets its own.
 func era(p mcp.Params, meta *mcp.Meta, resultType *string, c *mcp.Cacheable) {
 	*meta = maps.Clone(*meta)
-	version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string)
-	if version < Since {
-		*resultType = ""
-		return
+	*resultType = ""
+	if Modern(p) {
+		*resultType = Complete
 	}
-	*resultType = "complete"
 	if c.CacheScope == "" {
 		c.CacheScope = "private"
 	}
