@@ -87,7 +87,7 @@ to any agent.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
 	})
-	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	return root
 }
 
