@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // writeChunk is how much is written under one deadline.
 const writeChunk = 64 << 10
 
 // answer is the writer of an MCP answer. It gives up on a client that does not
-// read, and turns the SDK's plain-text refusals, which clients of the protocol
-// cannot read and which may repeat what was sent, into JSON-RPC errors of our own
-// words.
+// read, and rewords the SDK's refusals: those in plain text, which clients of the
+// protocol cannot read, become JSON-RPC errors, and none repeats what was sent.
 type answer struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
 	sent    sent
-	refused int          // the status of a plain-text refusal, else 0
+	refused int          // the status of a refusal, else 0
 	text    bytes.Buffer // and what it said
 	begun   bool
 }
@@ -34,13 +34,13 @@ func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
 // Unwrap lets [http.ResponseController] reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader holds a plain-text refusal back.
+// WriteHeader holds a refusal back.
 func (a *answer) WriteHeader(status int) {
 	if a.begun {
 		return
 	}
 	a.begun = true
-	if status >= 400 && strings.HasPrefix(a.Header().Get("Content-Type"), "text/plain") {
+	if status >= 400 {
 		a.refused = status
 		return
 	}
@@ -50,7 +50,7 @@ func (a *answer) WriteHeader(status int) {
 // Write writes in pieces, each with its own deadline.
 func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 {
-		if a.text.Len() < 1024 {
+		if a.text.Len() < maxRefusal {
 			a.text.Write(data)
 		}
 		return len(data), nil
@@ -79,9 +79,29 @@ func (a *answer) finish() {
 	if a.refused == 0 {
 		return
 	}
-	status, code, message := reword(a.refused, a.text.String())
-	refuseRPC(a.ResponseWriter, status, a.sent.id, code, message)
+	var rpc struct {
+		Error *struct {
+			Code int64 `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(a.text.Bytes(), &rpc) != nil || rpc.Error == nil {
+		status, code, message := reword(a.refused, a.text.String())
+		refuseRPC(a.ResponseWriter, status, a.sent.id, code, message)
+		return
+	}
+	switch rpc.Error.Code {
+	case mcp.CodeHeaderMismatch:
+		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, rpc.Error.Code, "header mismatch: a header is missing or does not say what the body says")
+	case jsonrpc.CodeMethodNotFound:
+		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, rpc.Error.Code, "method not found")
+	default: // ours, of a handler
+		a.ResponseWriter.WriteHeader(a.refused)
+		_, _ = a.ResponseWriter.Write(a.text.Bytes())
+	}
 }
+
+// maxRefusal bounds what is held back of a refusal; ours echo at most 256 bytes.
+const maxRefusal = 64 << 10
 
 // refusals are the SDK's texts (v1.8.0) by what they contain.
 var refusals = []struct {

@@ -141,6 +141,8 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
+		case "subscriptions/listen":
+			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
 		case "prompts/list", "prompts/get", "logging/setLevel":
 			// The SDK answers some of them although they are not declared.
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,6 +112,32 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 		go w.run()
 	}
 	return nil
+}
+
+// keepKnown takes the URIs that no file has out of what a listen asks for: one of
+// them must not keep it from the others. The acknowledgement says what is left.
+func (w *subscriptions) keepKnown(ctx context.Context, p *mcp.SubscriptionsListenParams) {
+	if p == nil || p.Notifications == nil || len(p.Notifications.ResourceSubscriptions) == 0 {
+		return
+	}
+	v, err := w.server.view(ctx)
+	if err != nil {
+		return // the listen fails on it too
+	}
+	p.Notifications.ResourceSubscriptions = slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(text string) bool {
+		uri, err := skill.ParseURI(text)
+		return err != nil || !present(v, uri)
+	})
+}
+
+// present reports whether a URI leads to a file that can be served.
+func present(v catalog.View, uri skill.URI) bool {
+	e, path := v.At(uri)
+	if e == nil || skill.Hidden(path) {
+		return false
+	}
+	info, err := fs.Stat(e.FS, e.OnDisk(path))
+	return err == nil && info.Mode().IsRegular() && info.Size() <= skill.MaxFile
 }
 
 func (w *subscriptions) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
