@@ -26,6 +26,8 @@ const (
 	// maxSubscriptions bounds the distinct files that all sessions watch together;
 	// looking at that many takes a fraction of the period.
 	maxSubscriptions = 4096
+	// maxOwn bounds those of one session, so that none takes all.
+	maxOwn = 1024
 )
 
 // codeBusy is the JSON-RPC code for a request that is refused to bound work.
@@ -91,10 +93,10 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if _, again := mine[text]; again {
 		return nil
 	}
+	if len(mine) >= maxOwn || w.watched[text] == nil && len(w.watched) >= maxSubscriptions {
+		return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
+	}
 	if w.watched[text] == nil {
-		if len(w.watched) >= maxSubscriptions {
-			return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
-		}
 		w.watched[text] = &watched{uri: uri, seen: now}
 	}
 	w.watched[text].sessions++
