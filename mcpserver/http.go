@@ -169,10 +169,12 @@ func (h *HTTP) recovered(next http.Handler) http.Handler {
 }
 
 var (
-	reVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	reVersion = regexp.MustCompile(`^[0-9A-Za-z.-]{1,32}$`) // an unknown one must be repeated (2026-07-28, -32022)
 	reSession = regexp.MustCompile(`^[!-~]{1,128}$`)
 	reEvent   = regexp.MustCompile(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
 )
+
+const malformed = "a header of the protocol is malformed or given twice"
 
 // wellFormed refuses headers that the SDK would repeat in its answer.
 func wellFormed(h http.Header) bool {
@@ -191,8 +193,8 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	case h.draining.Load():
 		refuseBusy(w, http.StatusServiceUnavailable, "the server is ending")
 		return
-	case !wellFormed(r.Header):
-		refuse(w, http.StatusBadRequest, "a header of the protocol is malformed or given twice")
+	case r.Method != http.MethodPost && !wellFormed(r.Header):
+		refuse(w, http.StatusBadRequest, malformed)
 		return
 	}
 	modern := r.Header.Get("Mcp-Protocol-Version") >= skillsext.Since
@@ -239,6 +241,10 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	}
 	s, ok := peek(w, body)
 	if !ok {
+		return
+	}
+	if !wellFormed(r.Header) {
+		refuseRPC(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest, malformed)
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

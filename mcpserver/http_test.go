@@ -244,7 +244,7 @@ func TestBadRequests(t *testing.T) {
 			"form":            {ping, header("Content-Type", "application/x-www-form-urlencoded"), 415, -32600},
 			"no type":         {ping, func(r *http.Request) { r.Header.Del("Content-Type") }, 415, -32600},
 			"Accept":          {ping, header("Accept", "text/html"), 400, -32600},
-			"garbled version": {ping, header("Mcp-Protocol-Version", "canary"), 400, -32600},
+			"garbled version": {ping, header("Mcp-Protocol-Version", "canary<script>"), 400, -32600},
 			"old version":     {ping, header("Mcp-Protocol-Version", "1999-01-01"), 400, -32600},
 			"event":           {ping, header("Last-Event-ID", "canary<script>"), 400, -32600},
 			"session":         {ping, header("Mcp-Session-Id", "a b"), 400, -32600},
@@ -257,11 +257,14 @@ func TestBadRequests(t *testing.T) {
 				t.Errorf("%s: repeats what was sent", name)
 			}
 		}
+		if _, m := send(ping, header("Last-Event-ID", "canary<script>")); string(m.ID) == "null" {
+			t.Error("a refusal does not carry the request's id")
+		}
 		status, m := send(c.body("skills/nothing", nil), nil)
 		if m.code() != -32601 || string(m.ID) == "null" || c.era == modern && status != 404 || c.era == legacy && status != 200 {
 			t.Errorf("unknown method: %d, id %s, %+v", status, m.ID, m.Error)
 		}
-		if status, m := send(strings.ReplaceAll(ping, modern, "2999-01-01"), header("Mcp-Protocol-Version", "2999-01-01")); c.era == modern && (status != 400 || m.code() != mcp.CodeUnsupportedProtocolVersion) {
+		if status, m := send(strings.ReplaceAll(ping, modern, "v999.0.0"), header("Mcp-Protocol-Version", "v999.0.0")); c.era == modern && (status != 400 || m.code() != mcp.CodeUnsupportedProtocolVersion) {
 			t.Errorf("a version of the future: %d, %+v", status, m.Error)
 		}
 	})
@@ -460,7 +463,7 @@ func TestNothingLeaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := start(t, setting{http: mcpserver.HTTPOptions{Tokens: tokens}, log: locked{&mu, &logged}})
-	const canary = "CANARYCANARY"
+	const canary = "CANARY_CANARY"
 	answers := ""
 	for _, auth := range []string{"Bearer " + token, "Bearer " + canary} {
 		for _, header := range []string{"Host", "Origin", "Mcp-Protocol-Version", "Mcp-Session-Id", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Accept", "Content-Type", "Cookie", "User-Agent"} {
