@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -28,15 +29,15 @@ func build(found []foundRoot) *Snapshot {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(status.Root, f.skills)
+		s.addRoot(status.Root, f)
 	}
 	s.shadow()
 	return s
 }
 
-func (s *Snapshot) addRoot(root skill.Root, skills []*skill.Skill) {
-	entries := make([]*Entry, len(skills))
-	for i, sk := range skills {
+func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
+	entries := make([]*Entry, len(f.skills))
+	for i, sk := range f.skills {
 		e := &Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
 			e.Status = Skipped
@@ -46,14 +47,14 @@ func (s *Snapshot) addRoot(root skill.Root, skills []*skill.Skill) {
 		s.byPlace[place{root.Label, sk.Path}] = e
 	}
 	s.Entries = append(s.Entries, entries...)
-	s.assignURIs(root, entries)
+	s.assignURIs(root, entries, f.claimed)
 }
 
 // assignURIs gives every served skill of a root its path in the URI space. The
 // last segment is the name where that is valid, else the folder's. A name gives
 // way to the folder where it would claim what belongs to another: two equal
 // paths, or a path in which another skill's folder or file lies.
-func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry) {
+func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[string]bool) {
 	folders := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		for p := e.Path; p != "."; p = parent(p) {
@@ -68,15 +69,17 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry) {
 			continue
 		}
 		for n := 0; ; n++ {
-			base := candidate(root, e, entries, folders, n)
+			base := candidate(root, e, claimed, folders, n)
 			uri, err := skill.NewURI(base + "/" + skill.MainFile)
 			if err == nil && s.byBase[base] == nil {
 				e.URI, e.Base = uri, base
 				s.byBase[base] = e
+				s.longest = max(s.longest, len(base))
 				break
 			}
 			if err != nil && n > 1 {
-				e.Status = Skipped // a folder's name that no URI can carry
+				e.Status, e.Skill = Skipped, e.Refused(skill.RuleFolderName,
+					"the path of its folder cannot stand in a URI", "rename the folder")
 				break
 			}
 		}
@@ -85,18 +88,12 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry) {
 
 // candidate is the n-th path that an entry may have: with its name, with its
 // folder's, then ones that nothing else has.
-func candidate(root skill.Root, e *Entry, entries []*Entry, folders map[string]bool, n int) string {
-	at := e.Path
-	if at == "." {
-		at = e.Folder
-	}
+func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n int) string {
+	at := folderPath(e.Skill)
 	switch n {
 	case 0:
-		if skill.ValidName(e.Name) && e.Name != skill.Base(at) {
-			named := join(parent(at), e.Name)
-			if !folders[named] && !taken(e, named, entries) {
-				return join(root.Prefix, named)
-			}
+		if named, ok := renamed(e.Skill); ok && !folders[named] && !claimed[named] {
+			return join(root.Prefix, named)
 		}
 		fallthrough
 	case 1:
@@ -105,21 +102,46 @@ func candidate(root skill.Root, e *Entry, entries []*Entry, folders map[string]b
 	return join(root.Label, at) + strings.Repeat("~", n-2)
 }
 
-// taken reports whether a skill around e has a file or folder at that path, so
-// that one URI would name two things.
-func taken(e *Entry, named string, entries []*Entry) bool {
-	for up := parent(e.Path); ; up = parent(up) {
-		i, ok := slices.BinarySearchFunc(entries, up, func(o *Entry, p string) int { return cmp.Compare(o.Path, p) })
-		if ok && entries[i].Status != Skipped {
-			rel := strings.TrimPrefix(strings.TrimPrefix(named, up), "/")
-			if _, err := fs.Stat(entries[i].FS, rel); err == nil {
+// folderPath is the path of a skill's folder, with a name for the root's own.
+func folderPath(sk *skill.Skill) string {
+	if sk.Path == "." {
+		return sk.Folder
+	}
+	return sk.Path
+}
+
+// renamed is the path that a skill has by its name, where that is another one.
+func renamed(sk *skill.Skill) (string, bool) {
+	at := folderPath(sk)
+	return join(parent(at), sk.Name), skill.ValidName(sk.Name) && sk.Name != skill.Base(at)
+}
+
+// claim looks which of the paths that skills would have by their names are those
+// of a file or folder in a skill around them, so that one URI would name two
+// things. It asks the disk, so nobody may hold a lock meanwhile.
+func (f *foundRoot) claim(skills ...*skill.Skill) {
+	claimed := map[string]bool{}
+	for _, sk := range skills {
+		if named, ok := renamed(sk); ok && f.taken(sk, named) {
+			claimed[named] = true
+		}
+	}
+	maps.Copy(claimed, f.claimed)
+	f.claimed = claimed
+}
+
+func (f *foundRoot) taken(sk *skill.Skill, named string) bool {
+	for at := sk.Path; at != "."; {
+		at = parent(at)
+		i, ok := slices.BinarySearchFunc(f.skills, at, func(o *skill.Skill, p string) int { return cmp.Compare(o.Path, p) })
+		if ok && f.skills[i].Available {
+			rel := strings.TrimPrefix(strings.TrimPrefix(named, at), "/")
+			if _, err := fs.Stat(f.skills[i].FS, rel); err == nil {
 				return true
 			}
 		}
-		if up == "." {
-			return false
-		}
 	}
+	return false
 }
 
 func parent(p string) string {

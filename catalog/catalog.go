@@ -9,6 +9,8 @@ package catalog
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,30 +50,38 @@ const (
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
-	Log      *slog.Logger  // what is skipped and why, at Warn; nothing when nil
+	// Patience bounds how long a refresh waits for a root whose disk does not
+	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	Patience time.Duration
+	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
 type Catalog struct {
 	interval time.Duration
+	patience time.Duration
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	refreshing sync.Mutex            // held during a scan, by one refresh at a time
-	scans      map[string]skill.Scan // the last good scan of each root
+	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
-	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
+	mu      sync.Mutex                // held while a snapshot is built, never while a disk is waited for
+	scans   map[skill.Root]skill.Scan // the last good scan of each root
+	looks   map[Source]*look          // under way
 	sources []Source
-	known   map[place]known // what was read of each skill
+	known   map[place]known     // what was read of each skill
+	gone    map[place]time.Time // when a call found a skill's file gone
 	watched map[Source]context.CancelFunc
-	logged  map[string]bool
+	logged  map[string]bool // what the current snapshot's log lines said
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
 	nextSub     int
+	pending     []Diff // published and not yet told
+	telling     bool
 }
 
 // place identifies a skill's folder across scans.
@@ -91,10 +101,11 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Catalog{
-		interval: o.Interval, log: o.Log, sources: sources,
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: sources,
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
-		known: map[place]known{}, scans: map[string]skill.Scan{},
-		watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
+		refreshing: make(chan struct{}, 1),
+		known:      map[place]known{}, gone: map[place]time.Time{}, scans: map[skill.Root]skill.Scan{},
+		looks: map[Source]*look{}, watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}
 }
@@ -133,8 +144,10 @@ func (c *Catalog) Poke() {
 	}
 }
 
-// Subscribe calls f after every refresh that changed something, in order, from
-// the refreshing goroutine. The returned function ends it.
+// Subscribe calls f after every refresh that changed something: in order, one
+// call at a time, with no lock held, from the goroutine that refreshed or from
+// that of a call that found a changed file. The returned function ends it; a
+// call that is under way may still finish.
 func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()
@@ -148,7 +161,8 @@ func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	}
 }
 
-// publish swaps the snapshot and tells the subscribers. The caller holds mu.
+// publish swaps the snapshot and notes what to tell the subscribers. The caller
+// holds mu, and calls tell after it has let go.
 func (c *Catalog) publish(next *Snapshot) {
 	prev := c.current.Load()
 	if prev == nil {
@@ -165,12 +179,29 @@ func (c *Catalog) publish(next *Snapshot) {
 		return
 	}
 	c.subMu.Lock()
-	subscribers := make([]func(Diff), 0, len(c.subscribers))
-	for _, f := range c.subscribers {
-		subscribers = append(subscribers, f)
-	}
+	c.pending = append(c.pending, d)
 	c.subMu.Unlock()
-	for _, f := range subscribers {
-		f(d)
+}
+
+// tell delivers what is pending. Where another goroutine, or a caller further up,
+// is at it already, that one goes on with what this one added.
+func (c *Catalog) tell() {
+	c.subMu.Lock()
+	defer c.subMu.Unlock()
+	if c.telling {
+		return
+	}
+	c.telling = true
+	defer func() { c.telling = false }()
+	for len(c.pending) > 0 {
+		d := c.pending[0]
+		c.pending = c.pending[1:]
+		for _, id := range slices.Sorted(maps.Keys(c.subscribers)) {
+			if f := c.subscribers[id]; f != nil {
+				c.subMu.Unlock()
+				f(d)
+				c.subMu.Lock()
+			}
+		}
 	}
 }

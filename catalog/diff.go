@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -40,7 +42,7 @@ func diff(prev, next *Snapshot) Diff {
 // file that was only touched is the same.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
-		e.Link != now.Link || len(e.Problems) != len(now.Problems)) || e.Status != now.Status || e.Base != now.Base
+		e.Link != now.Link || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
 }
 
 func sameListing(a, b []*Entry) bool {
@@ -68,29 +70,32 @@ func sameRoots(prev, next *Snapshot) bool {
 	return true
 }
 
-// logNews tells of everything that is skipped or failed, once each. The caller
-// holds mu.
+// logNews tells of everything that is skipped or failed, once for as long as it
+// lasts. The caller holds mu.
 func (c *Catalog) logNews(next *Snapshot) {
+	before := c.logged
+	c.logged = make(map[string]bool, len(before))
 	for _, e := range next.Skipped {
 		p, _ := e.SkipReason()
-		c.logOnce("skill skipped", e.Place(), p)
+		c.logOnce(before, "skill skipped", e.Place(), p)
 	}
 	for _, r := range next.Roots {
 		if r.Err != nil {
-			c.logOnce("root not read", r.Dir, skill.Problem{Rule: "root-unreadable", Message: r.Err.Error()})
+			c.logOnce(before, "root not read", r.Dir, skill.Problem{Rule: "root-unreadable", Message: r.Err.Error()})
 		}
 		for _, n := range r.Notices {
-			c.logOnce("passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
+			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})
 		}
 	}
 }
 
-func (c *Catalog) logOnce(what, where string, p skill.Problem) {
+func (c *Catalog) logOnce(before map[string]bool, what, where string, p skill.Problem) {
 	key := what + "\x00" + where + "\x00" + p.Message
-	if c.logged[key] {
+	known := before[key] || c.logged[key]
+	c.logged[key] = true
+	if known {
 		return
 	}
-	c.logged[key] = true
 	attrs := []any{"at", where}
 	if pos := p.Position.String(); pos != "" {
 		attrs[1] = where + ":" + pos

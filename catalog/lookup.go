@@ -2,14 +2,20 @@ package catalog
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
 )
 
 // Named finds the skill that a name stands for: trimmed and case-folded, first
 // in root order; else, as "<root label>:<name>", the one of that root. A skill
-// that its author keeps from models is found too: the caller says so.
+// that its author keeps from models is found too: the caller says so. No name
+// holds a control character, so one that does stands for nothing.
 func (s *Snapshot) Named(name string) *Entry {
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return nil
+	}
 	if all := s.byKey[skill.KeyOf(name)]; len(all) > 0 {
 		return all[0]
 	}
@@ -45,22 +51,22 @@ func (s *Snapshot) InFolder(name string) *Entry {
 // it, "." for the skill's own folder. Whether that file exists is for the reader
 // to see. It returns nil for a URI that no skill owns.
 func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
-	base, path := uri.Path(), "."
-	for {
-		if e := s.byBase[base]; e != nil {
-			return e, path
-		}
-		i := strings.LastIndexByte(base, '/')
-		if i < 0 {
-			return nil, ""
-		}
-		path = strings.TrimSuffix(base[i+1:]+"/"+path, "/.")
-		base = base[:i]
+	whole := uri.Path()
+	if e := s.byBase[whole]; e != nil {
+		return e, "."
 	}
+	// From the longest base that there is, so that an endless URI costs no more.
+	end := min(len(whole), s.longest+1)
+	for end = strings.LastIndexByte(whole[:end], '/'); end >= 0; end = strings.LastIndexByte(whole[:end], '/') {
+		if e := s.byBase[whole[:end]]; e != nil {
+			return e, whole[end+1:]
+		}
+	}
+	return nil, ""
 }
 
 // Near lists at most n names that a misspelt one may have meant, nearest first:
-// of listed skills whose name, or its beginning, differs little.
+// of listed skills whose name differs little, then those whose name begins with it.
 func (s *Snapshot) Near(name string, n int) []*Entry {
 	return nearest(s.Listed, name, n, func(e *Entry) []string { return []string{string(e.Key)} })
 }
@@ -84,12 +90,16 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	}
 	// A third of the letters may differ, at most three: further off, a proposal
 	// is a guess.
-	limit := min(len(want)/3, 3)
+	letters := utf8.RuneCountInString(want)
+	limit := min(letters/3, 3)
 	byDistance := make([][]*Entry, limit+1)
 	for _, e := range all {
 		best := limit + 1
 		for _, have := range names(e) {
 			best = min(best, distance(want, have, limit))
+			if letters >= 3 && strings.HasPrefix(have, want) {
+				best = min(best, limit)
+			}
 		}
 		if best <= limit {
 			byDistance[best] = append(byDistance[best], e)

@@ -1,12 +1,10 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
-	"runtime"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -76,31 +74,27 @@ func (c *Catalog) watch(ctx context.Context) {
 	}
 }
 
-// Refresh scans every source once and publishes the result. It fails only when
+// Refresh looks at every source once and publishes the result. It fails only when
 // the context ends. Calls go on meanwhile, on the snapshot before.
 func (c *Catalog) Refresh(ctx context.Context) error {
-	c.refreshing.Lock()
-	defer c.refreshing.Unlock()
-	begun := time.Now()
+	select {
+	case c.refreshing <- struct{}{}:
+		defer func() { <-c.refreshing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	found := make([]foundRoot, 0, len(sources))
-	for _, s := range sources {
-		r, err := c.scan(ctx, s)
-		if err != nil {
-			return err
-		}
-		found = append(found, r)
-	}
-	todo := c.reuse(found)
-	if err := loadAll(ctx, found, todo, c.current.Load() == nil); err != nil {
+	found, err := c.lookAtAll(ctx, sources)
+	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.take(found, todo, begun)
+	c.take(found)
 	c.rebuild(found)
+	c.mu.Unlock()
+	c.tell()
 	return nil
 }
 
@@ -109,98 +103,52 @@ type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
 	skills []*skill.Skill // of scan.Bundles, one each
+	read   []int          // those of them that were read just now
+	begun  time.Time      // of the look
+	// claimed are the paths that a skill would have by its name and may not.
+	claimed map[string]bool
 }
 
-// todo is a bundle that must be read.
-type todo struct{ root, i int }
-
-func (c *Catalog) scan(ctx context.Context, s Source) (foundRoot, error) {
-	root := s.Root()
-	r := foundRoot{status: RootStatus{Root: root}}
-	scan, err := s.Scan(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return r, ctx.Err()
-	case err != nil:
-		r.status.Err = err
-		scan = c.scans[root.Label]
-	default:
-		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
-		c.scans[root.Label] = scan
-	}
-	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
-	return r, nil
-}
-
-// reuse takes over what is already known and returns what must be read.
-func (c *Catalog) reuse(found []foundRoot) []todo {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var jobs []todo
+// take records what was read since each look began. What a call has found out
+// meanwhile is newer and stands: other bytes, or that a file is gone. A file that
+// was read again and has not changed keeps its value, which views share. The
+// caller holds mu.
+func (c *Catalog) take(found []foundRoot) {
+	earliest := time.Now()
 	for r := range found {
 		f := &found[r]
-		f.skills = make([]*skill.Skill, len(f.scan.Bundles))
-		for i, b := range f.scan.Bundles {
-			if k, ok := c.known[place{f.status.Label, b.Path}]; ok && k.current(b) {
-				f.skills[i] = k.skill
-				continue
-			}
-			jobs = append(jobs, todo{r, i})
+		if f.begun.Before(earliest) {
+			earliest = f.begun
 		}
-	}
-	return jobs
-}
-
-// loadAll reads what must be read: with every processor the first time, with one
-// at a refresh, so that calls in between are not delayed.
-func loadAll(ctx context.Context, found []foundRoot, jobs []todo, first bool) error {
-	workers := 1
-	if first {
-		workers = 2 * runtime.GOMAXPROCS(0)
-	}
-	next := make(chan todo)
-	var wg sync.WaitGroup
-	for range min(workers, len(jobs)) {
-		wg.Go(func() {
-			for j := range next {
-				found[j.root].skills[j.i] = skill.Load(found[j.root].scan.Bundles[j.i])
+		for _, i := range f.read {
+			at := place{f.status.Label, f.skills[i].Path}
+			k, ok := c.known[at]
+			switch {
+			case ok && k.read.After(f.begun):
+				continue
+			case ok && sameSkill(k.skill, f.skills[i]):
+				f.skills[i] = k.skill
 			}
+			c.known[at] = known{f.skills[i], f.begun}
+		}
+		f.scan, f.read = skill.Scan{}, nil
+		for i, s := range f.skills {
+			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(f.begun) {
+				f.skills[i] = k.skill
+			}
+		}
+		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
+			return c.gone[place{f.status.Label, s.Path}].After(f.begun)
 		})
 	}
-	for _, j := range jobs {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- j
-	}
-	close(next)
-	wg.Wait()
-	return ctx.Err()
+	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
-// take records what was read since begun. What a call has reread meanwhile is
-// newer and stands; a file that was touched and not changed keeps its value,
-// which views share. The caller holds mu.
-func (c *Catalog) take(found []foundRoot, jobs []todo, begun time.Time) {
-	for _, j := range jobs {
-		f := &found[j.root]
-		at := place{f.status.Label, f.scan.Bundles[j.i].Path}
-		k, ok := c.known[at]
-		switch {
-		case ok && k.read.After(begun):
-			f.skills[j.i] = k.skill
-			continue
-		case ok && sameSkill(k.skill, f.skills[j.i]):
-			f.skills[j.i] = k.skill
-		}
-		c.known[at] = known{f.skills[j.i], begun}
-	}
-}
-
-// current reports whether what was read still holds for the bundle.
+// current reports whether what was read still holds for the bundle. A file that
+// could not be read is tried again: the reason may be gone, and no stamp tells.
 func (k known) current(b skill.Bundle) bool {
 	s := k.skill
-	return b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
+	return s.Digest != (skill.Digest{}) && b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
 		b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
 }
 
@@ -235,16 +183,22 @@ func (c *Catalog) rebuild(found []foundRoot) {
 }
 
 // reread takes what a call has found on disk into the catalogue before the call
-// answers: other bytes, or none. It returns the snapshot that holds it.
-func (c *Catalog) reread(e *Entry) *Snapshot {
-	begun := time.Now()
-	fresh := skill.Load(e.Bundle)
+// answers: other bytes, or none. It returns the snapshot that holds it, or the
+// current one where somebody else was faster.
+func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
+	claims := foundRoot{}
+	for _, f := range c.current.Load().found {
+		if f.status.Label == e.Root.Label {
+			claims = f
+			claims.claim(fresh)
+		}
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if k, ok := c.known[at]; !ok || k.read.After(begun) || prev.at(e) == nil {
-		return prev // somebody else was faster
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.known[at].read.After(begun) {
+		c.mu.Unlock()
+		return prev
 	}
 	found := slices.Clone(prev.found)
 	for r := range found {
@@ -252,17 +206,23 @@ func (c *Catalog) reread(e *Entry) *Snapshot {
 		if f.status.Label != e.Root.Label {
 			continue
 		}
+		f.claimed = claims.claimed
 		f.skills = slices.Clone(f.skills)
-		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path && gone(fresh) })
-		for i, s := range f.skills {
-			if s.Path == e.Path {
-				f.skills[i] = fresh
-				c.known[at] = known{fresh, begun}
-			}
+		i := slices.IndexFunc(f.skills, func(s *skill.Skill) bool { return s.Path == e.Path })
+		if i < 0 {
+			continue
 		}
+		if gone(fresh) {
+			f.skills = slices.Delete(f.skills, i, i+1)
+			c.gone[at] = begun
+			continue
+		}
+		f.skills[i], c.known[at] = fresh, known{fresh, begun}
 	}
 	c.rebuild(found)
+	c.mu.Unlock()
 	c.Poke()
+	c.tell()
 	return c.current.Load()
 }
 
@@ -278,25 +238,69 @@ func gone(s *skill.Skill) bool {
 
 // Read reads an entry's SKILL.md as it is on disk now. Where that is not what the
 // snapshot knows, the catalogue takes it in first; the entry returned describes
-// the bytes returned. An entry that is gone yields [fs.ErrNotExist].
+// the bytes returned, and is not Available where they no longer make a skill. An
+// entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
+// longer than the context lasts.
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	for range 4 {
-		data, _, err := e.Skill.Read()
-		if ctx.Err() != nil {
-			return nil, e, ctx.Err()
+		r, err := readNow(ctx, e)
+		switch {
+		case err != nil:
+			return nil, e, err
+		case r.fresh == e.Skill:
+			return r.data, e, nil
 		}
-		// The stamp alone could miss a write within the clock's grain.
-		if err == nil && skill.DigestOf(data) == e.Digest {
-			return data, e, nil
-		}
-		now := v.catalog.reread(e).at(e)
-		if now == nil {
+		now := v.catalog.reread(e, r.fresh, r.begun).at(e)
+		switch {
+		case now == nil:
 			return nil, e, fs.ErrNotExist
+		case r.err == nil && now.Digest == r.fresh.Digest:
+			return r.data, now, nil
+		case r.err == nil && now.Name == r.fresh.Name && now.Entry == r.fresh.Entry && now.Available && r.fresh.Available:
+			// Somebody read a later version first. This one was there too.
+			then := *now
+			then.Skill = r.fresh
+			return r.data, &then, nil
+		case r.err != nil && !now.Available:
+			return nil, now, r.err
 		}
 		e = now
-		if !e.Available {
-			return nil, e, err
-		}
 	}
 	return nil, e, skill.ErrUnstable
+}
+
+// reading is one look at a skill's file: the bytes and the skill they make, which
+// is the entry's own where they are the same.
+type reading struct {
+	data  []byte
+	fresh *skill.Skill
+	begun time.Time
+	err   error
+}
+
+func readNow(ctx context.Context, e *Entry) (reading, error) {
+	if err := ctx.Err(); err != nil {
+		return reading{}, err
+	}
+	done := make(chan reading, 1)
+	go func() {
+		r := reading{begun: time.Now()}
+		var stamp skill.Stamp
+		r.data, stamp, r.err = e.Skill.Read()
+		switch {
+		case r.err != nil:
+			r.fresh = skill.Load(e.Bundle)
+		case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
+			r.fresh = e.Skill
+		default:
+			r.fresh = e.Skill.Parsed(r.data, stamp)
+		}
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		return r, nil
+	case <-ctx.Done():
+		return reading{}, ctx.Err()
+	}
 }

@@ -15,8 +15,11 @@ import (
 // order is deterministic.
 func (s *Snapshot) Search(query string) []*Entry {
 	words := wordsOf(skill.CutBytes(query, 1024))
+	slices.Sort(words)
+	words = slices.Compact(words)
+	words = words[:min(len(words), 64)] // beyond that a query is no question
 	if len(words) == 0 {
-		return s.Listed
+		return slices.Clone(s.Listed)
 	}
 	type hit struct {
 		e     *Entry

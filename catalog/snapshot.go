@@ -68,6 +68,7 @@ type Snapshot struct {
 	byFolder map[string][]*Entry    // all, in root order
 	byBase   map[string]*Entry      // not skipped
 	byPlace  map[place]*Entry
+	longest  int // the length of the longest key of byBase
 
 	found []foundRoot // what it was built from
 

@@ -28,7 +28,6 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	if p.Ref.Type != "ref/resource" || p.Ref.URI != fileTemplate || p.Argument.Name != "path" {
 		return nil, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
 	}
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err

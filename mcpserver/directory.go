@@ -29,7 +29,6 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *ski
 			return nil, err
 		}
 	}
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// slow adds a tool that waits until it is let go.
-func slow(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
+// waiting adds a tool that waits until it is let go.
+func waiting(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
 	return func(s *mcp.Server) {
 		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -36,9 +36,9 @@ func slow(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
 const listBody = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 
 // plain makes a modern request that is well formed but for what the test changes.
-func plain(w *wire, method string, change func(*http.Request)) *http.Response {
+func plain(w *site, method string, change func(*http.Request)) *http.Response {
 	w.t.Helper()
-	c := &client{wire: w, era: modern}
+	c := &client{site: w, era: modern}
 	body := listBody
 	if method != http.MethodPost {
 		body = ""
@@ -274,7 +274,7 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 	for _, session := range []string{"", "nobody"} {
-		c := &client{wire: w, era: legacy, session: session}
+		c := &client{site: w, era: legacy, session: session}
 		for _, method := range []string{"GET", "DELETE", "PUT"} {
 			resp, err := http.DefaultClient.Do(c.request(method, ""))
 			if err != nil || resp.StatusCode < 400 || resp.StatusCode >= 500 {
@@ -286,7 +286,7 @@ func TestBadRequests(t *testing.T) {
 
 func TestTooManyCalls(t *testing.T) {
 	gate, begun := make(chan struct{}), make(chan struct{}, 8)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, more: slow(gate, begun)})
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, more: waiting(gate, begun)})
 	c := w.dial(modern)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -318,7 +318,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	first := w.dial(legacy)
 	w.dial(legacy)
 	w.dial(legacy)
-	c := &client{wire: w, era: legacy}
+	c := &client{site: w, era: legacy}
 	const init = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	resp := c.post(init)
 	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 {
@@ -344,7 +344,7 @@ func TestSessionsAreBounded(t *testing.T) {
 // stream that waits is ended, and nothing new is taken.
 func TestShutdownLetsCallsEnd(t *testing.T) {
 	gate, begun := make(chan struct{}), make(chan struct{}, 8)
-	w := start(t, setting{more: slow(gate, begun)})
+	w := start(t, setting{more: waiting(gate, begun)})
 	eachCall := make(chan string, 2)
 	for _, era := range eras {
 		c := w.dial(era)

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -27,7 +28,6 @@ const pageSize = 500
 const markdown = "text/markdown"
 
 func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) (mcp.Result, error) {
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
@@ -63,12 +63,15 @@ func cursorAfter(version uint64, uri string) string {
 
 func parseCursor(cursor string) (uri string, err error) {
 	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) > 8192 {
 		return "", refused
 	}
-	version, uri, ok := strings.Cut(string(raw), " ")
-	if _, err := strconv.ParseUint(version, 10, 64); err != nil || !ok {
+	version, uri, _ := strings.Cut(string(raw), " ")
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return "", refused
+	}
+	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
 		return "", refused
 	}
 	return uri, nil
@@ -131,7 +134,10 @@ type readResult struct {
 func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
 	switch {
 	case file == skill.MainFile:
-		data, _, err := v.Read(ctx, e)
+		data, now, err := v.Read(ctx, e)
+		if err == nil && (!now.Available || now.Base != e.Base) {
+			return nil, fs.ErrNotExist // it was skipped or renamed a moment ago
+		}
 		return data, err
 	case file == ".":
 		return nil, skill.ErrNotRegular
@@ -146,7 +152,7 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 // included: the SDK would send neither for one (both are omitted when empty).
 func contents(uri, file string, data []byte) *mcp.ResourceContents {
 	c := &mcp.ResourceContents{URI: uri, MIMEType: mediaType(file)}
-	isText := utf8.Valid(data) && !strings.ContainsRune(string(data), 0)
+	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 	if isText && len(data) > 0 {
 		c.Text = string(data)
 		if c.MIMEType == "" {
@@ -165,7 +171,7 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 }
 
 func notFound(uri, why string) error {
-	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
+
 import (
 	"context"
 	"net/url"
@@ -17,7 +19,6 @@ import (
 
 func (s *Server) initialized(ctx context.Context, req *mcp.InitializedRequest) {
 	if !s.offersRoots(req.Session) {
-		s.settleRoots()
 		return
 	}
 	go s.takeRoots(req.Session)
@@ -35,12 +36,13 @@ func (s *Server) offersRoots(ss *mcp.ServerSession) bool {
 }
 
 // takeRoots asks for the roots outside of the handler's context, which ends with
-// the notification.
+// the notification. One after the other: of two answers the later must win.
 func (s *Server) takeRoots(ss *mcp.ServerSession) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
 	defer s.settleRoots()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 	res, err := ss.ListRoots(ctx, nil)
 	if err != nil {
 		s.log.Warn("the client did not name its roots", "error", err.Error())
@@ -52,8 +54,9 @@ func (s *Server) takeRoots(ss *mcp.ServerSession) {
 			folders = append(folders, f)
 		}
 	}
-	if len(folders) > 0 {
-		s.roots(ctx, folders)
+	if len(folders) > 0 || s.chosen {
+		s.chosen = true
+		s.roots(ctx, folders) // none: the working directory again
 	}
 }
 
@@ -79,8 +82,8 @@ func (s *Server) settleRoots() {
 }
 
 // awaitRoots waits a moment for the roots of a client that offers them.
-func (s *Server) awaitRoots(ctx context.Context) {
-	if s.roots == nil {
+func (s *Server) awaitRoots(ctx context.Context, req mcp.Request) {
+	if ss, ok := req.GetSession().(*mcp.ServerSession); !ok || !s.offersRoots(ss) {
 		return
 	}
 	select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,14 +56,15 @@ type Server struct {
 	log     *slog.Logger
 	mcp     *mcp.Server
 	roots   func(context.Context, []string)
+	once    sync.Once
+	named   chan struct{} // closed when the client's roots are taken in, or will not come
+	asking  sync.Mutex    // held while a client is asked for its roots
+	chosen  bool          // a client has named roots; held by asking
 
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	told          sync.Map // what was logged of skills that are not published
-
-	once  sync.Once
-	named chan struct{} // closed when the client's roots are taken in, or will not come
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -84,8 +86,9 @@ func New(o Options) *Server {
 	}
 	skillsext.Declare(capabilities, true)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
-		Logger:                  o.Log,
-		InitializedHandler:      s.initialized,
+		Logger:             o.Log,
+		InitializedHandler: s.initialized,
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.rootsChanged,
 		CompletionHandler:       s.complete,
 		SubscribeHandler:        s.subscriptions.subscribe,
@@ -98,7 +101,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.answer, s.guard)
+	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -134,13 +137,17 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return res, err
 		case "tools/list":
+			s.awaitRoots(ctx, req)
 			return s.listTools(ctx, clientOf(req))
 		case "resources/list":
+			s.awaitRoots(ctx, req)
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
 			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
+		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
+			s.awaitRoots(ctx, req)
 		case "subscriptions/listen":
 			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
 		case "prompts/list", "prompts/get", "logging/setLevel":
@@ -157,9 +164,9 @@ func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return tool.Client{Name: p.ClientInfo.Name}
 	}
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && ss != nil {
-		if p := ss.InitializeParams(); p != nil && p.ClientInfo != nil {
-			return tool.Client{Name: p.ClientInfo.Name}
+	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+		if info := from.ClientInfo(); info != nil {
+			return tool.Client{Name: info.Name}
 		}
 	}
 	return tool.Client{}
@@ -187,7 +194,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
 	case *mcp.DiscoverResult:
-		r.Instructions = text
+		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
 	}
 }
 
@@ -199,9 +206,20 @@ func (s *Server) announce(d catalog.Diff) {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
+	s.subscriptions.poke()
+	if !d.Listing && !servedDiffer(d) {
+		return // a skipped skill is in no list
+	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
 	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-	s.subscriptions.poke()
+}
+
+// servedDiffer reports whether the list of resources may differ: a skill that is
+// or was served came, went or changed. Of a changed one only the new state is
+// known.
+func servedDiffer(d catalog.Diff) bool {
+	served := func(e *catalog.Entry) bool { return e.Status != catalog.Skipped }
+	return len(d.Changed) > 0 || slices.ContainsFunc(d.Added, served) || slices.ContainsFunc(d.Removed, served)
 }
 
 // internal hides what an error says behind a code; the log has it.

@@ -59,7 +59,6 @@ func publishable(e *catalog.Entry) bool {
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +155,6 @@ func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry)
 // getSkill answers for every published skill, in whichever way the client
 // percent-encodes its URI. For one that is served and not published it says why.
 func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*skillsext.GetSkillResult, error) {
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err

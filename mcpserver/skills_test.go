@@ -51,7 +51,7 @@ func TestCapabilitiesDeclareTheExtensionInline(t *testing.T) {
 	if found.Capabilities.Resources == nil || found.Capabilities.Completions == nil {
 		t.Errorf("resources %s, completions %s", found.Capabilities.Resources, found.Capabilities.Completions)
 	}
-	old := &client{wire: w, era: legacy}
+	old := &client{site: w, era: legacy}
 	m := read(t, old.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
 	if !strings.Contains(string(m.Result), `"io.modelcontextprotocol/skills":{"directoryRead":true}`) {
 		t.Errorf("initialize: %s", m.Result)
@@ -196,7 +196,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-func TestForgedCursors(t *testing.T) {
+func TestForgedCursorsOfSkills(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		for _, cursor := range []string{

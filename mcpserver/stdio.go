@@ -184,7 +184,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// answer, because the client may use both again at once. It counts as
 	// owed until the bytes are out, because until then they can be lost.
 	var owed bool
-	err = c.send(line, func() { owed = c.calls.answering(resp.ID) })
+	err = c.send(unescapeHTML(line), func() { owed = c.calls.answering(resp.ID) })
 	if owed {
 		c.calls.answered()
 	}

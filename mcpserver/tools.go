@@ -26,7 +26,6 @@ func bareTool(t *tool.Tool) *mcp.Tool {
 }
 
 func (s *Server) listTools(ctx context.Context, c tool.Client) (mcp.Result, error) {
-	s.awaitRoots(ctx)
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err

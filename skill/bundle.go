@@ -111,5 +111,9 @@ func StampOf(info fs.FileInfo) Stamp {
 	if s, ok := info.(interface{ Stamp() Stamp }); ok {
 		return s.Stamp()
 	}
-	return Stamp{Size: info.Size(), MTime: info.ModTime().UnixNano()}
+	s := Stamp{Size: info.Size()}
+	if t := info.ModTime(); !t.IsZero() {
+		s.MTime = t.UnixNano()
+	}
+	return s
 }

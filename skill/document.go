@@ -1,8 +1,10 @@
 package skill
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,24 +33,64 @@ type Document struct {
 // Parse reads a SKILL.md. It never fails: what is wrong stands in Problems.
 func Parse(data []byte) *Document {
 	d := &Document{Body: len(data)}
-	if !utf8.Valid(data) {
-		d.add(RuleFileEncoding, positionOf(data, invalidAt(data)), "",
-			"the file is not valid UTF-8", "save the file as UTF-8")
-		return d
+	d.parse(string(data))
+	sortProblems(d.Problems)
+	d.boundProblems()
+	return d
+}
+
+// maxProblems bounds what is kept of one file: a hostile one has a problem in
+// every other byte, and the catalogue keeps them all.
+const maxProblems = 100
+
+func (d *Document) boundProblems() {
+	n := len(d.Problems) - maxProblems
+	if n <= 0 {
+		return
 	}
-	s := string(data)
+	last := d.Problems[maxProblems-1]
+	rest := d.Problems[maxProblems:]
+	d.Problems = slices.Clone(d.Problems[:maxProblems])
+	for _, p := range rest {
+		if RuleOf(p.Rule).Skips {
+			d.Problems = append(d.Problems, p)
+			n--
+		}
+	}
+	if n > 0 {
+		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "mend the ones that are listed first")
+	}
+}
+
+func (d *Document) parse(s string) {
+	if !utf8.ValidString(s) {
+		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "",
+			"the file is not valid UTF-8", "save the file as UTF-8")
+		return
+	}
 	f, ok := d.findFence(s)
 	if !ok {
-		return d
+		return
 	}
 	d.Body = f.body
+	for i := range f.body {
+		if loneCR(s, i) {
+			d.add(RuleTextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
+			break
+		}
+	}
 	// The block alone is kept alive by the values cut out of it, not the file.
 	block := strings.Clone(s[f.start:f.end])
 	d.readBlock(block, f.line)
 	if i := strings.IndexFunc(s[f.body:], isBadControl); i >= 0 {
-		d.add(RuleTextControl, positionOf(data, f.body+i), "", "a control character stands in the text", "delete it")
+		d.add(RuleTextControl, positionOf(s, f.body+i), "", "a control character stands in the text", "delete it")
 	}
-	return d
+}
+
+func sortProblems(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+	})
 }
 
 // Field returns the top-level field with that key.
@@ -76,7 +118,7 @@ func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
 func (d *Document) readBlock(block string, line int) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
 	if i := strings.IndexByte(block, 0); i >= 0 {
-		d.add(RuleYAMLControl, shift(positionOf([]byte(block), i)), "", "the frontmatter holds a NUL character", "delete it")
+		d.add(RuleYAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
 		return
 	}
 	fault := unsafeCharacter(block)
@@ -84,6 +126,10 @@ func (d *Document) readBlock(block string, line int) {
 		var v Value
 		var notes []yamlFault
 		v, notes, fault = parseYAML(block)
+		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
+			// Keys without a blank behind the colon make one plain text of it all.
+			fault = &yamlFault{rule: RuleYAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
+		}
 		if fault == nil {
 			d.takeRoot(v, notes, shift)
 			return
@@ -135,11 +181,12 @@ func shiftValue(v *Value, shift func(Position) Position) {
 }
 
 // unsafeCharacter finds what must not reach a YAML parser: control characters,
-// and the line breaks of YAML 1.1 that 1.2 and every other reader take as text.
+// the line breaks of YAML 1.1 that 1.2 and every other reader take as text, and
+// the two non-characters that YAML forbids.
 func unsafeCharacter(block string) *yamlFault {
 	for i, r := range block {
-		if isBadControl(r) || r == 0x2028 || r == 0x2029 || r == 0xfeff {
-			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf([]byte(block), i),
+		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf(block, i),
 				message: fmt.Sprintf("the character U+%04X must not stand in frontmatter", r)}
 		}
 	}
@@ -151,27 +198,34 @@ func isBadControl(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
 }
 
-// positionOf turns a byte offset into a position.
-func positionOf(data []byte, offset int) Position {
+// isSeparator: LINE SEPARATOR and PARAGRAPH SEPARATOR.
+func isSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
+
+// positionOf turns a byte offset into a position. A byte-order mark is no
+// character of the first line: no editor shows it.
+func positionOf(s string, offset int) Position {
 	p := Position{1, 1}
 	begin := 0
-	for i, c := range data[:offset] {
-		if c == '\n' {
+	if strings.HasPrefix(s, "\ufeff") && offset >= len("\ufeff") {
+		begin = len("\ufeff")
+	}
+	for i := begin; i < offset; i++ {
+		if endsLine(s, i) {
 			p.Line++
 			begin = i + 1
 		}
 	}
-	p.Column = utf8.RuneCount(data[begin:offset]) + 1
+	p.Column = utf8.RuneCountInString(s[begin:offset]) + 1
 	return p
 }
 
-func invalidAt(data []byte) int {
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
+func invalidAt(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
 			return i
 		}
 		i += n
 	}
-	return len(data)
+	return len(s)
 }

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -30,6 +31,14 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 			return "", "", false
 		}
 	}
-	out, err := charmap.Windows1252.NewDecoder().Bytes(data)
-	return string(out), "windows-1252", err == nil
+	var b strings.Builder
+	b.Grow(len(data) + len(data)/8)
+	for _, c := range data {
+		r := charmap.Windows1252.DecodeByte(c)
+		if r == utf8.RuneError {
+			r = rune(c) // WHATWG gives the five bytes that Microsoft left free to C1
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), "windows-1252", true
 }

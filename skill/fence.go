@@ -40,7 +40,7 @@ func (d *Document) findFence(s string) (fence, bool) {
 				return d.noFence(s, pos, line)
 			}
 			before = "an HTML comment stands"
-			line += strings.Count(s[pos:pos+end], "\n")
+			line += lineEnds(s[pos : pos+end])
 			_, next = cutLine(s, pos+end)
 		case strings.HasPrefix(text, "```") && before != "a code fence opens":
 			before = "a code fence opens"
@@ -49,7 +49,8 @@ func (d *Document) findFence(s string) (fence, bool) {
 		}
 		pos, line = next, line+1
 	}
-	return d.noFence(s, len(s), line)
+	d.add(RuleFenceMissing, Position{1, 1}, "", "the file has no frontmatter", "begin the file with ---, name:, description: and --- on lines of their own")
+	return fence{}, false
 }
 
 func (d *Document) fenceOpened(text string, line int, before string) {
@@ -141,15 +142,38 @@ func laterFence(s string, pos, line int) (int, bool) {
 	return 0, false
 }
 
-// cutLine returns the line that begins at pos without its end (LF or CRLF), and
-// where the next one begins.
+// cutLine returns the line that begins at pos without its end, and where the
+// next one begins. LF, CRLF and CR end a line, as in YAML and in editors:
+// otherwise a position would name another line than the one that people see.
 func cutLine(s string, pos int) (string, int) {
-	rest := s[pos:]
-	i := strings.IndexByte(rest, '\n')
+	i := strings.IndexAny(s[pos:], "\r\n")
 	if i < 0 {
-		return strings.TrimSuffix(rest, "\r"), len(s)
+		return s[pos:], len(s)
 	}
-	return strings.TrimSuffix(rest[:i], "\r"), pos + i + 1
+	end := pos + i
+	if strings.HasPrefix(s[end:], "\r\n") {
+		return s[pos:end], end + 2
+	}
+	return s[pos:end], end + 1
+}
+
+// lineEnds counts the line ends in s.
+func lineEnds(s string) (n int) {
+	for i := range len(s) {
+		if endsLine(s, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// endsLine reports whether the byte at i is the last of a line.
+func endsLine(s string, i int) bool {
+	return s[i] == '\n' || loneCR(s, i)
+}
+
+func loneCR(s string, i int) bool {
+	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
 }
 
 func orElse(s, other string) string {

@@ -54,10 +54,10 @@ func (s *Skill) judgeName(d *Document) {
 	case f.Value.Kind == List || f.Value.Kind == Map:
 		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line name: "+suggestName(s.Folder))
 		return
-	case f.Value.Kind == Null || strings.TrimSpace(f.Value.Text) == "":
+	case f.Value.Kind == Null || OneLine(f.Value.Text) == "":
 		s.problem(RuleNameMissing, p, "name", "name is empty", "write name: "+suggestName(s.Folder))
 		return
-	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
+	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
 		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
 		return
 	case f.Value.Kind != String:
@@ -67,7 +67,10 @@ func (s *Skill) judgeName(d *Document) {
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
 		s.problem(RuleNameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
-	if !reName.MatchString(s.Name) {
+	switch {
+	case s.Name != f.Value.Text:
+		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write name: "+suggestName(s.Name))
+	case !reName.MatchString(s.Name):
 		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example name: "+suggestName(s.Name))
 	}
 	if s.Name != s.Folder {
@@ -121,8 +124,8 @@ func (s *Skill) judgeDescription(d *Document) {
 	case !ok:
 		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
-	case f.Value.Kind == Null || f.Value.Kind == String && strings.TrimSpace(f.Value.Text) == "",
-		(f.Value.Kind == List || f.Value.Kind == Map) && strings.TrimSpace(plainText(f.Value)) == "":
+	case f.Value.Kind == Null || f.Value.Kind == String && OneLine(f.Value.Text) == "",
+		(f.Value.Kind == List || f.Value.Kind == Map) && OneLine(plainText(f.Value)) == "":
 		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
 		return
 	case f.Value.Kind != String:

@@ -86,7 +86,11 @@ func FilePath(p string) (string, error) {
 	if len(out) == 0 {
 		return ".", nil
 	}
-	return strings.Join(out, "/"), nil
+	clean := strings.Join(out, "/")
+	if hasDrive(clean) {
+		return "", ErrOutside // behind "./"
+	}
+	return clean, nil
 }
 
 // hasDrive: "C:", "C:x" and "C:/x", as Windows reads them.

@@ -1,11 +1,11 @@
 package skill
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,7 +63,7 @@ func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	d := Parse(data)
 	n.Problems = d.Problems
 	if len(d.Fields) > 0 {
-		n.Frontmatter = d.JSON()
+		n.Frontmatter = bytes.Clone(d.JSON()) // without the room that appending left
 	}
 	n.judgeFields(d)
 	n.judgeFile()
@@ -102,7 +102,7 @@ func (s *Skill) read() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, mend := RuleFileUnreadable, ""
+	rule, mend := RuleFileUnreadable, "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):
 		rule, mend = RuleFileOutside, "put the file itself here, or link the whole folder into the root"
@@ -111,7 +111,7 @@ func (s *Skill) fault(err error) {
 	case errors.Is(err, ErrTooLarge):
 		rule, mend = RuleFileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule = RuleFileUnstable
+		rule, mend = RuleFileUnstable, "wait until whatever writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist):
 		rule, mend = RuleFileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
@@ -132,10 +132,7 @@ func (s *Skill) judgeFile() {
 	if s.Entry != "" && len(s.Others) > 0 {
 		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others, " and "))), "delete or rename it")
 	}
-	sort.SliceStable(s.Problems, func(i, j int) bool {
-		a, b := s.Problems[i].Position, s.Problems[j].Position
-		return a.Line < b.Line || a.Line == b.Line && a.Column < b.Column
-	})
+	sortProblems(s.Problems)
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
 		r := RuleOf(p.Rule)
@@ -143,6 +140,15 @@ func (s *Skill) judgeFile() {
 		s.Publishable = s.Publishable && !r.Unpublishes
 	}
 	s.Publishable = s.Publishable && s.Available
+}
+
+// Refused is the same skill, unavailable for a reason that stands outside its
+// SKILL.md.
+func (s *Skill) Refused(rule RuleID, message, mend string) *Skill {
+	n := *s
+	n.Problems = append([]Problem{{Rule: rule, Message: message, Mend: mend}}, s.Problems...)
+	n.Available, n.Publishable = false, false
+	return &n
 }
 
 // SkipReason is the first problem that makes the skill unavailable.

@@ -110,12 +110,16 @@ func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
 		return nil, &fs.PathError{Op: "manifest", Path: s.Folder, Err: ErrTooLarge}
 	}
 	buf := make([]byte, 64<<10)
+	total = 0
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if err := s.hash(&files[i], buf); err != nil {
 			return nil, err
+		}
+		if total += files[i].Size; total > MaxSkillSize { // it has grown since it was listed
+			return nil, &fs.PathError{Op: "manifest", Path: s.Folder, Err: ErrTooLarge}
 		}
 	}
 	return files, nil
@@ -140,6 +144,12 @@ func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
 	before, err := file.Stat()
 	if err != nil {
 		return false, err
+	}
+	switch {
+	case !before.Mode().IsRegular():
+		return false, &fs.PathError{Op: "hash", Path: f.Path, Err: ErrNotRegular}
+	case before.Size() > MaxSkillSize:
+		return false, &fs.PathError{Op: "hash", Path: f.Path, Err: ErrTooLarge}
 	}
 	h := sha256.New()
 	n, err := io.CopyBuffer(struct{ io.Writer }{h}, io.LimitReader(file, MaxSkillSize+1), buf)

@@ -17,24 +17,25 @@ var reName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // ValidName reports whether the specification allows the name.
 func ValidName(name string) bool { return len(name) <= MaxName && reName.MatchString(name) }
 
-// Key is a name prepared for look-up: trimmed, composed and case-folded. Two
+// Key is a name prepared for look-up: trimmed, in one line, composed and case-folded. Two
 // names with one key are the same name to whoever asks.
 type Key string
 
-var folder = cases.Fold()
-
-// KeyOf makes the key of a name.
+// KeyOf makes the key of a name. It reads the name as listings show it, in one
+// line, so that whatever a listing shows finds its skill. Equal keys are a
+// canonical caseless match (Unicode D145).
 func KeyOf(name string) Key {
-	name = strings.TrimSpace(name)
-	if isLowerASCII(name) {
-		return Key(name)
+	name = OneLine(name)
+	if isASCII(name) {
+		return Key(strings.ToLower(name))
 	}
-	return Key(folder.String(norm.NFC.String(name)))
+	// A Caser must not be shared between goroutines.
+	return Key(norm.NFC.String(cases.Fold().String(norm.NFD.String(name))))
 }
 
-func isLowerASCII(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c >= 0x80 || c >= 'A' && c <= 'Z' {
+		if s[i] >= 0x80 {
 			return false
 		}
 	}

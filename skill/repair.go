@@ -1,7 +1,9 @@
 package skill
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,13 +13,24 @@ import (
 // in one field costs none of the others. A name is never guessed.
 
 // reKey matches a top-level key: a word, or one in quotes, and a colon before a
-// blank or the line's end. reKnownKey also takes one of the specification's
-// keys whose colon is followed directly by a quote.
+// blank or the line's end. reGluedKey matches one of the specification's keys
+// without the blank. reLooseKey matches any other plain key: with blanks or
+// letters beyond ASCII in it, it may as well be text that ran on.
 var (
 	reKey      = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
-	reKnownKey = regexp.MustCompile(`^(name|description|license|compatibility|metadata|allowed-tools):["']`)
+	reGluedKey = regexp.MustCompile(`^(name|description|license|compatibility|metadata|allowed-tools):[^ \t]`)
+	reLooseKey = regexp.MustCompile(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
 	reConflict = regexp.MustCompile(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
 	reBlock    = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
+)
+
+// Bounds of the repair, so that a hostile block costs no more than a real one:
+// of fields that are read as YAML (a name and a description always are), and of
+// lines and bytes that a value in quotes or brackets may run on into.
+const (
+	maxRepairs    = 256
+	maxJoined     = 4
+	maxJoinedSize = 8 << 10
 )
 
 // chunk is one top-level field as lines of the block.
@@ -28,6 +41,15 @@ type chunk struct {
 	line  int // of lines[0] in the block, from 1
 }
 
+// part is what reading a chunk yields: fields with positions in the block, and
+// the fault for which the only field was taken as text.
+type part struct {
+	chunk  chunk
+	fields []Field
+	notes  []yamlFault
+	fault  *yamlFault
+}
+
 // repair fills Fields where the block as a whole has the given fault.
 func (d *Document) repair(block string, fault *yamlFault, shift func(Position) Position) {
 	chunks := cutFields(block)
@@ -36,30 +58,22 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		d.add(RuleYAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 		return
 	}
-	seen := map[string]bool{}
-	found := false
-	for _, c := range chunks {
-		at := func(p Position) Position { return shift(Position{p.Line + c.line - 1, p.Column}) }
-		field, alone, notes := c.read()
-		if alone != nil {
+	found := d.conflict(block, shift)
+	first := map[string]Position{}
+	tries := maxRepairs
+	for len(chunks) > 0 {
+		c := chunks[0]
+		if at, twice := first[c.key]; twice {
 			found = true
-			d.add(alone.rule, at(alone.position), c.key, alone.message, mendFor(c, alone))
-			if c.key == "name" {
-				d.add(RuleNameSyntax, at(Position{1, 1}), "name", "the name cannot be read: "+alone.message, mendFor(c, alone))
-				continue
-			}
-		}
-		for _, n := range notes {
-			d.add(n.rule, at(n.position), c.key, n.message, "")
-		}
-		if seen[field.Key] {
-			found = true
-			d.add(RuleYAMLDuplicate, at(field.KeyPosition), field.Key,
-				"the key "+Quote(field.Key)+" stands twice; the first counts", "delete one of the two")
+			d.twice(c.key, shift(Position{c.line, 1}), at)
+			chunks = chunks[1:]
 			continue
 		}
-		seen[field.Key] = true
-		d.Fields = append(d.Fields, shiftFields([]Field{field}, at)...)
+		parts, used := readChunks(chunks, &tries)
+		chunks = chunks[used:]
+		for _, p := range parts {
+			found = d.takePart(p, first, shift) || found
+		}
 	}
 	if !found {
 		// Each field is sound alone; the fault lies between them.
@@ -67,20 +81,86 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	}
 }
 
+// takePart records a part's fields and problems; it reports whether there was one.
+func (d *Document) takePart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
+	if p.fault != nil {
+		found = true
+		mend := mendFor(p.chunk, p.fault)
+		d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
+		if p.chunk.key == "name" {
+			d.add(RuleNameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
+			first["name"] = shift(Position{p.chunk.line, 1})
+			return true
+		}
+	}
+	for _, n := range p.notes {
+		d.add(n.rule, shift(n.position), p.chunk.key, n.message, "")
+	}
+	for _, f := range shiftFields(p.fields, shift) {
+		if at, twice := first[f.Key]; twice {
+			found = true
+			d.twice(f.Key, f.KeyPosition, at)
+			continue
+		}
+		first[f.Key] = f.KeyPosition
+		d.Fields = append(d.Fields, f)
+	}
+	return found
+}
+
+func (d *Document) twice(key string, at, first Position) {
+	d.add(RuleYAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", Quote(key), first.Line), "delete one of the two")
+}
+
+// conflict reports the first conflict marker of a merge.
+func (d *Document) conflict(block string, shift func(Position) Position) bool {
+	for pos, line := 0, 1; pos < len(block); line++ {
+		text, next := cutLine(block, pos)
+		pos = next
+		if reConflict.MatchString(text) {
+			d.add(RuleYAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
+			return true
+		}
+	}
+	return false
+}
+
 // cutFields cuts the block at its top-level keys. Lines before the first key are
-// dropped; any other line belongs to the field above it.
+// dropped; any other line belongs to the field above it. A key without a blank
+// behind its colon counts where the block has no better one of that name.
 func cutFields(block string) []chunk {
 	var chunks []chunk
+	sound := map[string]bool{}
 	for pos, line := 0, 1; pos < len(block); line++ {
 		text, next := cutLine(block, pos)
 		pos = next
 		if key, colon, ok := matchKey(text); ok {
+			sound[key] = sound[key] || colon == len(text) || text[colon] == ' ' || text[colon] == '\t'
 			chunks = append(chunks, chunk{key: key, colon: colon, lines: []string{text}, line: line})
 			continue
 		}
-		if n := len(chunks); n > 0 && !reConflict.MatchString(text) {
+		if reConflict.MatchString(text) {
+			text = "" // an empty line in its place keeps the count
+		}
+		if n := len(chunks); n > 0 {
 			chunks[n-1].lines = append(chunks[n-1].lines, text)
 		}
+	}
+	return slices.DeleteFunc(mergeGlued(chunks, sound), func(c chunk) bool { return c.lines == nil })
+}
+
+// mergeGlued gives the lines of a glued key whose name a sound key has to the
+// field above, as the text that they are.
+func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
+	last := -1
+	for i, c := range chunks {
+		glued := c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
+		if glued && sound[c.key] && last >= 0 {
+			chunks[last].lines = append(chunks[last].lines, c.lines...)
+			chunks[i].lines = nil
+			continue
+		}
+		last = i
 	}
 	return chunks
 }
@@ -94,7 +174,7 @@ func matchKey(text string) (key string, colon int, ok bool) {
 		}
 		return key, strings.IndexByte(text[keyEnd(m):], ':') + keyEnd(m) + 1, true
 	}
-	if m := reKnownKey.FindStringSubmatchIndex(text); m != nil {
+	if m := reGluedKey.FindStringSubmatchIndex(text); m != nil {
 		return text[m[2]:m[3]], m[3] + 1, true
 	}
 	return "", 0, false
@@ -102,25 +182,105 @@ func matchKey(text string) (key string, colon int, ok bool) {
 
 func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
 
-// read reads the chunk alone: as YAML, else as text with the fault that made it so.
-func (c chunk) read() (Field, *yamlFault, []yamlFault) {
+// readChunks reads the first chunk alone, as YAML or as text. A value in quotes
+// or brackets may run on into the next ones; used is how many it took.
+func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
+	c := chunks[0]
+	if c.key != "name" && c.key != "description" {
+		if *tries--; *tries < 0 {
+			return []part{c.asText(syntaxFault(Position{c.line, 1}, "the frontmatter has faults and more than %d fields", maxRepairs))}, 1
+		}
+	}
+	p, fault := c.read()
+	if fault == nil {
+		return []part{p}, 1
+	}
+	if value := c.value(); value != "" && strings.ContainsRune(`"'[{`, rune(value[0])) {
+		joined := c
+		for n := 1; n < min(maxJoined, len(chunks)); n++ {
+			joined.lines = append(slices.Clip(joined.lines), chunks[n].lines...)
+			if joined.size() > maxJoinedSize {
+				break
+			}
+			if p, fault := joined.read(); fault == nil && len(p.fields) == 1 {
+				return []part{p}, n + 1
+			}
+		}
+	}
+	if pieces := c.loose(); len(pieces) > 1 {
+		if _, headFault := pieces[0].read(); headFault == nil {
+			for _, piece := range pieces {
+				p, fault := piece.read()
+				if fault != nil {
+					p = piece.asText(fault)
+				}
+				parts = append(parts, p)
+			}
+			return parts, 1
+		}
+	}
+	return []part{c.asText(fault)}, 1
+}
+
+// loose cuts a chunk at lines that could be keys of an unusual kind.
+func (c chunk) loose() []chunk {
+	pieces := []chunk{{key: c.key, colon: c.colon, line: c.line}}
+	begin := 0
+	for i, text := range c.lines {
+		m := reLooseKey.FindStringSubmatchIndex(text)
+		if i == 0 || m == nil || len(pieces) == maxRepairs {
+			continue
+		}
+		pieces[len(pieces)-1].lines = c.lines[begin:i]
+		begin = i
+		colon := m[3] + strings.IndexByte(text[m[3]:], ':') + 1
+		pieces = append(pieces, chunk{key: text[m[2]:m[3]], colon: colon, line: c.line + i})
+	}
+	pieces[len(pieces)-1].lines = c.lines[begin:]
+	return pieces
+}
+
+// read reads the chunk as YAML of its own.
+func (c chunk) read() (part, *yamlFault) {
+	p := part{chunk: c}
 	block := strings.Join(c.lines, "\n") + "\n"
 	fault := unsafeCharacter(block)
 	if fault == nil {
 		var v Value
-		var notes []yamlFault
-		v, notes, fault = parseYAML(block)
-		if fault == nil && v.Kind == Map && len(v.Fields) == 1 {
-			return v.Fields[0], nil, notes
-		}
-		if fault == nil {
+		v, p.notes, fault = parseYAML(block)
+		if fault == nil && (v.Kind != Map || len(v.Fields) == 0 || v.Fields[0].Key != c.key) {
 			fault = syntaxFault(Position{1, 1}, "the field does not read as a key and a value")
 		}
+		p.fields = v.Fields
 	}
-	head := c.lines[0][:len(c.lines[0])-len(strings.TrimLeft(c.lines[0][c.colon:], " \t"))]
-	column := utf8.RuneCountInString(head) + 1
-	return Field{Key: c.key, KeyPosition: Position{1, 1},
-		Value: Value{Kind: String, Text: c.text(), Position: Position{1, column}}}, fault, nil
+	down := func(p Position) Position { return Position{p.Line + c.line - 1, p.Column} }
+	if fault != nil {
+		fault.position = down(fault.position)
+		return p, fault
+	}
+	for i := range p.notes {
+		p.notes[i].position = down(p.notes[i].position)
+	}
+	shiftFields(p.fields, down)
+	return p, nil
+}
+
+// asText takes the chunk's value as text, because of a fault.
+func (c chunk) asText(fault *yamlFault) part {
+	head := len(c.lines[0]) - len(c.value())
+	column := utf8.RuneCountInString(c.lines[0][:head]) + 1
+	return part{chunk: c, fault: fault, fields: []Field{{Key: c.key, KeyPosition: Position{c.line, 1},
+		Value: Value{Kind: String, Text: c.text(), Position: Position{c.line, column}}}}}
+}
+
+// value is what stands behind the colon in the first line.
+func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
+
+func (c chunk) size() (n int) {
+	for _, l := range c.lines {
+		n += len(l) + 1
+	}
+	return n
 }
 
 // text is the value as one line of text: lines joined by blanks, a block
@@ -130,7 +290,7 @@ func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {
 		if i == 0 {
-			l = strings.TrimLeft(l[c.colon:], " \t")
+			l = c.value()
 			l = l[len(reBlock.FindString(l)):]
 		}
 		if strings.HasPrefix(strings.TrimLeft(l, " \t"), "#") && i > 0 {
@@ -139,7 +299,7 @@ func (c chunk) text() string {
 		parts = append(parts, l)
 	}
 	text := OneLine(strings.Join(parts, "\n"))
-	if text != "" && (text[0] == '"' || text[0] == '\'') {
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		if v, _, fault := parseYAML("v: " + text + "\n"); fault == nil && len(v.Fields) == 1 && v.Fields[0].Value.Kind == String {
 			return OneLine(v.Fields[0].Value.Text)
 		}
@@ -149,12 +309,12 @@ func (c chunk) text() string {
 
 // mendFor names the certain mend of the common faults.
 func mendFor(c chunk, f *yamlFault) string {
-	value := strings.TrimLeft(c.lines[0][c.colon:], " \t")
+	value, key := c.value(), Excerpt(c.key)
 	switch {
 	case strings.Contains(f.message, "must not stand"):
 		return "delete the character"
 	case c.colon < len(c.lines[0]) && value == c.lines[0][c.colon:] && value != "":
-		return "put a blank after " + c.key + ":"
+		return "put a blank after " + key + ":"
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return "put the text on the next line, indented, or delete the " + value[:1]
 	case value == "":
@@ -164,7 +324,7 @@ func mendFor(c chunk, f *yamlFault) string {
 	case len(c.lines) > 1 && continues(c.lines[1:]):
 		return "indent the lines that continue the value, or quote it"
 	}
-	return "put the value in quotes: " + c.key + ": '…'"
+	return "put the value in quotes: " + key + ": '…'"
 }
 
 // continues reports whether any of the lines begins at column 1.

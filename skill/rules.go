@@ -31,6 +31,7 @@ const (
 	RuleFileName       RuleID = "file-name"
 	RuleFileSpelling   RuleID = "file-spelling"
 	RuleFileVariants   RuleID = "file-variants"
+	RuleFolderName     RuleID = "folder-name"
 
 	RuleTextBOM     RuleID = "text-bom"
 	RuleTextControl RuleID = "text-control"
@@ -80,6 +81,8 @@ var Rules = []Rule{
 	{RuleFileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},
 	{RuleFileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
 	{RuleFileVariants, SeverityWarning, false, false, "knack", "a folder holds one spelling of SKILL.md"},
+
+	{RuleFolderName, SeverityError, true, true, "knack", "the path of the skill's folder can stand in a URI"},
 
 	{RuleTextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
 	{RuleTextControl, SeverityWarning, false, false, "knack", "the text holds no control characters"},

@@ -14,24 +14,27 @@ const EchoLimit = 256
 // Echo makes a text that came from outside fit to be repeated in an answer: at
 // most [EchoLimit] bytes, control and direction characters written as escapes.
 func Echo(s string) string {
-	s = CutBytes(strings.ToValidUTF8(s, "\ufffd"), EchoLimit)
+	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
 	if strings.IndexFunc(s, steers) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
+		shown := string(r)
 		if steers(r) {
 			q := strconv.QuoteRuneToASCII(r)
-			b.WriteString(q[1 : len(q)-1])
-		} else {
-			b.WriteRune(r)
+			shown = q[1 : len(q)-1]
 		}
+		if b.Len()+len(shown) > EchoLimit {
+			break // an escape is longer than what it stands for
+		}
+		b.WriteString(shown)
 	}
 	return b.String()
 }
 
 func steers(r rune) bool {
-	return unicode.IsControl(r) || IsBidiControl(r) || r == 0x2028 || r == 0x2029
+	return unicode.IsControl(r) || IsBidiControl(r) || isSeparator(r)
 }
 
 // CutBytes returns the longest prefix of s that has at most n bytes and ends
@@ -40,6 +43,7 @@ func CutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+	n = max(n, 0)
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

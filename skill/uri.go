@@ -3,6 +3,7 @@ package skill
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,17 +86,51 @@ func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path)
 
 // CleanPath says why a slash-separated path cannot name a skill or a file in
 // one: empty or dot segments, a backslash, NUL, a drive letter, bytes that are
-// not UTF-8. It returns nil for a clean one.
+// not UTF-8, and percent-encoding that would decode to one of these for whoever
+// decodes once too often. It returns nil for a clean one.
 func CleanPath(p string) error {
-	if p == "" || !utf8.ValidString(p) || strings.ContainsAny(p, "\\\x00") {
+	if p == "" || !utf8.ValidString(p) || strings.ContainsAny(p, "\\\x00") || hasDrive(p) {
 		return ErrOutside
 	}
 	for seg := range strings.SplitSeq(p, "/") {
-		if seg == "" || seg == "." || seg == ".." {
+		if !cleanSegment(seg) {
 			return ErrOutside
+		}
+		again, more := unescape(seg)
+		for layer := 0; more; layer++ {
+			if !cleanSegment(again) || strings.ContainsAny(again, "/\\\x00") || layer == maxLayers {
+				return ErrOutside
+			}
+			again, more = unescape(again)
 		}
 	}
 	return nil
+}
+
+// maxLayers bounds how often a segment may be percent-encoded over again: more
+// is an attempt to be expensive.
+const maxLayers = 4
+
+func cleanSegment(seg string) bool { return seg != "" && seg != "." && seg != ".." }
+
+// unescape undoes one layer of percent-encoding as a careless reader would, and
+// reports whether there was one.
+func unescape(s string) (string, bool) {
+	if !strings.Contains(s, "%") {
+		return s, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), b.Len() < len(s)
 }
 
 func escapeInto(b *strings.Builder, seg string, keep func(byte) bool) {

@@ -43,12 +43,12 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
 	}
 	if err != nil {
-		return Value{}, nil, faultOf(err)
+		return Value{}, nil, faultOf(err, lineEnds(block))
 	}
 	if err := loader.Load(&more); !errors.Is(err, io.EOF) {
 		p := Position{max(more.Line, 1), max(more.Column, 1)}
 		if err != nil {
-			p = faultOf(err).position
+			p = faultOf(err, lineEnds(block)).position
 		}
 		return Value{}, nil, &yamlFault{rule: RuleYAMLSyntax, position: p, message: "a second YAML document begins here"}
 	}
@@ -60,21 +60,29 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	return v, w.notes, fault
 }
 
-func faultOf(err error) *yamlFault {
+// faultOf words the library's error; last is the number of lines in the block.
+func faultOf(err error, last int) *yamlFault {
 	f := &yamlFault{rule: RuleYAMLSyntax, position: Position{1, 1}, message: err.Error()}
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
 		f.message = load.Message
 		m := load.Mark
-		if m.Line == 0 {
+		// What is never closed is found at the end of the block or on a line after
+		// it; people look for where it begins.
+		unclosed := m.Line > last || strings.HasPrefix(f.message, "could not find expected")
+		if m.Line == 0 || unclosed && load.ContextMark.Line > 0 {
 			m = load.ContextMark
 		}
 		f.position = Position{max(m.Line, 1), max(m.Column, 1)}
 	}
+	f.message = CutBytes(OneLine(f.message), 160)
 	return f
 }
 
-type walker struct{ notes []yamlFault }
+type walker struct {
+	notes []yamlFault
+	depth int
+}
 
 func (w *walker) note(rule RuleID, p Position, format string, args ...any) {
 	w.notes = append(w.notes, yamlFault{rule: rule, position: p, message: fmt.Sprintf(format, args...)})
@@ -93,8 +101,15 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 		return v, syntaxFault(v.Position, "an alias (*%s) is not supported", Excerpt(n.Value))
 	case n.Anchor != "":
 		return v, syntaxFault(v.Position, "an anchor (&%s) is not supported", Excerpt(n.Anchor))
-	case n.Style&yaml.TaggedStyle != 0:
+	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
 		return v, syntaxFault(v.Position, "a tag (%s) is not supported", Excerpt(n.Tag))
+	}
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
+		// The library counts brackets and indentation each on their own.
+		if w.depth++; w.depth > MaxYAMLDepth {
+			return v, syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
+		}
+		defer func() { w.depth-- }()
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:

@@ -34,6 +34,7 @@ type VerificationError struct {
 	detail      string
 }
 
+// Error names the file and what is wrong with it.
 func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 
 // VerifyResource checks the bytes of one file against the entry that the host

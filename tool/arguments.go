@@ -52,7 +52,11 @@ func (a arguments) onlyKeys(allowed []string) error {
 		return nil
 	}
 	slices.Sort(unknown)
-	return fmt.Errorf("unrecognized key %s; the only one is '%s'", strings.Join(unknown[:min(len(unknown), 5)], ", "), allowed[0])
+	keys := "key"
+	if len(unknown) > 1 {
+		keys = "keys"
+	}
+	return fmt.Errorf("unrecognized %s %s; the only one is '%s'", keys, strings.Join(unknown[:min(len(unknown), 5)], ", "), allowed[0])
 }
 
 // text returns a string argument; given is false where it is missing or null.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,8 +20,13 @@ const (
 	findLimit = 100
 	// findDefault answers a query, findPage a walk through the whole list.
 	findDefault, findPage = 10, 50
+	// foundLength bounds one description, in characters. The longest of 40,217
+	// that people wrote has 1,929, so those come whole.
+	foundLength = 2048
 	// problemLimit bounds the reasons in one answer.
 	problemLimit = 20
+	// queryWords is how many words of a query are tried as names of skipped skills.
+	queryWords = 8
 )
 
 var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: nextCursor of the answer before"}}}`)
@@ -51,7 +57,7 @@ type FindResult struct {
 
 func findSkills() *Tool {
 	return &Tool{
-		Contract: "find", Name: findName, Title: "Find Skills", Schema: findSchema,
+		Contract: "find_skills", Name: findName, Title: "Find Skills", Schema: findSchema,
 		describe: func(catalog.View, Client) string { return findDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			query, _, err := args.text("query")
@@ -96,28 +102,55 @@ func findIn(v catalog.View, query string, start, limit int) FindResult {
 	start = min(start, len(all))
 	end := min(start+limit, len(all))
 	r := FindResult{Skills: make([]Found, 0, end-start), Total: len(all), Problems: []Problem{}}
+	budget := Budget
 	for _, e := range all[start:end] {
-		r.Skills = append(r.Skills, Found{
-			Name: e.Name, Description: skill.OneLine(e.Description), URI: e.URI.String(), Scope: location(e)})
+		f := Found{
+			Name: e.Name, Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI.String(), Scope: location(e)}
+		// A page ends where the budget does; one skill always fits, or nothing
+		// would ever get on.
+		if budget -= length(f.line()); budget < 0 && len(r.Skills) > 0 {
+			break
+		}
+		r.Skills = append(r.Skills, f)
 	}
-	if end < len(all) {
+	if end := start + len(r.Skills); end < len(all) {
 		r.NextCursor = strconv.Itoa(end)
 	}
 	skipped := v.Skipped
 	if strings.TrimSpace(query) != "" {
-		skipped = v.SkippedNear(query, problemLimit)
+		skipped = skippedNear(v, query)
 	}
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
-		r.Problems = append(r.Problems, Problem{Skill: skill.Echo(calledOrFolder(e)), Reason: Reason(e)})
+		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
 	}
 	return r
 }
 
+// calledOrFolder is what a skipped skill is called in an answer.
 func calledOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
-		return e.Name
+		return skill.Echo(e.Name)
 	}
-	return e.Folder
+	return skill.Echo(e.Folder)
+}
+
+// skippedNear lists the skipped skills that the query, or a word of it, names.
+func skippedNear(v catalog.View, query string) []*catalog.Entry {
+	out := v.SkippedNear(query, problemLimit)
+	words := strings.Fields(skill.CutBytes(query, skill.EchoLimit))
+	for _, w := range words[:min(len(words), queryWords)] {
+		for _, e := range v.SkippedNear(w, problemLimit) {
+			if !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// line is one skill in the text of an answer.
+func (f Found) line() string {
+	return "\n- " + skill.OneLine(f.Name) + ": " + f.Description
 }
 
 func findText(r FindResult, query string, start int) string {
@@ -127,11 +160,13 @@ func findText(r FindResult, query string, start int) string {
 		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", skill.Echo(query))
 	case r.Total == 0:
 		b.WriteString("There are no skills.")
+	case len(r.Skills) == 0:
+		fmt.Fprintf(&b, "Nothing comes after that cursor; there are %d skills in all.", r.Total)
 	default:
 		fmt.Fprintf(&b, "Skills %d to %d of %d:", start+1, start+len(r.Skills), r.Total)
 	}
 	for _, f := range r.Skills {
-		fmt.Fprintf(&b, "\n- %s: %s", f.Name, f.Description)
+		b.WriteString(f.line())
 	}
 	if r.NextCursor != "" {
 		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.NextCursor)

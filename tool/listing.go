@@ -16,9 +16,17 @@ const Budget = 16_000
 
 // clientCut lists the clients that cut a tool description, and where. A list for
 // them is shortened to what they show.
+//
+// Others are known to refuse rather than to cut: some OpenAI-compatible endpoints
+// answer 400 (string_above_max_length) to a description over 1,024 characters
+// (github.com/modelcontextprotocol/servers/issues/799,
+// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and
+// not to the client's name: whoever makes definitions for one sets [Client.Limit].
 var clientCut = map[string]int{
-	// github.com/anthropics/claude-code: tool descriptions and server
-	// instructions are reported to be cut at 2,048 characters.
+	// "Claude Code truncates tool descriptions and server instructions at 2KB
+	// each" (code.claude.com/docs/en/mcp, For MCP server authors). It compares a
+	// JavaScript length with 2048, so it counts UTF-16 units
+	// (github.com/anthropics/claude-code/issues/41593 and 87650).
 	"claude-code": 2048,
 }
 
@@ -49,6 +57,19 @@ var elements = style{
 	empty: "(none)",
 }
 
+// length counts characters as the clients that cut do, in UTF-16 units: never
+// fewer than there are code points.
+func length(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
 // list renders skills within a budget of characters: whole; else with each
 // description cut at a sentence or word; else as names alone; else as many names
 // as fit, with their number and the way to the rest. What was shortened is said
@@ -67,7 +88,7 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 		return s
 	}
 	note := shortened(more, "descriptions are shortened")
-	rest := budget - utf8.RuneCountInString(note) - 1
+	rest := budget - length(note) - 1
 	// The longest cut that fits, by bisection.
 	n := sort.Search(longest-leastDescription, func(i int) bool {
 		_, ok := fit(rows, st, escape, rest, leastDescription+i)
@@ -106,7 +127,7 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 			used++
 		}
 		s := st.item(escape(r.name), escape(Cut(r.description, n)), r.location)
-		if used += utf8.RuneCountInString(s); used > budget {
+		if used += length(s); used > budget {
 			return "", false
 		}
 		b.WriteString(s)
@@ -114,57 +135,89 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 	return b.String(), true
 }
 
-// names renders names alone, as many as fit.
+// names renders names alone: all of them where that is possible, else as many as
+// fit, in their order. One that is longer than any answer would repeat is then
+// passed over, so that it cannot push out the others.
 func names(rows []row, st style, escape func(string) string, budget int, more string) string {
 	all := make([]string, len(rows))
-	total := 0
 	for i, r := range rows {
 		all[i] = st.name(escape(r.name))
-		total += utf8.RuneCountInString(all[i]) + len(", ")
 	}
+	whole := strings.Join(all, ", ")
 	note := shortened(more, "descriptions are left out")
-	if total-len(", ")+1+utf8.RuneCountInString(note) <= budget {
-		return strings.Join(all, ", ") + "\n" + note
+	switch n := length(whole); {
+	case n+1+length(note) <= budget:
+		return whole + "\n" + note
+	case n <= budget:
+		return whole
 	}
 	left := len(all)
-	for n := range all {
-		if used := utf8.RuneCountInString(all[n]) + len(", "); used <= budget-utf8.RuneCountInString(leftOut(len(all), more))-1 {
-			budget -= used
-			left--
+	rest := budget - length(leftOut(left, more)) - 1
+	var b strings.Builder
+	for _, name := range all {
+		if len(name) > skill.EchoLimit {
 			continue
 		}
-		all = all[:n]
-		break
+		sep := ""
+		if b.Len() > 0 {
+			sep = ", "
+		}
+		if rest -= len(sep) + length(name); rest < 0 {
+			break
+		}
+		b.WriteString(sep + name)
+		left--
 	}
-	return strings.Join(all, ", ") + "\n" + leftOut(left, more)
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String() + leftOut(left, more)
 }
 
 func leftOut(n int, more string) string {
-	if more == "" {
-		return fmt.Sprintf("(and %d more skills, not shown to fit; any of them loads by its name)", n)
+	skills, them := "skills", "them"
+	if n == 1 {
+		skills, them = "skill", "it"
 	}
-	return fmt.Sprintf("(and %d more skills, not shown to fit; use %s to see them)", n, more)
+	if more == "" {
+		return fmt.Sprintf("(and %d more %s, not shown to fit; each loads by its name)", n, skills)
+	}
+	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, more, them)
 }
 
 // Cut shortens a text to at most n characters: at the end of a sentence where
 // one lies in the second half, else between words, and then says so with an
-// ellipsis.
+// ellipsis. Only a text without a place to cut is cut inside a word.
 func Cut(s string, n int) string {
+	if n <= 0 {
+		return ""
+	}
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	runes := []rune(s)[:max(n-1, 0)]
-	for i := len(runes) - 1; i > len(runes)/2; i-- {
-		if isStop(runes[i]) && (i+1 == len(runes) || unicode.IsSpace(runes[i+1]) || runes[i] > 0x3000) {
+	runes := []rune(s)
+	for i := n - 1; i > n/2; i-- {
+		if isStop(runes[i]) && (unicode.IsSpace(runes[i+1]) || runes[i] > 0x3000) {
 			return string(runes[:i+1])
 		}
 	}
-	for i := len(runes) - 1; i > len(runes)/2; i-- {
-		if unicode.IsSpace(runes[i]) {
-			return strings.TrimRight(string(runes[:i]), " ,;:-") + "…"
+	end := n - 1
+	for i := end; i > 0; i-- {
+		if unicode.IsSpace(runes[i]) || isWord(runes[i-1]) && isWord(runes[i]) {
+			end = i
+			break
 		}
 	}
-	return string(runes) + "…"
+	for end > 0 && end < len(runes) && unicode.In(runes[end], unicode.M, unicode.Cf) {
+		end-- // a mark belongs to the character before it
+	}
+	return strings.TrimRight(string(runes[:end]), " ,;:-") + "…"
+}
+
+// isWord reports whether a character is a word of its own to the eye: scripts
+// that put no blanks between words.
+func isWord(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
 func isStop(r rune) bool {
@@ -183,11 +236,19 @@ var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // escapeXML escapes element content.
 func escapeXML(s string) string { return xmlEscaper.Replace(s) }
 
+// leastBudget is what a list gets however little a client shows: some names, and
+// the way to the rest.
+const leastBudget = 200
+
 // budgetFor is the list's share of a description that has head characters
 // before and after it.
 func budgetFor(c Client, head int) int {
-	if cut, ok := clientCut[strings.ToLower(c.Name)]; ok {
-		return max(min(Budget, cut-head), 200)
+	cut := c.Limit
+	if known, ok := clientCut[strings.ToLower(c.Name)]; ok && (cut <= 0 || known < cut) {
+		cut = known
 	}
-	return Budget
+	if cut <= 0 {
+		return Budget
+	}
+	return max(min(Budget, cut-head), leastBudget)
 }

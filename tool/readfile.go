@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -57,11 +58,29 @@ func (r FileResult) MarshalJSON() ([]byte, error) {
 // its folder.
 func defaultReadFile() *Tool {
 	return newReadFile(defaultReadFileDescription, defaultReadFileSchema, func(v catalog.View, name string) *catalog.Entry {
-		if e := v.Named(name); e != nil && e.ModelInvocable {
+		if e := resolve(v, name, false); e != nil {
 			return e
 		}
-		return v.InFolder(name)
+		return servedFolder(v, name)
 	})
+}
+
+// servedFolder finds a skill that is not skipped by its folder's exact name: a
+// direct child of a root before one at any depth, first in root order.
+func servedFolder(v catalog.View, name string) *catalog.Entry {
+	var deep *catalog.Entry
+	for _, e := range v.Entries {
+		if e.Folder != name || e.Status == catalog.Skipped {
+			continue
+		}
+		if !strings.Contains(e.Path, "/") {
+			return e
+		}
+		if deep == nil {
+			deep = e
+		}
+	}
+	return deep
 }
 
 func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry) *Tool {
@@ -100,7 +119,7 @@ func validFolderName(name string) bool {
 
 // readFile checks in the order of the contract and reads the file as it is now.
 func readFile(v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) FileResult {
-	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}
+	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
 	fail := func(format string, args ...any) FileResult {
 		r.Error = fmt.Sprintf(format, args...)
 		return r
@@ -115,6 +134,9 @@ func readFile(v catalog.View, name, path string, find func(catalog.View, string)
 	if e == nil {
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	}
+	if !e.ModelInvocable {
+		return fail("%s", notForModels(name))
+	}
 	file, err := skill.FilePath(path)
 	if err == nil && skill.Hidden(file) {
 		err = fs.ErrNotExist // dot-entries are served by no surface
@@ -126,7 +148,7 @@ func readFile(v catalog.View, name, path string, find func(catalog.View, string)
 	switch {
 	case errors.Is(err, skill.ErrOutside):
 		return fail("Path traversal detected: cannot access files outside skill folder")
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
 	case err != nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(e, file, err))
@@ -135,8 +157,7 @@ func readFile(v catalog.View, name, path string, find func(catalog.View, string)
 	if !ok {
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
-	r.Success, r.Content, r.SizeBytes, r.Encoding = true, text, int64(len(data)), encoding
-	return r
+	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
 }
 
 // directoryEntries is how many entries a directory's error names, so that the

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -64,7 +64,7 @@ func defaultSkill() *Tool {
 }
 
 func newSkill(head, more string, uris bool) *Tool {
-	around := utf8.RuneCountInString(head) + utf8.RuneCountInString(skillTail)
+	around := length(head) + length(skillTail)
 	return &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
 		strict: []string{"name", "command"},
@@ -117,7 +117,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 			return Result{Text: skillNotFound(v, name, more)}, nil
 		}
 		if !e.ModelInvocable {
-			return failure("Skill '%s' is not available for model invocation.", skill.Echo(name)), nil
+			return failure("%s", notForModels(name)), nil
 		}
 		data, now, err := v.Read(ctx, e)
 		switch {
@@ -126,7 +126,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 		case errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue knows better by now
 		case err != nil:
-			return failure("Skill '%s' cannot be read: %s", e.Name, skill.Reason(err)), nil
+			return failure("Skill '%s' cannot be read: %s", skill.Echo(e.Name), skill.Reason(err)), nil
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
@@ -135,9 +135,17 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
 }
 
+// notForModels is the answer where the author keeps a skill from models.
+func notForModels(name string) string {
+	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
+}
+
 // resolve looks a name up. It is a key only: nothing asked for touches a disk.
 func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	if e := v.Named(name); e != nil {
+		return e
+	}
+	if e := shownAs(v, name); e != nil {
 		return e
 	}
 	if !uris {
@@ -153,9 +161,23 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	return nil
 }
 
-// base is the folder against which the skill's relative paths resolve.
+// shownAs finds the skill that a list shows under this name, where showing it
+// took folding or escaping: what a model copies from a list must load.
+func shownAs(v catalog.View, name string) *catalog.Entry {
+	key := skill.KeyOf(name)
+	for _, e := range v.Listed {
+		one := skill.OneLine(e.Name)
+		if xml := escapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
+			return e
+		}
+	}
+	return nil
+}
+
+// base is the folder against which the skill's relative paths resolve. A folder
+// whose path would break the line is named by its URI.
 func base(h *Host, e *catalog.Entry) string {
-	if h.Remote || e.Dir == "" {
+	if h.Remote || e.Dir == "" || strings.IndexFunc(e.Dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI.String(), "/"+skill.MainFile)
 	}
 	return e.Dir
@@ -178,19 +200,19 @@ func hints(v catalog.View, name string) []string {
 		lines = append(lines, skippedLine(e))
 	}
 	if near := v.Near(name, 1); len(near) > 0 {
-		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", near[0].Name))
+		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name)))
 	}
 	return lines
 }
 
 // skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<mend>)".
 func skippedLine(e *catalog.Entry) string {
-	called := e.Name
-	if called == "" {
-		called = e.Folder
-	}
-	return fmt.Sprintf("'%s' exists but was skipped: %s", skill.Echo(called), Reason(e))
+	return fmt.Sprintf("'%s' exists but was skipped: %s", calledOrFolder(e), Reason(e))
 }
+
+// reasonLength bounds what one line quotes of a problem, in characters. The
+// longest of knack's own wordings has 120; a parser may quote more.
+const reasonLength = 240
 
 // Reason says where and why a skill is skipped, and what to do, in one line.
 func Reason(e *catalog.Entry) string {
@@ -199,8 +221,9 @@ func Reason(e *catalog.Entry) string {
 	if pos := p.Position.String(); pos != "" {
 		at += ":" + pos
 	}
+	at += ": " + Cut(skill.OneLine(p.Message), reasonLength)
 	if p.Mend != "" {
-		return at + ": " + p.Message + " (" + p.Mend + ")"
+		at += " (" + Cut(skill.OneLine(p.Mend), reasonLength) + ")"
 	}
-	return at + ": " + p.Message
+	return at
 }

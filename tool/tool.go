@@ -20,12 +20,20 @@ type Host struct {
 	Catalog *catalog.Catalog
 	// Remote: the model is on another machine, so a folder is named by its URI.
 	Remote bool
+	// Observe, where set, sees every call with its result after it was answered,
+	// from the goroutine of the call: several at once where calls are.
+	Observe func(Event)
+
+	served memo
 }
 
 // Client is who a definition is made for.
 type Client struct {
 	// Name is what the client calls itself (MCP's clientInfo.name), or empty.
 	Name string
+	// Limit is the longest description in characters that is known to arrive
+	// whole; 0 where nothing is known but the name.
+	Limit int
 }
 
 // Tool is one contract as a set serves it.
@@ -33,6 +41,9 @@ type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
+	// Brief is the description in a function definition, where the contract has
+	// another one for that than for MCP; else empty.
+	Brief string
 
 	describe func(v catalog.View, c Client) string
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
@@ -56,11 +67,12 @@ type Result struct {
 	Text    string
 	Object  any
 	IsError bool
+	// Meta is what the answer says beside its contract's fields; mostly nil.
+	Meta map[string]any
 }
 
-// Call answers a call with the JSON object args. A failure that the model can do
-// something about is a Result; the error is the context's.
-func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
+// answer is [Tool.Call] unobserved.
+func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	a, err := parseArguments(args, t.strict)
 	if err != nil {
 		return failure("Invalid arguments for tool %s: %s", t.Name, err), nil
@@ -72,12 +84,17 @@ func failure(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// sets are the names that --tools takes, with what each serves.
-var sets = []struct {
+// namedSet is a name that --tools takes, with what it serves.
+type namedSet struct {
 	name  string
 	tools func() []*Tool
-}{
+}
+
+var sets = []namedSet{
+	{"runner", func() []*Tool { return []*Tool{runnerList(), getSkill(), runnerReadFile()} }},
 	{"universal", func() []*Tool { return []*Tool{universalSkill()} }},
+	{"wave", func() []*Tool { return []*Tool{waveSkill()} }},
+	{"uri", func() []*Tool { return []*Tool{listByURI(), getByURI()} }},
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
@@ -95,12 +112,14 @@ func SetNames() []string {
 
 // ParseSets reads a set or a comma list of sets. One contract twice counts once;
 // two contracts with one tool name are refused.
-func ParseSets(list string) ([]*Tool, error) {
+func ParseSets(list string) ([]*Tool, error) { return joinSets(sets, list) }
+
+func joinSets(table []namedSet, list string) ([]*Tool, error) {
 	var tools []*Tool
 	by := map[string]string{} // tool name → set
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		set, err := setNamed(name)
+		set, err := setNamed(table, name)
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +139,8 @@ func ParseSets(list string) ([]*Tool, error) {
 	return tools, nil
 }
 
-func setNamed(name string) ([]*Tool, error) {
-	for _, s := range sets {
+func setNamed(table []namedSet, name string) ([]*Tool, error) {
+	for _, s := range table {
 		if s.name == name {
 			return s.tools(), nil
 		}

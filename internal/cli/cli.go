@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -44,17 +46,22 @@ func runError(hint, format string, args ...any) error {
 // Main runs the command line and returns the exit status. Data goes to
 // env.Stdout, everything else to env.Stderr.
 func Main(ctx context.Context, env Env, args []string) int {
+	out := &output{Writer: env.Stdout}
+	env.Stdout = out
 	root := newRoot(&env)
 	root.SetArgs(args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
-	}
 	var f *failure
-	if !errors.As(err, &f) {
+	failed := out.failed.Load()
+	switch isOurs := errors.As(err, &f); {
+	case failed != nil && !isOurs:
+		f = &failure{exitError, fmt.Errorf("the output cannot be written: %w", bare(*failed)), ""}
+	case err == nil:
+		return exitDone
+	case !isOurs:
 		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own complaints are about usage
 	}
 	fmt.Fprintf(env.Stderr, "error: %s\n", clean(f.err.Error()))
@@ -62,6 +69,29 @@ func Main(ctx context.Context, env Env, args []string) int {
 		fmt.Fprintf(env.Stderr, "hint: %s\n", clean(f.hint))
 	}
 	return f.code
+}
+
+// output remembers that a write failed, so that no command ends as if its data
+// had arrived.
+type output struct {
+	io.Writer
+	failed atomic.Pointer[error] // a write that nobody waits for may outlive its command
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// bare is what the system said, without the operation and the file's name.
+func bare(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func newRoot(env *Env) *cobra.Command {
@@ -83,15 +113,35 @@ to any agent.
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommand(helpCommand())
+	root.Version = build().Version
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate(build().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(toolsCommand(env), callCommand(env))
 	return root
 }
 
-// exactly wraps cobra's count of arguments in words.
+// helpCommand is what people try first; --help is what the help names.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true,
+		Args: between(0, 1, "the name of one command"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError("run 'knack --help' for the commands", "there is no command '%s'", args[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// between wraps cobra's count of arguments in words.
 func between(low, high int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || len(args) > high {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,6 +30,9 @@ func listCommand(env *Env) *cobra.Command {
 				return printJSON(env.Stdout, listJSON(v, all))
 			}
 			printList(env, v, all)
+			if len(v.Entries) == 0 && !all {
+				fmt.Fprintln(env.Stderr, "hint: knack list --all shows where skills are looked for")
+			}
 			return nil
 		},
 	}
@@ -103,7 +107,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
 		if r.Err != nil {
-			root.Error = r.Err.Error()
+			root.Error = unread(r).Error()
 		}
 		for _, n := range r.Notices {
 			root.Notices = append(root.Notices, listedNotice(n))
@@ -120,7 +124,7 @@ func skillJSON(e *catalog.Entry) listedSkill {
 		NotForModel: !e.ModelInvocable, Variants: e.Others,
 	}
 	if e.By != nil {
-		s.By = e.By.Qualified()
+		s.By = e.By.URI.String()
 	}
 	for _, p := range e.Problems {
 		s.Problems = append(s.Problems, listedProblem{
@@ -195,7 +199,7 @@ func printRest(w io.Writer, v catalog.View) {
 			if e.Status == catalog.Copy {
 				what = "is a copy of"
 			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(e.Qualified()))
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(reach(v, e)))
 		}
 	}
 	if len(v.Skipped) > 0 {
@@ -208,12 +212,27 @@ func printRest(w io.Writer, v catalog.View) {
 	printRoots(w, v)
 }
 
+// reach is what loads a shadowed skill: "<label>:<name>", or its URI where that
+// pair means another one, as between two of one root.
+func reach(v catalog.View, e *catalog.Entry) string {
+	if v.Named(e.Qualified()) == e {
+		return e.Qualified()
+	}
+	return e.URI.String()
+}
+
 // printVariants accounts for further spellings of SKILL.md beside the one read.
 func printVariants(w io.Writer, v catalog.View) {
+	first := true
 	for _, e := range v.Entries {
-		if e.Entry != "" && len(e.Others) > 0 {
-			fmt.Fprintf(w, "  %s: %s in the same folder is not read\n", clean(e.Place()), clean(strings.Join(e.Others, ", ")))
+		if e.Entry == "" || len(e.Others) == 0 {
+			continue
 		}
+		if first {
+			fmt.Fprintln(w, "not read")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others, ", ")), clean(e.Place()))
 	}
 }
 
@@ -223,7 +242,7 @@ func printRoots(w io.Writer, v catalog.View) {
 		state := fmt.Sprintf("%d found", r.Count)
 		switch {
 		case r.Err != nil:
-			state = "cannot be read: " + r.Err.Error()
+			state = "cannot be read: " + unread(r).Error()
 		case r.Missing:
 			state = "not there"
 		}
@@ -238,6 +257,14 @@ func printRoots(w io.Writer, v catalog.View) {
 	}
 }
 
+// unread is why a root cannot be read. Its folder stands beside it already.
+func unread(r catalog.RootStatus) error {
+	if cause := errors.Unwrap(r.Err); cause != nil {
+		return cause
+	}
+	return r.Err
+}
+
 func summary(v catalog.View, shadowed int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed
 	s := plural(n, "skill")
@@ -247,8 +274,21 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	if !all && shadowed+len(v.Skipped) > 0 {
-		s += " (knack list --all shows them)"
+	failed, passed := 0, 0
+	for _, r := range v.Roots {
+		passed += len(r.Notices)
+		if r.Err != nil {
+			failed++
+		}
+	}
+	if failed > 0 {
+		s += ", " + plural(failed, "root") + " not readable"
+	}
+	if passed > 0 {
+		s += fmt.Sprintf(", %d passed over", passed)
+	}
+	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
+		s += " (knack list --all says which and why)"
 	}
 	return s
 }

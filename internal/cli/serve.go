@@ -7,8 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +34,8 @@ A client starts it. For Claude Code, for example:
   claude mcp add -s user knack -- /path/to/knack serve
 
 Standard output carries the protocol and nothing else; what was skipped, and why,
-goes to standard error.
+goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
+asked before it is answered, for up to 10 seconds; a second one ends at once.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
@@ -55,18 +59,27 @@ client (--token-file) or the words that it need not (--no-auth).`,
 	return cmd
 }
 
+// patience is how long the first list waits for a root whose disk does not answer:
+// clients give a server some ten seconds to start.
+const patience = 2 * time.Second
+
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, tools []*tool.Tool) error {
 	tuneCollector(env)
-	if from.project != "" {
-		if err := checkFolder("--project", from.project, absolute(*env, from.project)); err != nil {
-			return err
-		}
+	if err := from.check(*env); err != nil {
+		return err
 	}
 	sources, err := from.sources(*env, nil)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// A writer that is gone must be an error and not a signal: a client that has
+	// closed its end of stderr alone still waits for answers on stdout.
+	signal.Ignore(syscall.SIGPIPE)
+	// A signal ends the input and nothing else: what was asked before it is
+	// answered, for as long as the transport drains.
+	interrupted := ctx
+	in := &interruptible{in: env.Stdin, done: ctx.Done()}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelWarn)
@@ -74,7 +87,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		level.Set(slog.LevelError) // until the banner has said what there is
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
-	c := catalog.New(sources, catalog.Options{Log: log})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log,
 		Remote: web.addr != "", Private: web.tokenFile != ""}
 	if !from.fixed() && web.addr == "" {
@@ -91,7 +104,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	if web.addr != "" {
-		return web.serveHTTP(ctx, env, server, log)
+		return web.serveHTTP(interrupted, env, server, log)
 	}
 	if env.StderrTerminal {
 		go func() {
@@ -101,11 +114,63 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			}
 		}()
 	}
-	err = server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Out: env.Stdout, Logger: log})
-	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
+	err = server.Run(ctx, &mcpserver.StdioTransport{In: in, Out: env.Stdout, Logger: log})
+	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return runError("", "the session ended: %w", err)
+}
+
+// interruptible is an input that ends when done is closed. What a read that was
+// under way then still brings is dropped.
+type interruptible struct {
+	in    io.Reader
+	done  <-chan struct{}
+	reads chan read
+	rest  []byte // of the last read
+	err   error
+}
+
+type read struct {
+	data []byte
+	err  error
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if r.reads == nil {
+		r.reads = make(chan read)
+		go r.pump()
+	}
+	if len(r.rest) == 0 && r.err == nil {
+		select {
+		case <-r.done:
+			r.err = io.EOF
+		case next := <-r.reads:
+			r.rest, r.err = next.data, next.err
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// pump reads ahead by one buffer, and alternates between two.
+func (r *interruptible) pump() {
+	var buffers [2][64 << 10]byte
+	for i := 0; ; i ^= 1 {
+		n, err := r.in.Read(buffers[i][:])
+		select {
+		case r.reads <- read{buffers[i][:n], err}:
+		case <-r.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // tuneCollector trades memory for speed, unless the operator has chosen: the
@@ -124,9 +189,9 @@ func banner(env *Env, v catalog.View) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), r.Err)
+			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), unread(r))
 		case !r.Missing:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), plural(r.Count, "skill"))
+			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}
 	}
 	if len(v.Skipped) > 0 {
@@ -139,7 +204,7 @@ func banner(env *Env, v catalog.View) {
 			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
 		}
 	}
-	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code:\n  claude mcp add -s user knack -- %s serve\nTo end it: Ctrl-D.\n", executable())
+	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code:\n  claude mcp add -s user knack -- %s serve\nTo end it: Ctrl-C.\n", executable())
 	_, _ = io.WriteString(env.Stderr, clean(b.String()))
 }
 

@@ -16,15 +16,23 @@ import (
 
 func showCommand(env *Env) *cobra.Command {
 	var from sourceFlags
+	var as string
 	cmd := &cobra.Command{
 		Use:   "show SKILL [FILE]",
 		Short: "Print a skill's SKILL.md, or another of its files, as it is",
 		Long: `Print a skill's SKILL.md, or another of its files, byte for byte as it is.
 
 SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,
-or a skill:// URI.`,
+or a skill:// URI.
+
+With --as TOOL: exactly what that tool answers when a model calls it with this
+SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
+status is 1 when that answer is an error.`,
 		Args: between(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("as") {
+				return showAs(cmd, env, &from, as, args)
+			}
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
 				return err
@@ -53,6 +61,8 @@ or a skill:// URI.`,
 		},
 	}
 	from.register(cmd, env)
+	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -99,8 +109,8 @@ func show(env *Env, e *catalog.Entry, file string) error {
 	}
 	if err != nil {
 		code := exitError
-		if errors.Is(err, fs.ErrNotExist) {
-			code = exitNo
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
+			code = exitNo // the skill has no such file
 		}
 		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder, skill.Reason(err)), filesHint(e)}
 	}

@@ -26,10 +26,14 @@ type sourceFlags struct {
 	project   string
 	exclude   []string
 	noBuiltin bool
+	given     func(flag string) bool
+	watches   *dir.Watches // one for the process
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
+	f.watches = dir.NewWatches()
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out the root with this `LABEL`, for example claude-user (repeatable)")
@@ -121,7 +125,7 @@ func below(d, base string) (string, bool) {
 // sources makes a source for each root that is not excluded.
 func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
-	if err := f.checkExcluded(env, roots); err != nil {
+	if err := f.checkExcluded(roots); err != nil {
 		return nil, err
 	}
 	var out []catalog.Source
@@ -129,12 +133,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		if f.excluded(r.Label) {
 			continue
 		}
-		if len(f.dirs) > 0 {
-			if err := checkFolder("--dir", r.Shown, r.Dir); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0}))
+		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
 		out = append(out, builtin.New())
@@ -142,18 +141,48 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 	return out, nil
 }
 
+// check refuses folders that were named and are none, before anything is served.
+// An empty name is one too: it is what an unset variable leaves behind.
+func (f *sourceFlags) check(env Env) error {
+	if f.given("project") {
+		if err := checkFolder("--project", f.project, absolute(env, f.project)); err != nil {
+			return err
+		}
+	}
+	for _, d := range f.dirs {
+		if err := checkFolder("--dir", d, absolute(env, d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkFolder says at once what is wrong with a folder that the user named.
 func checkFolder(flag, shown, d string) error {
+	if shown == "" {
+		return usageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
+	}
 	info, err := os.Stat(d)
+	if err == nil && info.IsDir() {
+		if err = tryOpen(d); err == nil {
+			return nil
+		}
+	}
 	switch {
-	case err == nil && info.IsDir():
-		return nil
 	case err == nil:
-		return runError("give the folder that holds the skills, or one skill's own folder", "%s %s: it is a file, not a folder", flag, shown)
+		return runError("give a folder", "%s %s: it is a file, not a folder", flag, shown)
 	case isNotExist(err):
 		return runError("check the path, or create the folder", "%s %s: there is no such folder", flag, shown)
 	}
 	return runError("", "%s %s: %s", flag, shown, skill.Reason(err))
+}
+
+func tryOpen(d string) error {
+	f, err := os.Open(d)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func isNotExist(err error) bool {
@@ -176,7 +205,7 @@ func (f *sourceFlags) excluded(label string) bool {
 
 // checkExcluded refuses a label that no root has or could have here: a typing
 // error would otherwise serve what should be left out.
-func (f *sourceFlags) checkExcluded(env Env, roots []skill.Root) error {
+func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 	known := labels(roots)
 	for _, r := range dir.WellKnown([]string{string(filepath.Separator) + "project"}, string(filepath.Separator)+"home") {
 		known = append(known, r.Label)
@@ -205,27 +234,31 @@ func labels(roots []skill.Root) []string {
 
 // view scans everything once, for a command that answers and ends.
 func (f *sourceFlags) view(ctx context.Context, env Env) (catalog.View, error) {
-	if f.project != "" {
-		if err := checkFolder("--project", f.project, absolute(env, f.project)); err != nil {
-			return catalog.View{}, err
-		}
+	_, v, err := f.scan(ctx, env)
+	return v, err
+}
+
+// scan makes a catalogue and scans everything once.
+func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, catalog.View, error) {
+	if err := f.check(env); err != nil {
+		return nil, catalog.View{}, err
 	}
 	sources, err := f.sources(env, nil)
 	if err != nil {
-		return catalog.View{}, err
+		return nil, catalog.View{}, err
 	}
 	c := catalog.New(sources, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
-		return catalog.View{}, runError("", "the scan was interrupted: %w", err)
+		return nil, catalog.View{}, runError("", "the scan was interrupted: %w", err)
 	}
 	v, err := c.View(ctx)
 	if err != nil {
-		return v, err
+		return nil, v, err
 	}
 	for _, r := range v.Roots {
 		if r.Err != nil && len(f.dirs) > 0 {
-			return v, runError("", "--dir %s: %s", r.Shown, r.Err)
+			return nil, v, runError("", "--dir %s: %w", r.Shown, unread(r))
 		}
 	}
-	return v, nil
+	return c, v, nil
 }

@@ -38,6 +38,10 @@ func build() buildInfo {
 	return b
 }
 
+func (b buildInfo) String() string {
+	return fmt.Sprintf("knack %s (%s, %s)", b.Version, b.Go, b.Platform)
+}
+
 func versionCommand(env *Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -49,7 +53,7 @@ func versionCommand(env *Env) *cobra.Command {
 			if asJSON {
 				return printJSON(env.Stdout, b)
 			}
-			_, err := fmt.Fprintf(env.Stdout, "knack %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+			_, err := fmt.Fprintln(env.Stdout, b)
 			return err
 		},
 	}

@@ -26,7 +26,10 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 		if !in.IsDir() {
 			return errNotDirectory
 		}
-		entries, err := h.list(real)
+		d, entries, err := h.list(real)
+		if d != nil {
+			d.close()
+		}
 		if err != nil {
 			return err
 		}

@@ -57,9 +57,10 @@ type handle interface {
 	// open opens a regular file for reading. It never blocks, and fails with
 	// skill.ErrNotRegular on anything else.
 	open(name string) (*file, error)
-	// list reads a folder's entries in no order. Only Name and Type of the
-	// entries may be used.
-	list(name string) ([]fs.DirEntry, error)
+	// list enters a folder and reads its entries, in no order. Only Name and Type
+	// of the entries may be used. Reading can fail halfway: wherever there is a
+	// handle it must be closed.
+	list(name string) (handle, []fs.DirEntry, error)
 	close()
 }
 

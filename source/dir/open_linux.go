@@ -121,15 +121,23 @@ func (h fdHandle) open(name string) (*file, error) {
 	return &file{f: os.NewFile(uintptr(fd), name), info: infoOfStat(name, &st)}, nil
 }
 
-func (h fdHandle) list(name string) ([]fs.DirEntry, error) {
+func (h fdHandle) list(name string) (handle, []fs.DirEntry, error) {
 	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := os.NewFile(uintptr(fd), name)
-	defer d.Close()
-	return d.ReadDir(-1)
+	entries, err := d.ReadDir(-1)
+	return readHandle{fdHandle(fd), d}, entries, err
 }
+
+// readHandle is a folder that was opened for reading. The file owns the descriptor.
+type readHandle struct {
+	fdHandle
+	file *os.File
+}
+
+func (h readHandle) close() { h.file.Close() }
 
 // openat2 opens and names what refused: a link met where none is allowed is
 // errThroughLink, a step out of the folder skill.ErrOutside.

@@ -1,8 +1,10 @@
 package dir
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,3 +31,37 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 		}
 	}
 }
+
+// The quickest swap there is: one call exchanges the skill's folder and a link.
+func TestRaceExchange(t *testing.T) {
+	race(t, func(fsys *folder) string {
+		got, _ := readAll(fsys, "SKILL.md")
+		return got
+	}, func(root string, i int) error {
+		if i == 0 {
+			if err := os.Symlink("out", filepath.Join(root, "link")); err != nil {
+				return err
+			}
+		}
+		return exchange(filepath.Join(root, "s"), filepath.Join(root, "link"))
+	})
+}
+
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// A folder that is replaced is watched again, although its path was all along.
+func TestWatchReplacedFolder(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "new/SKILL.md": "x"})
+	root := filepath.Join(base, "r")
+	found := watched(t, source(pickDoor(), root))
+	expect(t, found, "a")
+	must(t, exchange(filepath.Join(root, "a"), filepath.Join(base, "new")))
+	time.Sleep(100 * time.Millisecond) // until the scans that follow are done
+	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
+	expect(t, found, "a a/n")
+}
+
+// device makes a file like /dev/zero.
+func device(at string) { unix.Mknod(at, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -20,6 +21,9 @@ type rootDoor struct{}
 func (rootDoor) folder(dir string, plain bool) (handle, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
+		if fi, statErr := os.Stat(dir); statErr == nil && !fi.IsDir() {
+			err = syscall.ENOTDIR // os says so in an error of its own
+		}
 		return nil, err
 	}
 	if plain {
@@ -164,17 +168,18 @@ func openRegular(r *os.Root, name string) (*file, error) {
 	return &file{f: f, info: infoOf(opened)}, nil
 }
 
-func (h rootHandle) list(name string) (out []fs.DirEntry, err error) {
-	err = h.at(name, func(r *os.Root) error {
-		d, err := r.Open(".")
-		if err != nil {
-			return err
-		}
-		defer d.Close()
-		out, err = d.ReadDir(-1)
-		return err
-	})
-	return out, err
+func (h rootHandle) list(name string) (handle, []fs.DirEntry, error) {
+	in, err := h.enter(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := in.(rootHandle).r.Open(".")
+	if err != nil {
+		return in, nil, mapRoot(err)
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	return in, entries, err
 }
 
 // mapRoot gives os.Root's refusal our name. The error it returns is not

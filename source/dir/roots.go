@@ -14,15 +14,15 @@ type wellKnown struct {
 	project string // below a project's folder; empty for none
 	user    string // below the home folder; empty for none
 	client  string
-	source  string // where that is documented
+	source  string // where that is documented, as far as it was read
 }
 
 // wellKnownRoots are in order of precedence. Contract 002 fixes the first two
 // rows; the rest follow by how many clients read them.
 var wellKnownRoots = []wellKnown{
 	{"agent", ".agent/skills", ".agent/skills", "any", "contract 002"},
-	{"claude", ".claude/skills", ".claude/skills", "Claude Code", "contract 002; https://code.claude.com/docs/en/skills"},
-	{"agents", ".agents/skills", ".agents/skills", "any", "https://agentskills.io; https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md"},
+	{"claude", ".claude/skills", ".claude/skills", "Claude Code", "contract 002; the project's: https://code.claude.com/docs/en/skills; the user's, read only in a copy of that page: https://docs-jaan-to.pages.dev/docs/research/ai-workflow-claude-code-skills-official"},
+	{"agents", ".agents/skills", ".agents/skills", "any", "https://agentskills.io/client-implementation/adding-skills-support, its table read at https://github.com/agentskills/agentskills/blob/4b9501659b24f6eb15815392fafc3094b1ca1e46/docs/client-implementation/integrating-skills.mdx; https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md"},
 	{"wave", ".wave/skills", ".wave/skills", "Wave", "contract 003"},
 	{"codex", ".codex/skills", ".codex/skills", "Codex", "https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs (the user's is deprecated there, still read)"},
 	{"gemini", ".gemini/skills", ".gemini/skills", "Gemini CLI", "https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md"},

@@ -36,6 +36,9 @@ type Options struct {
 	// asked for this one.
 	Required bool
 	Links    Links
+	// Watches is what the sources of one process should share; nil gives the
+	// source one of its own.
+	Watches *Watches
 }
 
 // Source finds the skills below one folder. Its methods may be called from
@@ -53,6 +56,9 @@ type Source struct {
 // New makes a source for one root. It does not touch the disk.
 func New(opt Options) *Source {
 	opt.Root.Dir = filepath.Clean(opt.Root.Dir)
+	if opt.Watches == nil {
+		opt.Watches = NewWatches()
+	}
 	return &Source{
 		opt:     opt,
 		door:    pickDoor(),

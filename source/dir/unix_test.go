@@ -38,7 +38,7 @@ func special(t testing.TB, dir string) {
 	l.SetUnlinkOnClose(false)
 	must(t, os.Rename(short+"/s", filepath.Join(dir, "socket.md")))
 	// Needs privileges; the test skips it where it is absent.
-	unix.Mknod(filepath.Join(dir, "zero.md"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5)))
+	device(filepath.Join(dir, "zero.md"))
 }
 
 // race swaps a name between something of the skill and a way out of it while

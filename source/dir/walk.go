@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -107,7 +106,11 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 
 // next gathers one level's results and decides what the next level visits.
 func (w *walk) next(level []place, results []found, depth int) []place {
-	var next []place
+	folders := 0
+	for _, r := range results {
+		folders += len(r.folders)
+	}
+	next := make([]place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
 			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
@@ -193,40 +196,29 @@ func (w *walk) visit(p place) (out found) {
 		defer h.close()
 		top, sub = h, "."
 	}
-	raw, err := top.list(sub)
+	h, raw, err := top.list(sub)
+	if h != nil {
+		defer h.close()
+	}
 	if err != nil {
 		out = unreadable(p, err)
 	}
+	raw = slices.DeleteFunc(raw, dull)
 	slices.SortFunc(raw, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if spellings := spellings(raw); len(spellings) > 0 {
-		if b := w.skillAt(p, top, sub, spellings); b != nil {
-			out.bundle = b
-			p.skill = &p
-		}
+		b := w.source.bundle(p, h, spellings)
+		out.bundle = &b
+		p.skill = &p
 	}
 	for _, e := range raw {
 		switch {
-		case e.Name() == ".git" || e.Name() == "node_modules":
 		case e.IsDir():
 			w.child(&out, p, e.Name())
-		case e.Type()&fs.ModeSymlink != 0 && !isEntry(e.Name()):
+		case !isEntry(e.Name()):
 			w.link(&out, p, e.Name())
 		}
 	}
 	return out
-}
-
-func (w *walk) skillAt(p place, top handle, sub string, spellings []string) *skill.Bundle {
-	h := top
-	if sub != "." {
-		var err error
-		if h, err = top.enter(sub); err != nil {
-			return nil // gone since it was listed
-		}
-		defer h.close()
-	}
-	b := w.source.bundle(p, h, spellings)
-	return &b
 }
 
 func (w *walk) child(out *found, p place, name string) {
@@ -237,8 +229,13 @@ func (w *walk) child(out *found, p place, name string) {
 		return
 	}
 	c := p
-	c.path = path.Join(p.path, name)
-	c.real = filepath.Join(p.real, name)
+	// A listed name is one part, and nothing in it is to be cleaned.
+	c.path = name
+	if p.path != "." {
+		c.path = p.path + "/" + name
+	}
+	separator := string(filepath.Separator)
+	c.real = strings.TrimSuffix(p.real, separator) + separator + name
 	f := *p.folder
 	if p.linked {
 		f.base = c.real
@@ -247,6 +244,15 @@ func (w *walk) child(out *found, p place, name string) {
 	}
 	c.folder = &f
 	out.folders = append(out.folders, c)
+}
+
+// dull reports whether a scan has no use for an entry. The rest are folders,
+// links and spellings of SKILL.md.
+func dull(e fs.DirEntry) bool {
+	if e.Name() == ".git" || e.Name() == "node_modules" {
+		return true
+	}
+	return !e.IsDir() && e.Type()&fs.ModeSymlink == 0 && !isEntry(e.Name())
 }
 
 // unreadable reports a folder that could not be opened; one that has vanished

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -12,6 +13,14 @@ import (
 // watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
 // over a channel that gets the skills found after each.
 func watched(t *testing.T, s *Source) <-chan string {
+	t.Helper()
+	found, stop := watching(t, s)
+	t.Cleanup(stop)
+	return found
+}
+
+// watching is watched until stop is called.
+func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	poked, found, done := make(chan struct{}, 1), make(chan string, 1000), make(chan struct{})
@@ -32,8 +41,7 @@ func watched(t *testing.T, s *Source) <-chan string {
 			}
 		}
 	}()
-	t.Cleanup(func() { cancel(); <-done; close(poked) })
-	return found
+	return found, sync.OnceFunc(func() { cancel(); <-done; close(poked) })
 }
 
 func expect(t *testing.T, found <-chan string, want string) {
@@ -75,6 +83,15 @@ func TestWatch(t *testing.T) {
 	add(t, root, map[string]string{"z/c/d/n/o/SKILL.md": "x"}) // below what was renamed
 	expect(t, found, "a z/c/d z/c/d/n z/c/d/n/o")
 	must(t, os.RemoveAll(filepath.Join(root, "z")))
+	expect(t, found, "a")
+	// Another folder takes a's place before anybody scans.
+	add(t, base, map[string]string{"new/SKILL.md": "x"})
+	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(base, "old")))
+	must(t, os.Rename(filepath.Join(base, "new"), filepath.Join(root, "a")))
+	time.Sleep(50 * time.Millisecond)
+	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
+	expect(t, found, "a a/n")
+	must(t, os.RemoveAll(filepath.Join(root, "a/n")))
 	expect(t, found, "a")
 	must(t, os.WriteFile(filepath.Join(root, "a/SKILL.md"), []byte("changed"), 0o644))
 	expect(t, found, "a")

@@ -1,0 +1,174 @@
+package catalog
+
+import (
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+func TestPrecedence(t *testing.T) {
+	a := source("a", "x/git/SKILL.md", text("git", "first"), "deploy/SKILL.md", text("deploy", "one"), "bad/SKILL.md", "no frontmatter", "hidden/SKILL.md", "---\nname: hidden\ndescription: h\ndisable-model-invocation: true\n---\n")
+	b := source("b", "git/SKILL.md", text("Git", "second"), "deploy/SKILL.md", text("deploy", "one"), "hidden/SKILL.md", text("hidden", "other"), "zeta/SKILL.md", text("zeta", "z"), "alpha/SKILL.md", text("alpha", "a"))
+	v := view(t, catalogOf(t, a, b))
+	diffs(t, "entries", said(v.Entries), []string{
+		"skipped", "available deploy skill://a/deploy/SKILL.md", "available hidden skill://a/hidden/SKILL.md", "available git skill://a/x/git/SKILL.md",
+		"available alpha skill://b/alpha/SKILL.md", "copy deploy skill://b/deploy/SKILL.md", "shadowed Git skill://b/git/SKILL.md", "shadowed hidden skill://b/hidden/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
+	diffs(t, "listed", said(v.Listed), []string{"available deploy skill://a/deploy/SKILL.md", "available git skill://a/x/git/SKILL.md", "available alpha skill://b/alpha/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
+	if e := v.Named("b:git"); e == nil || e.By != v.Named("git") || e.Qualified() != "b:Git" {
+		t.Errorf("b:git is %+v", e)
+	}
+	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base != "" {
+		t.Errorf("skipped: %+v", v.Skipped[0])
+	}
+	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Mend == "" {
+		t.Errorf("unexplained: %+v", p)
+	}
+	if h := v.Named("hidden"); h == nil || h.ModelVisible() || h.Root.Label != "a" {
+		t.Errorf("hidden is %+v", h)
+	}
+	diffs(t, "counts", []int{v.Roots[0].Count, v.Roots[1].Count}, []int{4, 5})
+}
+
+func TestNamed(t *testing.T) {
+	v := view(t, catalogOf(t,
+		source("a", "colon/SKILL.md", text("\"b:git\"", "exact"), "s/SKILL.md", text("Straße", "s"), "i/SKILL.md", text("İstanbul", "i"), "e/SKILL.md", text("e\u0301clair", "decomposed"), "ci/SKILL.md", text("CI/CD Pipeline", "p"), "dots/SKILL.md", text("..", "d")),
+		source("b", "git/SKILL.md", text("git", "one"), "colon/SKILL.md", text("x:y", "c"), "other/SKILL.md", text("git", "second in the root"))))
+	for asked, want := range map[string]string{
+		"git": ".b/git/SKILL.md", " GIT\n": ".b/git/SKILL.md", "b:git": ".a/colon/SKILL.md", "B:GIT": ".a/colon/SKILL.md", "b:x:y": ".b/colon/SKILL.md", "x:y": ".b/colon/SKILL.md", "B: git": ".a/colon/SKILL.md",
+		"STRASSE": ".a/s/SKILL.md", "strasse": ".a/s/SKILL.md", "i\u0307STANBUL": ".a/i/SKILL.md", "ÉCLAIR": ".a/e/SKILL.md", "éclair": ".a/e/SKILL.md", "ci/cd pipeline": ".a/ci/SKILL.md", "..": ".a/dots/SKILL.md",
+		"": "", ":": "", "a:git": "", "c:git": "", "gi": "", "../git": "", "git/SKILL.md": "", "b:": "", ":git": "", "i\u0307": "",
+	} {
+		got := ""
+		if e := v.Named(asked); e != nil {
+			got = e.Place()
+		}
+		if asked == "B: git" { // the exact name has no blank: it is the root's
+			want = ".b/git/SKILL.md"
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", asked, got, want)
+		}
+	}
+}
+
+func TestURIs(t *testing.T) {
+	one := source("dir-1",
+		"SKILL.md", text("whole", "the root itself"), "plain/SKILL.md", text("plain", "p"), "folder/SKILL.md", text("renamed", "r"), "deep/er/SKILL.md", text("other", "o"), "odd/SKILL.md", text("Not Valid", "n"),
+		"c1/SKILL.md", text("same", "1"), "c2/SKILL.md", text("same", "2"), "claims/SKILL.md", text("plain", "claims plain's"), "claims-group/SKILL.md", text("deep", "claims a folder"),
+		"nest/SKILL.md", text("nest", "outer"), "nest/in/SKILL.md", text("inner", "i"), "nest/in2/SKILL.md", text("data", "claims a file"), "nest/data", "x", "engage/SKILL.md", text("engage", "ours"), "engage2/SKILL.md", text("skipped", "s"), "skipped/SKILL.md", "no frontmatter")
+	one.root.Prefix = ""
+	built := source("builtin", "engage/SKILL.md", text("engage", "built in"))
+	built.root.Prefix, built.root.Scope = "", skill.ScopeBuiltin
+	three := source("user", "plain/SKILL.md", text("plain", "p"))
+	v := view(t, catalogOf(t, one, three, built))
+	got := map[string]string{}
+	for _, e := range v.Entries {
+		got[e.Place()] = e.Base
+		if e.Status != Skipped {
+			if f, path := v.At(e.URI); f != e || path != skill.MainFile {
+				t.Errorf("%s leads to %v, %q", e.URI, f, path)
+			}
+		}
+	}
+	diffs(t, "bases", got, map[string]string{
+		".dir-1/SKILL.md": "whole", ".dir-1/plain/SKILL.md": "plain", ".dir-1/folder/SKILL.md": "renamed", ".dir-1/deep/er/SKILL.md": "deep/other", ".dir-1/odd/SKILL.md": "odd",
+		".dir-1/c1/SKILL.md": "same", ".dir-1/c2/SKILL.md": "c2", ".dir-1/claims/SKILL.md": "claims", ".dir-1/claims-group/SKILL.md": "claims-group",
+		".dir-1/nest/SKILL.md": "nest", ".dir-1/nest/in/SKILL.md": "nest/inner", ".dir-1/nest/in2/SKILL.md": "nest/in2", ".dir-1/engage/SKILL.md": "engage",
+		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"})
+}
+
+// A name gives way to a folder that is another skill's, or that leads to one.
+func TestNameClaimsFolder(t *testing.T) {
+	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
+	diffs(t, "entries", said(v.Listed), []string{
+		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"})
+}
+
+func TestAt(t *testing.T) {
+	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("a", "outer"), "a/b/SKILL.md", text("b", "inner"), "a/b/c/x.md", "x", "a/d.md", "d", "renamed/SKILL.md", text("other", "o"))))
+	for uri, want := range map[string][2]string{
+		"skill://r/a": {"a", "."}, "skill://r/a/SKILL.md": {"a", "SKILL.md"}, "skill://r/a/d.md": {"a", "d.md"}, "skill://r/a/b": {"a/b", "."}, "skill://r/a/b/SKILL.md": {"a/b", "SKILL.md"},
+		"skill://r/a/b/c": {"a/b", "c"}, "skill://r/a/b/c/x.md": {"a/b", "c/x.md"}, "skill://r/a/bb/x": {"a", "bb/x"}, "skill://r/other/f": {"renamed", "f"},
+		"skill://r": {}, "skill://a/SKILL.md": {}, "skill://r/renamed/SKILL.md": {}, "skill://r/ab/SKILL.md": {}, "skill://R/a": {},
+	} {
+		u, err := skill.ParseURI(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [2]string
+		if e, p := v.At(u); e != nil {
+			got = [2]string{e.Path, p}
+		}
+		diffs(t, uri, got, want)
+	}
+	if e, _ := v.At(skill.URI{}); e != nil {
+		t.Errorf("the zero URI is %v", e)
+	}
+}
+
+// A folder whose path no URI can carry is skipped, and says why.
+func TestUnspeakableFolder(t *testing.T) {
+	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "ok/SKILL.md", text("ok", "d")))
+	v := view(t, c)
+	if len(v.Skipped) != 1 || v.Skipped[0].Available {
+		t.Fatalf("skipped: %v", said(v.Entries))
+	}
+	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Rule != skill.RuleFolderName || p.Mend == "" {
+		t.Errorf("unexplained: %+v", p)
+	}
+	news := told(c)
+	refresh(t, c)
+	diffs(t, "news of an unchanged catalogue", *news, []string(nil))
+}
+
+func TestInFolder(t *testing.T) {
+	v := view(t, catalogOf(t,
+		source("a", "deep/git/SKILL.md", text("x", "d"), "bad/SKILL.md", "nothing"),
+		source("b", "git/SKILL.md", text("y", "d"), "Git/SKILL.md", text("z", "d"), "bad/SKILL.md", text("bad", "d"), "deep/only/SKILL.md", text("o", "d"))))
+	for folder, want := range map[string]string{"git": ".b/git/SKILL.md", "Git": ".b/Git/SKILL.md", "bad": ".a/bad/SKILL.md", "only": ".b/deep/only/SKILL.md", "deep": "", "x": "", "": "", "deep/git": ""} {
+		got := ""
+		if e := v.InFolder(folder); e != nil {
+			got = e.Place()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", folder, got, want)
+		}
+	}
+}
+
+func names(entries []*Entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, e.Folder)
+	}
+	return out
+}
+
+func TestNear(t *testing.T) {
+	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "d"), "gist/SKILL.md", text("gist", "d"), "deploy/SKILL.md", text("deploy", "d"), "deploy-to-prod/SKILL.md", text("deploy-to-prod", "d"), "技/SKILL.md", text("技", "d"), "broken-one/SKILL.md", "---\nname: other-name\n---\n")))
+	for asked, want := range map[string][]string{
+		"got": {"git"}, "igt": {"git"}, "git": {"git", "gist"}, "deplyo": {"deploy"}, "DEPLOI": {"deploy"}, "dep": {"deploy", "deploy-to-prod"}, "deploy-to-prd": {"deploy-to-prod"}, "x": nil, "": nil, "术": nil, "something-else": nil, "gi": nil,
+	} {
+		diffs(t, asked, names(v.Near(asked, 5)), want)
+	}
+	diffs(t, "at most one", names(v.Near("git", 1)), []string{"git"})
+	for asked, want := range map[string][]string{"broken-one": {"broken-one"}, "Broken-On": {"broken-one"}, "other-name": {"broken-one"}, "git": nil} {
+		diffs(t, asked, names(v.SkippedNear(asked, 5)), want)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
+	for query, want := range map[string][]string{
+		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "gitlab", "commit"}, "GIT git git": {"git", "gitlab", "commit"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
+		"messages messages messages messages git": {"git", "commit", "gitlab"}, "GROSSE äpfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
+	} {
+		for range 3 {
+			diffs(t, query, names(v.Search(query)), want)
+		}
+	}
+	all := v.Search("")
+	all[0] = nil
+	if v.Listed[0] == nil {
+		t.Error("what a search returns is the snapshot's own list")
+	}
+}

@@ -1,0 +1,262 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// What a call reads is what the catalogue knows when it answers.
+func TestRead(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a)
+	old := view(t, c)
+	read := func(what string, wantData string, wantErr error) *Entry {
+		t.Helper()
+		data, e, err := old.Read(context.Background(), old.Named("x"))
+		if string(data) != wantData || !errors.Is(err, wantErr) || err == nil && skill.DigestOf(data) != e.Digest {
+			t.Errorf("%s: %q, %+v, %v", what, data, e, err)
+		}
+		return e
+	}
+	a.opens.Store(0)
+	read("unchanged", text("x", "one"), nil)
+	if n := a.opens.Load(); n != 1 {
+		t.Errorf("%d opens for one read", n)
+	}
+	a.write("x/SKILL.md", text("x", "two"))
+	if e := read("changed", text("x", "two"), nil); e != view(t, c).Named("x") || e.Description != "two" {
+		t.Errorf("the catalogue knows %+v", view(t, c).Named("x"))
+	}
+	read("by an old view", text("x", "two"), nil)
+	a.write("x/SKILL.md", text("other", "three"))
+	if e := read("another name", text("other", "three"), nil); e.Name != "other" || view(t, c).Named("x") != nil || view(t, c).Named("other") != e {
+		t.Errorf("read as %+v", e)
+	}
+	a.write("x/SKILL.md", "no frontmatter")
+	if e := read("no skill any more", "no frontmatter", nil); e.Available || e.Status != Skipped || len(view(t, c).Skipped) != 1 {
+		t.Errorf("read as %+v", e)
+	}
+	a.write("x/SKILL.md", "\xff")
+	if e := read("not UTF-8", "", skill.ErrNotUTF8); e.Available {
+		t.Errorf("read as %+v", e)
+	}
+	a.write("x/SKILL.md", strings.Repeat("x", skill.MaxSkillMD+1))
+	read("too large", "", skill.ErrTooLarge)
+	a.write("x/SKILL.md", text("x", "back"))
+	read("back again", text("x", "back"), nil)
+	a.remove("x/SKILL.md")
+	read("removed", "", fs.ErrNotExist)
+	if got := said(view(t, c).Entries); len(got) != 1 {
+		t.Errorf("still there: %q", got)
+	}
+	read("removed, again", "", fs.ErrNotExist)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := old.Read(ctx, old.Named("y")); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// An old view's entry must not take away what a refresh has found in its place.
+func TestReadByAnOldView(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	c := catalogOf(t, a)
+	old := view(t, c)
+	a.remove("x/SKILL.md")
+	a.write("x/skill.md", text("x", "two"))
+	refresh(t, c)
+	data, e, err := old.Read(context.Background(), old.Named("x"))
+	if err != nil || string(data) != text("x", "two") || e.Entry != "skill.md" {
+		t.Errorf("%q, %+v, %v", data, e, err)
+	}
+	if view(t, c).Named("x") == nil {
+		t.Error("the skill is gone")
+	}
+}
+
+// paused is a source whose scan, once done, waits before it is handed over.
+type paused struct {
+	*memory
+	scanned, hand chan struct{}
+}
+
+func (p paused) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := p.memory.Scan(ctx)
+	p.scanned <- struct{}{}
+	<-p.hand
+	return s, err
+}
+
+// A refresh that began before a call read the disk must not undo what it read.
+func TestRefreshDoesNotGoBack(t *testing.T) {
+	p := paused{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), make(chan struct{}, 1), make(chan struct{}, 1)}
+	p.hand <- struct{}{}
+	c := catalogOf(t, p)
+	<-p.scanned
+	ended := make(chan struct{})
+	go func() { defer close(ended); refresh(t, c) }()
+	<-p.scanned
+	p.write("x/SKILL.md", text("x", "two"))
+	p.remove("y/SKILL.md")
+	v := view(t, c)
+	if _, e, err := v.Read(context.Background(), v.Named("x")); err != nil || e.Description != "two" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, _, err := v.Read(context.Background(), v.Named("y")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	p.hand <- struct{}{}
+	<-ended
+	v = view(t, c)
+	if e := v.Named("x"); e == nil || e.Description != "two" {
+		t.Errorf("x went back: %+v", e)
+	}
+	if e := v.Named("y"); e != nil {
+		t.Errorf("y came back: %+v", e)
+	}
+}
+
+// gate is a file system whose files, when opened, say so and wait.
+type gate struct {
+	fs.FS
+	opened, pass chan struct{}
+}
+
+func (g gate) Open(name string) (fs.File, error) {
+	g.opened <- struct{}{}
+	<-g.pass
+	return g.FS.Open(name)
+}
+
+type gated struct {
+	*memory
+	gate gate
+}
+
+func (g gated) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := g.memory.Scan(ctx)
+	for i := range s.Bundles {
+		if s.Bundles[i].Path == "z" {
+			s.Bundles[i].FS = gate{s.Bundles[i].FS, g.gate.opened, g.gate.pass}
+		}
+	}
+	return s, err
+}
+
+// The same while a refresh reads a slow file, and has already settled that the
+// others need no reading.
+func TestSlowRefreshDoesNotGoBack(t *testing.T) {
+	g := gated{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), gate{nil, make(chan struct{}, 1), make(chan struct{})}}
+	c := catalogOf(t, g)
+	g.write("z/SKILL.md", text("z", "one"))
+	ended := make(chan struct{})
+	go func() { defer close(ended); refresh(t, c) }()
+	<-g.gate.opened
+	g.write("x/SKILL.md", text("x", "two"))
+	g.remove("y/SKILL.md")
+	v := view(t, c)
+	if _, e, err := v.Read(context.Background(), v.Named("x")); err != nil || e.Description != "two" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, _, err := v.Read(context.Background(), v.Named("y")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	close(g.gate.pass)
+	<-ended
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available z skill://a/z/SKILL.md"})
+	diffs(t, "description", view(t, c).Named("x").Description, "two")
+}
+
+// While skills are added, changed, removed and renamed, 100 readers ask for them
+// by name. Every answer is a version that the file had during the call.
+func TestReadersDuringChanges(t *testing.T) {
+	const skills, readers, calls = 20, 100, 50
+	a := source("a")
+	// current holds, for each skill, the versions as they were written: an answer
+	// must be none older than the one before the call, and none newer than after.
+	var current [skills]atomic.Int64
+	file := func(i int) string { return fmt.Sprintf("s%d/SKILL.md", i) }
+	write := func(i int, n int64) { a.write(file(i), text(fmt.Sprintf("s%d", i), fmt.Sprintf("version %d.", n))) }
+	for i := range skills {
+		write(i, 0)
+	}
+	c := catalogOf(t, a)
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { _ = c.Run(ctx) })
+	work.Go(func() { // the writer of the even ones; the odd ones come and go
+		for n := int64(1); ctx.Err() == nil; n++ {
+			i := rand.IntN(skills)
+			switch {
+			case i%2 == 0:
+				write(i, n)
+				current[i].Store(n)
+			case n%3 == 0:
+				a.remove(file(i))
+			case n%3 == 1:
+				a.write(file(i), text(fmt.Sprintf("renamed%d", i), "version 0."))
+			default:
+				write(i, 0)
+			}
+			if n%8 == 0 {
+				c.Poke()
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
+	var wrong, served atomic.Int64
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			for range calls {
+				i := rand.IntN(skills)
+				v, err := c.View(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				before := current[i].Load()
+				e := v.Named(fmt.Sprintf("s%d", i))
+				if e == nil {
+					if i%2 == 0 {
+						t.Errorf("s%d is gone from version %d", i, v.Version)
+					}
+					continue
+				}
+				data, now, err := v.Read(ctx, e)
+				if err != nil {
+					if i%2 == 0 || !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("s%d: %v", i, err)
+					}
+					continue
+				}
+				served.Add(1)
+				var n int64
+				if _, err := fmt.Sscanf(now.Description, "version %d.", &n); err != nil || skill.DigestOf(data) != now.Digest {
+					t.Errorf("s%d: %q, %v", i, now.Description, err)
+				}
+				// The writer stores the number after it has written the file.
+				if after := current[i].Load(); i%2 == 0 && (n < before || after < before) {
+					wrong.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	work.Wait()
+	if n := wrong.Load(); n > 0 {
+		t.Errorf("%d of %d answers are older than their call", n, served.Load())
+	}
+	t.Logf("%d answers", served.Load())
+}

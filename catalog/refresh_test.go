@@ -1,0 +1,335 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+func TestRefreshReadsOnlyWhatChanged(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"), "z/SKILL.md", text("z", "one"))
+	c := catalogOf(t, a)
+	news := told(c)
+	opened := func(what string, want int64) {
+		t.Helper()
+		a.opens.Store(0)
+		refresh(t, c)
+		if n := a.opens.Load(); n != want {
+			t.Errorf("%s: %d files opened, want %d", what, n, want)
+		}
+	}
+	opened("nothing changed", 0)
+	a.write("y/SKILL.md", text("y", "two"))
+	opened("one changed", 1)
+	opened("nothing since", 0)
+	a.touch("z/SKILL.md", time.Now().Add(-2*time.Hour))
+	opened("one touched", 1)
+	opened("nothing since", 0)
+	a.touch("z/SKILL.md", time.Now())
+	opened("one touched just now", 1)
+	opened("still so young that a write could hide", 1)
+	a.write("new/SKILL.md", text("new", "n"))
+	a.remove("x/SKILL.md")
+	opened("one new, one gone, one young", 2)
+	diffs(t, "news", *news, []string{"v2 listing=true *y", "v3 listing=true +new -x"})
+}
+
+// A write within the grain of the clock leaves the stamp as it was.
+func TestRacyStamp(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	now := time.Now()
+	a.touch("x/SKILL.md", now)
+	c := catalogOf(t, a)
+	a.set(func() { a.files["x/SKILL.md"] = &fstest.MapFile{Data: []byte(text("x", "two")), ModTime: now} })
+	refresh(t, c)
+	diffs(t, "description", view(t, c).Named("x").Description, "two")
+}
+
+func TestFailingSource(t *testing.T) {
+	a, b := source("a", "x/SKILL.md", text("x", "one")), source("b", "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a, b)
+	news := told(c)
+	a.set(func() { a.err = errDisk })
+	b.write("y/SKILL.md", text("y", "two"))
+	refresh(t, c)
+	v := view(t, c)
+	diffs(t, "while it fails", said(v.Listed), []string{"available x skill://a/x/SKILL.md", "available y skill://b/y/SKILL.md"})
+	if !errors.Is(v.Roots[0].Err, errDisk) || v.Roots[1].Err != nil {
+		t.Errorf("roots: %+v", v.Roots)
+	}
+	a.set(func() { a.err = nil })
+	refresh(t, c)
+	if v := view(t, c); v.Roots[0].Err != nil {
+		t.Errorf("roots: %+v", v.Roots)
+	}
+	a.set(func() { a.missing = true })
+	refresh(t, c)
+	if v := view(t, c); !v.Roots[0].Missing || v.Named("x") != nil {
+		t.Errorf("a root that is gone: %+v", v.Roots)
+	}
+	a.set(func() { a.missing = false })
+	refresh(t, c)
+	if view(t, c).Named("x") == nil {
+		t.Error("a root that came back has no skills")
+	}
+	diffs(t, "news", *news, []string{"v2 listing=true *y", "v4 listing=true -x", "v5 listing=true +x"})
+}
+
+// The last good skills are those of the same root, not of another one that had
+// its label before.
+func TestOtherRootSameLabel(t *testing.T) {
+	a, b := source("project", "x/SKILL.md", text("x", "one")), source("project")
+	a.root.Dir, b.root.Dir = "/one", "/two"
+	c := catalogOf(t, a)
+	b.set(func() { b.err = errDisk })
+	c.SetSources([]Source{b})
+	refresh(t, c)
+	if got := said(view(t, c).Entries); len(got) != 0 {
+		t.Errorf("served from another root: %q", got)
+	}
+}
+
+// What could not be read is tried again although its stamp is the same, and
+// another reason is news.
+func TestUnreadableIsTriedAgain(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	fails := failing{memory: a, err: fs.ErrPermission}
+	c := catalogOf(t, &fails)
+	news := told(c)
+	reason := func() string {
+		p, _ := view(t, c).Entries[0].SkipReason()
+		return p.Message
+	}
+	diffs(t, "at first", reason(), "SKILL.md: permission denied")
+	fails.err = errDisk
+	refresh(t, c)
+	diffs(t, "then", reason(), "SKILL.md: cannot be read")
+	fails.err = nil
+	refresh(t, c)
+	diffs(t, "at last", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+	diffs(t, "news", *news, []string{"v2 listing=false *x", "v3 listing=true *x"})
+}
+
+// failing is a source whose files cannot be opened.
+type failing struct {
+	*memory
+	err error
+}
+
+func (f *failing) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := f.memory.Scan(ctx)
+	for i := range s.Bundles {
+		s.Bundles[i].FS = failingFS{f, s.Bundles[i].FS}
+	}
+	return s, err
+}
+
+type failingFS struct {
+	of *failing
+	fs.FS
+}
+
+func (f failingFS) Open(name string) (fs.File, error) {
+	if f.of.err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: f.of.err}
+	}
+	return f.FS.Open(name)
+}
+
+func TestDiff(t *testing.T) {
+	a, b := source("a", "x/SKILL.md", text("x", "one")), source("b", "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a, b)
+	news := told(c)
+	step := func(f func()) { f(); refresh(t, c) }
+	step(func() { a.write("y/SKILL.md", text("y", "ours")) })                           // shadows b's
+	step(func() { b.write("y/SKILL.md", text("y", "ours")) })                           // becomes a copy
+	step(func() { a.write("x/SKILL.md", text("x", "one")+"more body\n") })              // the body alone
+	step(func() { a.write("x/notes.md", "n") })                                         // another file
+	step(func() { a.write("x/SKILL.md", "---\nname: x\n---\n") })                       // no description
+	step(func() { a.remove("x/SKILL.md"); a.write("x/skill.md", text("x", "one")) })    // spelt otherwise
+	step(func() { a.remove("y/SKILL.md"); a.write("why/SKILL.md", text("y", "ours")) }) // the folder renamed
+	step(func() { c.SetSources([]Source{b}) })
+	diffs(t, "news", *news, []string{
+		"v2 listing=true +y *y", "v3 listing=false *y", "v4 listing=false *x", "v5 listing=true *x", "v6 listing=true *x", "v7 listing=false +why -y", "v8 listing=true -why -x *y"})
+}
+
+// A subscriber may look, read and set sources; diffs reach it one by one.
+func TestSubscriberMayAct(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	c := catalogOf(t, a)
+	var seen []string
+	inside := false
+	cancel := c.Subscribe(func(d Diff) {
+		if inside {
+			t.Error("called while it was being called")
+		}
+		inside = true
+		defer func() { inside = false }()
+		v := view(t, c)
+		e := v.Named("x")
+		if len(seen) == 0 { // the file changes once more before it is read
+			a.write("x/SKILL.md", text("x", "three"))
+			c.SetSources([]Source{a})
+		}
+		data, _, err := v.Read(context.Background(), e)
+		seen = append(seen, fmt.Sprintf("v%d %v %v", d.Version, strings.Contains(string(data), "three"), err))
+	})
+	a.write("x/SKILL.md", text("x", "two"))
+	finished := make(chan struct{})
+	go func() { defer close(finished); refresh(t, c) }()
+	select {
+	case <-finished:
+	case <-time.After(5 * time.Second):
+		t.Fatal("a subscriber that reads waits for ever")
+	}
+	diffs(t, "seen", seen, []string{"v2 true <nil>", "v3 true <nil>"})
+	cancel()
+	a.write("x/SKILL.md", text("x", "four"))
+	refresh(t, c)
+	if len(seen) != 2 {
+		t.Errorf("told after the end: %q", seen)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	a := watched{source("a", "x/SKILL.md", text("x", "one"))}
+	c := New([]Source{a}, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	view(t, c)
+	waitFor(t, "the watch begins", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.poke != nil })
+	a.write("x/SKILL.md", text("x", "two"))
+	a.poke()
+	waitFor(t, "a change is seen", func() bool { return view(t, c).Named("x").Description == "two" })
+	b := watched{source("b", "y/SKILL.md", text("y", "one"))}
+	c.SetSources([]Source{b})
+	waitFor(t, "the sources are others", func() bool { v := view(t, c); return v.Named("y") != nil && v.Named("x") == nil })
+	waitFor(t, "the other one is watched", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.poke != nil })
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("does not end with its context")
+	}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !ok(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("in 5 s: not yet that %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A source, or a file, that blocks delays neither View nor Read, and a refresh
+// that waits for it ends with its context.
+func TestBlocked(t *testing.T) {
+	a, b := source("a", "x/SKILL.md", text("x", "one")), source("b", "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a, b)
+	b.set(func() { b.block = make(chan struct{}) })
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	for range 2 { // the second waits for the first
+		go func() { ended <- c.Refresh(ctx) }()
+	}
+	a.write("x/SKILL.md", text("x", "two"))
+	v := view(t, c)
+	data, e, err := v.Read(context.Background(), v.Named("x"))
+	if err != nil || e.Description != "two" || skill.DigestOf(data) != e.Digest || view(t, c).Named("x").Description != "two" {
+		t.Errorf("%q, %v, %v", data, e, err)
+	}
+	cancel()
+	for range 2 {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v", err)
+		}
+	}
+
+	slow := &failing{memory: source("c", "z/SKILL.md", text("z", "one"))}
+	stuck := blocking{slow, make(chan struct{})}
+	defer close(stuck.until)
+	c = New([]Source{stuck}, Options{})
+	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := c.Refresh(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a file that blocks: %v", err)
+	}
+	if _, err := c.View(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a view before the first snapshot: %v", err)
+	}
+}
+
+// blocking is a source whose files block when they are opened.
+type blocking struct {
+	*failing
+	until chan struct{}
+}
+
+func (b blocking) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := b.failing.Scan(ctx)
+	for i := range s.Bundles {
+		s.Bundles[i].FS = blockingFS{s.Bundles[i].FS, b.until}
+	}
+	return s, err
+}
+
+type blockingFS struct {
+	fs.FS
+	until chan struct{}
+}
+
+func (b blockingFS) Open(name string) (fs.File, error) {
+	<-b.until
+	return b.FS.Open(name)
+}
+
+func TestReadOfABlockedFile(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	c := catalogOf(t, a)
+	v := view(t, c)
+	e := *v.Named("x")
+	s := *e.Skill
+	until := make(chan struct{})
+	defer close(until)
+	s.FS, e.Skill = blockingFS{s.FS, until}, &s
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, _, err := v.Read(ctx, &e); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The log says once that a skill is skipped, and again when it is so again.
+func TestLog(t *testing.T) {
+	var log bytes.Buffer
+	a := source("a", "x/SKILL.md", "nothing")
+	c := New([]Source{a}, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, data := range []string{"", "", text("x", "fine"), "nothing"} {
+		if data != "" {
+			a.write("x/SKILL.md", data)
+		}
+		refresh(t, c)
+	}
+	if n := strings.Count(log.String(), "skill skipped"); n != 2 || !strings.Contains(log.String(), ".a/x/SKILL.md:1:1") {
+		t.Errorf("said %d times:\n%s", n, &log)
+	}
+	if len(c.logged) != 1 {
+		t.Errorf("remembers %d lines", len(c.logged))
+	}
+}

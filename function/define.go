@@ -1,0 +1,91 @@
+package function
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/knack-dev/knack/tool"
+)
+
+type openAIDefinition struct {
+	Type     string         `json:"type"`
+	Function openAIFunction `json:"function"`
+}
+
+type openAIFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type anthropicDefinition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+}
+
+type geminiDefinitions struct {
+	Declarations []geminiDeclaration `json:"functionDeclarations"`
+}
+
+// geminiDeclaration has the schema as parametersJsonSchema, which takes JSON
+// Schema as it is, additionalProperties included; parameters, its alternative,
+// takes a subset of OpenAPI 3.0 that lacks it
+// (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
+type geminiDeclaration struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parametersJsonSchema"`
+}
+
+// mcpDefinition is a tool as tools/list shows it.
+type mcpDefinition struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"inputSchema"`
+	Annotations mcpAnnotations  `json:"annotations"`
+}
+
+// mcpAnnotations are those of every tool.
+type mcpAnnotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}
+
+// Definitions describes the tools to a model: a JSON array, for Gemini one
+// object. The error is the context's, or says that there is no such format.
+func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c tool.Client) (json.RawMessage, error) {
+	if _, err := ParseFormat(string(f)); err != nil {
+		return nil, err
+	}
+	v, err := h.Catalog.View(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("define tools: %w", err)
+	}
+	all := make([]any, len(tools))
+	declarations := make([]geminiDeclaration, len(tools))
+	for i, t := range tools {
+		d := t.Define(v, c)
+		switch f {
+		case OpenAI:
+			if t.Brief != "" {
+				d.Description = t.Brief
+			}
+			all[i] = openAIDefinition{"function", openAIFunction{d.Name, d.Description, d.Schema}}
+		case Anthropic:
+			all[i] = anthropicDefinition{d.Name, d.Description, d.Schema}
+		case Gemini:
+			declarations[i] = geminiDeclaration{d.Name, d.Description, d.Schema}
+		case MCP:
+			all[i] = mcpDefinition{d.Name, d.Title, d.Description, d.Schema, mcpAnnotations{ReadOnly: true, Idempotent: true}}
+		}
+	}
+	if f == Gemini {
+		return marshal(geminiDefinitions{declarations})
+	}
+	return marshal(all)
+}

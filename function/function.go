@@ -1,0 +1,186 @@
+// Package function gives the tools to programs that talk to a model themselves:
+// tool definitions and tool calls as OpenAI, Anthropic and Gemini write them, and
+// as MCP does.
+//
+// An agent loop prints [Definitions] to the model, hands each call of the model
+// to [Call] and the answer back to the model:
+//
+//	messages, err := function.Call(ctx, host, tools, function.OpenAI, reply.ToolCalls)
+package function
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/tool"
+)
+
+// Format is how a vendor writes tool definitions, calls and results.
+type Format string
+
+// The formats.
+const (
+	// OpenAI is the Chat Completions form, which most other endpoints speak too:
+	// {"id","type":"function","function":{"name","arguments"}} is answered by
+	// {"role":"tool","tool_call_id","name","content"}.
+	OpenAI Format = "openai"
+	// Anthropic is the Messages form: a tool_use block is answered by a
+	// tool_result block.
+	Anthropic Format = "anthropic"
+	// Gemini is the generateContent form: a functionCall part is answered by a
+	// functionResponse part.
+	Gemini Format = "gemini"
+	// MCP is the params of tools/call, answered by its result.
+	MCP Format = "mcp"
+)
+
+// Formats lists the formats.
+func Formats() []Format { return []Format{OpenAI, Anthropic, Gemini, MCP} }
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	names := make([]string, 0, len(Formats()))
+	for _, f := range Formats() {
+		if string(f) == name {
+			return f, nil
+		}
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("there is no format called '%s'; the formats are: %s", name, strings.Join(names, ", "))
+}
+
+// Limits of one [Call].
+const (
+	// MaxInput is how many bytes a call or a list of calls may have: as many as
+	// the largest file that a tool reads.
+	MaxInput = 16 << 20
+	// MaxCalls is how many calls a list may have. OpenAI takes at most 128 tools
+	// and no model is known to ask for more at once.
+	MaxCalls = 128
+	// MaxOutput bounds the texts of a list's answers together, in bytes. What
+	// goes beyond it is answered by an error; the first answer always fits.
+	MaxOutput = 32 << 20
+)
+
+// ErrInput is in the chain of every error of [Call] that is about its input: not
+// JSON, not a call in that format, too large. Nothing was called then.
+var ErrInput = errors.New("unusable tool call")
+
+func inputError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
+}
+
+// Call reads one call, or a list of them, executes them in order and returns the
+// message that answers it, or the list of those. What a model can get wrong, a
+// tool's name and its arguments, is answered by an error message for the model:
+//
+//	{"error":"Unknown tool: X"}
+//	{"error":"Invalid tool arguments: …"}
+//
+// What it cannot get wrong is an error with [ErrInput] in its chain; then nothing
+// is executed. The only other error is the context's.
+func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input []byte) (json.RawMessage, error) {
+	calls, list, err := parse(f, input)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]json.RawMessage, 0, len(calls))
+	room := MaxOutput
+	for i, c := range calls {
+		r, err := execute(ctx, h, tools, c)
+		if err != nil {
+			return nil, err
+		}
+		if room -= len(r.Text); room < 0 && i > 0 {
+			r = refusal("The answers to these calls are too large together; make this call alone")
+			room += len(r.Text)
+		}
+		a, err := answer(f, c, r)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, a)
+	}
+	if list {
+		return marshal(answers)
+	}
+	return answers[0], nil
+}
+
+// call is one call in any format.
+type call struct {
+	id        json.RawMessage // a JSON string; nil where the call has none
+	name      string
+	arguments json.RawMessage
+}
+
+// execute runs one call. The observer sees it in any case.
+func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, c call) (tool.Result, error) {
+	args, err := object(c.arguments)
+	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
+	message := ""
+	switch {
+	case i < 0:
+		message = "Unknown tool: " + echo(c.name)
+	case err != nil:
+		message = "Invalid tool arguments: " + err.Error()
+	default:
+		return tools[i].Call(ctx, h, args)
+	}
+	if err != nil {
+		args = c.arguments // as they are
+	}
+	r := refusal(message)
+	if h.Observe != nil {
+		h.Observe(tool.Event{Tool: c.name, Arguments: args, Result: r})
+	}
+	return r, nil
+}
+
+// refusal is an error before any tool was called.
+func refusal(message string) tool.Result {
+	object := map[string]string{"error": message}
+	text, _ := marshal(object) // two strings can be written
+	return tool.Result{Text: string(text), Object: object, IsError: true}
+}
+
+// object makes arguments one JSON object: as such, as the text of one, or none
+// at all, which counts as an empty one.
+func object(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, fmt.Errorf("not valid JSON: %w", err)
+		}
+		raw = bytes.TrimSpace([]byte(text))
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return nil, fmt.Errorf("one JSON object is wanted, not %s", kind(raw))
+		}
+		return nil, fmt.Errorf("not valid JSON: %w", err)
+	}
+	return raw, nil
+}
+
+// marshal writes JSON without escaping HTML.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

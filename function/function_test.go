@@ -1,0 +1,379 @@
+package function_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/tool"
+)
+
+var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
+
+// md is a SKILL.md.
+func md(name, description string) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n")}
+}
+
+func hostOf(t testing.TB) *tool.Host {
+	t.Helper()
+	c := catalog.New([]catalog.Source{Files{Label: "library", FS: fstest.MapFS{
+		"calculator/SKILL.md":          md("calculator", "Adds & subtracts <numbers>"),
+		"calculator/examples/basic.py": {Data: []byte("\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n")},
+		"calculator/page.html":         {Data: []byte("<b>a && b</b>")},
+		"calculator/big.txt":           {Data: bytes.Repeat([]byte("0123456789abcdef"), 1<<20-1)},
+	}}}, catalog.Options{})
+	if err := c.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return &tool.Host{Catalog: c}
+}
+
+func toolsOf(t testing.TB, set string) []*tool.Tool {
+	t.Helper()
+	tools, err := tool.ParseSets(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
+}
+
+// TestDefinitionsEqualTheContracts compares the OpenAI definitions with the
+// contracts' own JSON, order of keys included.
+func TestDefinitionsEqualTheContracts(t *testing.T) {
+	for _, row := range []struct{ set, tool string }{
+		{"runner", "get_skill"}, {"runner", "read_file_in_skill"}, {"wave", "Skill"},
+	} {
+		t.Run(row.set+"/"+row.tool, func(t *testing.T) {
+			data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, row.set), function.OpenAI, tool.Client{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []json.RawMessage
+			if err := json.Unmarshal(data, &all); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.ReadFile(filepath.Join("testdata", "contracts", row.tool+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want bytes.Buffer
+			if err := json.Compact(&want, file); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range all {
+				if string(got) == want.String() {
+					return
+				}
+			}
+			t.Errorf("no definition is\n%s\nbut there are\n%s", want.String(), data)
+		})
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	for _, set := range tool.SetNames() {
+		for _, format := range function.Formats() {
+			t.Run(set+"/"+string(format), func(t *testing.T) {
+				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, tool.Client{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got bytes.Buffer
+				if err := json.Indent(&got, data, "", "  "); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, filepath.Join("definitions", set+"."+string(format)+".json"), got.String()+"\n")
+			})
+		}
+	}
+	if _, err := function.Definitions(t.Context(), hostOf(t), nil, "yaml", tool.Client{}); err == nil {
+		t.Error("no error for a format that is none")
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+const (
+	basic   = `"\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"`
+	unknown = `"{\"error\":\"Unknown tool: nope\"}"`
+	// structured is contract 001's object around basic.
+	structured = `{"success":true,"skill_name":"calculator","file_path":"examples/basic.py","content":` + basic + `,"size_bytes":71,"encoding":"utf-8"}`
+)
+
+// TestCall has a row for each thing that a call can be, in each format, with the
+// whole answer.
+func TestCall(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		format function.Format
+		in     string
+		want   string
+	}{
+		{"openai", "openai", `{"id":"call_abc123","type":"function","function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/basic.py\"}"}}`,
+			`{"role":"tool","tool_call_id":"call_abc123","name":"read_file_in_skill","content":` + basic + `}`},
+		{"arguments as an object", "openai", `{"id":"1","type":"function","function":{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"page.html"}}}`,
+			`{"role":"tool","tool_call_id":"1","name":"read_file_in_skill","content":"<b>a && b</b>"}`},
+		{"neither id nor type", "openai", `{"function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}`,
+			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator'"}`},
+		{"arguments empty", "openai", `{"id":"1","function":{"name":"skill","arguments":""}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
+		{"arguments blank", "openai", `{"id":"1","function":{"name":"skill","arguments":" \n"}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
+		{"arguments null", "openai", `{"id":"1","function":{"name":"skill","arguments":null}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
+		{"arguments missing", "openai", `{"id":null,"function":{"name":"skill"}}`,
+			`{"role":"tool","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
+		{"arguments cut off", "openai", `{"id":"1","function":{"name":"skill","arguments":"{\"name\": \"calc"}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"{\"error\":\"Invalid tool arguments: not valid JSON: unexpected end of JSON input\"}"}`},
+		{"arguments followed by text", "openai", `{"id":"1","function":{"name":"skill","arguments":"{} {}"}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"{\"error\":\"Invalid tool arguments: not valid JSON: invalid character '{' after top-level value\"}"}`},
+		{"arguments a list", "openai", `{"id":"1","function":{"name":"skill","arguments":"[1]"}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"{\"error\":\"Invalid tool arguments: one JSON object is wanted, not a list\"}"}`},
+		{"arguments a number", "openai", `{"id":"1","function":{"name":"skill","arguments":5}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"{\"error\":\"Invalid tool arguments: one JSON object is wanted, not a number\"}"}`},
+		{"arguments a quoted string", "openai", `{"id":"1","function":{"name":"skill","arguments":"\"calculator\""}}`,
+			`{"role":"tool","tool_call_id":"1","name":"skill","content":"{\"error\":\"Invalid tool arguments: one JSON object is wanted, not a string\"}"}`},
+		{"unknown tool", "openai", `{"id":"1","type":"function","function":{"name":"nope","arguments":"{"}}`,
+			`{"role":"tool","tool_call_id":"1","name":"nope","content":` + unknown + `}`},
+		{"HTML in a name", "openai", `{"id":"<1&2>","function":{"name":"<a&b>"}}`,
+			`{"role":"tool","tool_call_id":"<1&2>","name":"<a&b>","content":"{\"error\":\"Unknown tool: <a&b>\"}"}`},
+		{"a list", "openai", ` [{"id":"b","function":{"name":"nope"}},{"id":"a","function":{"name":"read_file_in_skill","arguments":"{\"skill_name\":\"calculator\",\"file_path\":\"page.html\"}"}}] `,
+			`[{"role":"tool","tool_call_id":"b","name":"nope","content":` + unknown + `},{"role":"tool","tool_call_id":"a","name":"read_file_in_skill","content":"<b>a && b</b>"}]`},
+		{"a list of one", "openai", `[{"id":"b","function":{"name":"nope"}}]`, `[{"role":"tool","tool_call_id":"b","name":"nope","content":` + unknown + `}]`},
+		{"an empty list", "openai", `[]`, `[]`},
+
+		{"anthropic", "anthropic", `{"type":"tool_use","id":"toolu_1","name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"examples/basic.py"}}`,
+			`{"type":"tool_result","tool_use_id":"toolu_1","content":` + basic + `,"is_error":false}`},
+		{"a tool's error", "anthropic", `{"type":"tool_use","id":"toolu_1","name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"../x"}}`,
+			`{"type":"tool_result","tool_use_id":"toolu_1","content":"ERROR: Path traversal detected: cannot access files outside skill folder","is_error":true}`},
+		{"unknown tool", "anthropic", `{"type":"tool_use","id":"toolu_1","name":"nope","input":{}}`,
+			`{"type":"tool_result","tool_use_id":"toolu_1","content":` + unknown + `,"is_error":true}`},
+		{"input a list", "anthropic", `{"type":"tool_use","id":"1","name":"skill","input":[]}`,
+			`{"type":"tool_result","tool_use_id":"1","content":"{\"error\":\"Invalid tool arguments: one JSON object is wanted, not a list\"}","is_error":true}`},
+		{"input missing", "anthropic", `{"type":"tool_use","id":"1","name":"skill"}`,
+			`{"type":"tool_result","tool_use_id":"1","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill","is_error":true}`},
+		{"a message's content", "anthropic", `[{"type":"thinking","thinking":"…"},{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"nope","input":{}}]`,
+			`[{"type":"tool_result","tool_use_id":"1","content":` + unknown + `,"is_error":true}]`},
+		{"content without a call", "anthropic", `[{"type":"text","text":"Done."}]`, `[]`},
+
+		{"gemini", "gemini", `{"functionCall":{"id":"f1","name":"read_file_in_skill","args":{"skill_name":"calculator","file_path":"examples/basic.py"}}}`,
+			`{"functionResponse":{"id":"f1","name":"read_file_in_skill","response":{"output":` + basic + `}}}`},
+		{"no id, a tool's error", "gemini", `{"functionCall":{"name":"read_file_in_skill","args":{"skill_name":"nonexistent","file_path":"README.md"}}}`,
+			`{"functionResponse":{"name":"read_file_in_skill","response":{"error":"ERROR: Skill 'nonexistent' not found in skills folder"}}}`},
+		{"the call alone", "gemini", `{"name":"nope","args":{}}`, `{"functionResponse":{"name":"nope","response":{"error":"Unknown tool: nope"}}}`},
+		{"args missing", "gemini", `{"functionCall":{"name":"skill"}}`,
+			`{"functionResponse":{"name":"skill","response":{"error":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}}}`},
+		{"args a boolean", "gemini", `{"functionCall":{"name":"skill","args":true}}`,
+			`{"functionResponse":{"name":"skill","response":{"error":"Invalid tool arguments: one JSON object is wanted, not a boolean"}}}`},
+		{"a content's parts", "gemini", `[{"text":"I look."},{"functionCall":{"name":"nope"},"thoughtSignature":"c2ln"}]`,
+			`[{"functionResponse":{"name":"nope","response":{"error":"Unknown tool: nope"}}}]`},
+
+		{"mcp", "mcp", `{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"examples/basic.py"}}`,
+			`{"content":[{"type":"text","text":` + basic + `}],"structuredContent":` + structured + `,"isError":false}`},
+		{"a tool's error", "mcp", `{"name":"skill","arguments":{"name":" "}}`, `{"content":[{"type":"text","text":"Skill name cannot be empty"}],"isError":true}`},
+		{"unknown tool", "mcp", `{"name":"nope"}`,
+			`{"content":[{"type":"text","text":` + unknown + `}],"structuredContent":{"error":"Unknown tool: nope"},"isError":true}`},
+		{"arguments null", "mcp", `{"name":"skill","arguments":null}`,
+			`{"content":[{"type":"text","text":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}],"isError":true}`},
+		{"a list", "mcp", `[{"name":"nope"}]`,
+			`[{"content":[{"type":"text","text":` + unknown + `}],"structuredContent":{"error":"Unknown tool: nope"},"isError":true}]`},
+	} {
+		t.Run(string(row.format)+"/"+row.name, func(t *testing.T) {
+			got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "default"), row.format, []byte(row.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(row.want, string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnusable: what is no call in the format is an error, and calls nothing.
+func TestUnusable(t *testing.T) {
+	const openAI = `; in the openai format a call is {"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`
+	const anthropic = `; in the anthropic format a call is {"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`
+	const gemini = `; in the gemini format a call is {"functionCall":{"name":"…","args":{…}}}`
+	const mcp = `; in the mcp format a call is {"name":"…","arguments":{…}}`
+	good := `{"id":"1","function":{"name":"skill","arguments":"{}"}}`
+	for _, row := range []struct {
+		format   function.Format
+		in, want string
+	}{
+		{"openai", "", "it is empty; a tool call is wanted, as JSON"},
+		{"openai", " \n\ufeff"[:2], "it is empty; a tool call is wanted, as JSON"},
+		{"openai", "{", "it is not valid JSON: unexpected end of JSON input"},
+		{"openai", "hello", "it is not valid JSON: invalid character 'h' looking for beginning of value"},
+		{"openai", "[{}", "it is not valid JSON: unexpected end of JSON input"},
+		{"openai", good + good, "it is not valid JSON: invalid character '{' after top-level value"},
+		{"openai", strings.Repeat("[", 20_000), "it is not valid JSON: invalid character '[' exceeded max depth"},
+		{"openai", "null", "it is null" + openAI},
+		{"openai", "5", "it is a number" + openAI},
+		{"openai", `"x"`, "it is a string" + openAI},
+		{"openai", "{}", "its 'function' is missing, not an object" + openAI},
+		{"openai", `{"function":"skill"}`, "its 'function' is a string, not an object" + openAI},
+		{"openai", `{"Function":{"name":"skill"}}`, "its 'function' is missing, not an object" + openAI},
+		{"openai", `{"function":{}}`, "its 'function.name' is missing, not a string" + openAI},
+		{"openai", `{"function":{"name":5}}`, "its 'function.name' is a number, not a string" + openAI},
+		{"openai", `{"id":5,"function":{"name":"skill"}}`, "its 'id' is a number, not a string"},
+		{"openai", `{"type":"custom","function":{"name":"skill"}}`, `its type is "custom", not "function"` + openAI},
+		{"openai", `{"name":"skill","arguments":{}}`, "its 'function' is missing, not an object; it looks like a call in the mcp format, not openai"},
+		{"openai", `[` + good + `,[]]`, "call 2 of 2: it is a list" + openAI},
+		{"openai", `[` + good + `,{"role":"user"}]`, "call 2 of 2: its 'function' is missing, not an object" + openAI},
+		{"openai", `[` + strings.Repeat(good+",", function.MaxCalls) + good + `]`, "the list has 129 calls; at most 128 are taken at once"},
+		{"openai", strings.Repeat(" ", function.MaxInput) + good, "it is larger than 16 MiB"},
+		{"anthropic", `{"type":"tool_result","tool_use_id":"1"}`, `its type is "tool_result", not "tool_use"` + anthropic},
+		{"anthropic", `{"type":"text","text":"hello"}`, `its type is "text", not "tool_use"` + anthropic},
+		{"anthropic", `{"type":"tool_use","id":"1"}`, "its 'name' is missing, not a string" + anthropic},
+		{"anthropic", `{"type":"tool_use","id":true,"name":"skill"}`, "its 'id' is a boolean, not a string"},
+		{"anthropic", `{"functionCall":{"name":"skill"}}`, "its 'name' is missing, not a string; it looks like a call in the gemini format, not anthropic"},
+		{"gemini", `{}`, "its 'name' is missing, not a string" + gemini},
+		{"gemini", `{"functionCall":null}`, "its 'functionCall' is null, not an object" + gemini},
+		{"gemini", `{"functionCall":[]}`, "its 'functionCall' is a list, not an object" + gemini},
+		{"gemini", `{"functionCall":{"name":null}}`, "its 'functionCall.name' is null, not a string" + gemini},
+		{"gemini", good, "its 'name' is missing, not a string; it looks like a call in the openai format, not gemini"},
+		{"mcp", `{"arguments":{}}`, "its 'name' is missing, not a string" + mcp},
+		{"mcp", `{"name":["skill"]}`, "its 'name' is a list, not a string" + mcp},
+		{"yaml", `{"name":"skill"}`, "there is no format called 'yaml'"},
+	} {
+		host := hostOf(t)
+		host.Observe = func(e tool.Event) { t.Errorf("%.80s: something was called: %s", row.in, e.Tool) }
+		got, err := function.Call(t.Context(), host, toolsOf(t, "default"), row.format, []byte(row.in))
+		if !errors.Is(err, function.ErrInput) || got != nil {
+			t.Errorf("%s %.80s: answer %.80s, error %v", row.format, row.in, got, err)
+			continue
+		}
+		if diff := cmp.Diff("unusable tool call: "+row.want, err.Error()); diff != "" {
+			t.Errorf("%s %.80s (-want +got):\n%s", row.format, row.in, diff)
+		}
+	}
+}
+
+// TestLongName: an answer repeats at most 256 bytes of a name, between characters.
+func TestLongName(t *testing.T) {
+	name := strings.Repeat("é", 200)
+	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "default"), function.Anthropic, []byte(`{"name":"`+name+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"tool_result","content":"{\"error\":\"Unknown tool: ` + strings.Repeat("é", 128) + `\"}","is_error":true}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestManyLargeAnswers: a list cannot make an answer of any size.
+func TestManyLargeAnswers(t *testing.T) {
+	one := `{"name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"big.txt"}}`
+	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "default"), function.Anthropic, []byte("["+one+","+one+","+one+"]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers []struct {
+		Content string
+		IsError bool `json:"is_error"`
+	}
+	if err := json.Unmarshal(got, &answers); err != nil {
+		t.Fatal(err)
+	}
+	const size = 16 * (1<<20 - 1)
+	if len(answers) != 3 || len(answers[0].Content) != size || len(answers[1].Content) != size {
+		t.Fatalf("%d answers; the first two should be whole", len(answers))
+	}
+	want := `{"error":"The answers to these calls are too large together; make this call alone"}`
+	if answers[2].Content != want || !answers[2].IsError {
+		t.Errorf("the third answer is %.100s", answers[2].Content)
+	}
+}
+
+// TestCancelled: the context's error is the only one beside the input's.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := catalog.New(nil, catalog.Options{}) // never scanned: a call waits for it
+	cancel()
+	_, err := function.Call(ctx, &tool.Host{Catalog: c}, toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := function.Definitions(ctx, &tool.Host{Catalog: c}, nil, function.MCP, tool.Client{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("definitions: error %v", err)
+	}
+}
+
+// TestObserver: every call is seen, in order, also one that reaches no tool.
+func TestObserver(t *testing.T) {
+	host := hostOf(t)
+	var seen []string
+	host.Observe = func(e tool.Event) { seen = append(seen, e.String()) }
+	in := `[{"name":"nope","input":{"b":1,"a":"x"}},{"name":"skill","input":"{"},{"name":"read_file_in_skill","input":{"file_path":"page.html","skill_name":"calculator"}}]`
+	if _, err := function.Call(t.Context(), host, toolsOf(t, "default"), function.Anthropic, []byte(in)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"[Tool Call] nope(a=\"x\", b=1)\n[Tool Result] {\"error\":\"Unknown tool: nope\"}",
+		"[Tool Call] skill(\"{\")\n[Tool Result] {\"error\":\"Invalid tool arguments: not valid JSON: unexpected end of JSON input\"}",
+		"[Tool Call] read_file_in_skill(skill_name=\"calculator\", file_path=\"page.html\")\n[Tool Result] <b>a && b</b>",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzCall(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"1","type":"function","function":{"name":"skill","arguments":"{\"name\":\"calculator\"}"}}`,
+		`[{"type":"text","text":"x"},{"type":"tool_use","id":"1","name":"find_skills","input":{"limit":1e9}}]`,
+		`{"functionCall":{"id":"1","name":"read_file_in_skill","args":{"skill_name":"calculator","file_path":"page.html"}}}`,
+		`{"name":"skill","arguments":{"command":"\u0000"}}`, "[]", "\xff", `{"name":"\ud800"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	host, tools := hostOf(f), toolsOf(f, "default")
+	host.Observe = func(e tool.Event) { _ = e.String() }
+	f.Fuzz(func(t *testing.T, in []byte) {
+		for _, format := range function.Formats() {
+			out, err := function.Call(context.Background(), host, tools, format, in)
+			if err != nil {
+				if !errors.Is(err, function.ErrInput) || out != nil {
+					t.Fatalf("%s: answer %.80s, error %v", format, out, err)
+				}
+				continue
+			}
+			// An answer's text is written twice at most, each character in at most six bytes.
+			if !json.Valid(out) || len(out) > 12*function.MaxOutput+12*len(in) {
+				t.Fatalf("%s: %d bytes, valid JSON: %v", format, len(out), json.Valid(out))
+			}
+		}
+	})
+}

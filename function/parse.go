@@ -1,0 +1,211 @@
+package function
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// parse reads a call or a list of calls. Nothing is executed unless all are
+// calls in the format.
+func parse(f Format, input []byte) (calls []call, list bool, err error) {
+	if len(input) > MaxInput {
+		return nil, false, inputError("it is larger than %d MiB", MaxInput>>20)
+	}
+	input = bytes.TrimSpace(bytes.TrimPrefix(input, []byte("\ufeff")))
+	if len(input) == 0 {
+		return nil, false, inputError("it is empty; a tool call is wanted, as JSON")
+	}
+	if input[0] != '[' {
+		var one json.RawMessage
+		if err := json.Unmarshal(input, &one); err != nil {
+			return nil, false, inputError("it is not valid JSON: %s", err)
+		}
+		c, err := parseCall(f, one)
+		if err != nil {
+			return nil, false, inputError("%s", err)
+		}
+		return []call{c}, false, nil
+	}
+	var many []json.RawMessage
+	if err := json.Unmarshal(input, &many); err != nil {
+		return nil, false, inputError("it is not valid JSON: %s", err)
+	}
+	if len(many) > MaxCalls {
+		return nil, false, inputError("the list has %d calls; at most %d are taken at once", len(many), MaxCalls)
+	}
+	for i, one := range many {
+		if prose(f, one) {
+			continue
+		}
+		c, err := parseCall(f, one)
+		if err != nil {
+			return nil, false, inputError("call %d of %d: %s", i+1, len(many), err)
+		}
+		calls = append(calls, c)
+	}
+	return calls, true, nil
+}
+
+// prose reports whether an element is what a model says beside its calls. The
+// content of an Anthropic message and the parts of a Gemini one hold both, and
+// may be handed over as they are.
+func prose(f Format, one json.RawMessage) bool {
+	o := fields(one)
+	switch f {
+	case Anthropic:
+		switch text, _ := o.text("type"); text {
+		case "text", "thinking", "redacted_thinking":
+			return true
+		}
+	case Gemini:
+		_, isCall := o["functionCall"]
+		_, isText := o["text"]
+		return isText && !isCall
+	}
+	return false
+}
+
+// shape is where a format keeps what a call consists of.
+type shape struct {
+	wrap string // the field that holds name and arguments, "" where none does
+	bare bool   // name and arguments are taken without the wrap too
+	// kind is what "type" says, "" where there is no such field.
+	kind, arguments string
+	hasID           bool
+	example         string
+}
+
+var shapes = map[Format]shape{
+	OpenAI: {wrap: "function", kind: "function", arguments: "arguments", hasID: true,
+		example: `{"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`},
+	Anthropic: {kind: "tool_use", arguments: "input", hasID: true,
+		example: `{"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`},
+	// SDKs hand out a part's functionCall alone.
+	Gemini: {wrap: "functionCall", bare: true, arguments: "args", hasID: true,
+		example: `{"functionCall":{"name":"…","args":{…}}}`},
+	MCP: {arguments: "arguments",
+		example: `{"name":"…","arguments":{…}}`},
+}
+
+// parseCall reads one call. Keys are matched exactly; others than the format's
+// are ignored.
+func parseCall(f Format, raw json.RawMessage) (call, error) {
+	s, ok := shapes[f]
+	if !ok {
+		return call{}, fmt.Errorf("there is no format called '%s'", f)
+	}
+	outer := fields(raw)
+	if outer == nil {
+		return call{}, fmt.Errorf("it is %s; in the %s format a call is %s", kind(raw), f, s.example)
+	}
+	if typ, given := outer["type"]; given && s.kind != "" {
+		if got, _ := outer.text("type"); got != s.kind {
+			return call{}, fmt.Errorf("its type is %s, not \"%s\"; in the %s format a call is %s", echo(string(typ)), s.kind, f, s.example)
+		}
+	}
+	inner, where := outer, ""
+	if body, given := outer[s.wrap]; s.wrap != "" && (given || !s.bare) {
+		if inner, where = fields(body), s.wrap+"."; inner == nil {
+			return call{}, wrong(f, outer, fmt.Errorf("its '%s' is %s, not an object", s.wrap, kind(body)))
+		}
+	}
+	name, isText := inner.text("name")
+	if !isText {
+		return call{}, wrong(f, outer, fmt.Errorf("its '%sname' is %s, not a string", where, kind(inner["name"])))
+	}
+	c := call{name: name, arguments: inner[s.arguments]}
+	if !s.hasID {
+		return c, nil
+	}
+	holder := outer
+	if f == Gemini {
+		holder = inner
+	}
+	if id := holder["id"]; len(id) > 0 && string(id) != "null" {
+		if _, isText := holder.text("id"); !isText {
+			return call{}, fmt.Errorf("its 'id' is %s, not a string", kind(id))
+		}
+		c.id = id
+	}
+	return c, nil
+}
+
+// wrong adds to an error the format that the call seems to have, if another.
+func wrong(f Format, o keyed, err error) error {
+	text, _ := o.text("type")
+	seems := Format("")
+	switch {
+	case o["function"] != nil:
+		seems = OpenAI
+	case text == "tool_use", o["input"] != nil:
+		seems = Anthropic
+	case o["functionCall"] != nil, o["args"] != nil:
+		seems = Gemini
+	case o["name"] != nil && o["arguments"] != nil:
+		seems = MCP
+	}
+	if seems != "" && seems != f {
+		return fmt.Errorf("%w; it looks like a call in the %s format, not %s", err, seems, f)
+	}
+	return fmt.Errorf("%w; in the %s format a call is %s", err, f, shapes[f].example)
+}
+
+// keyed is a JSON object by key, exactly as the keys are written.
+type keyed map[string]json.RawMessage
+
+// fields reads an object, nil where the value is none.
+func fields(raw json.RawMessage) keyed {
+	var o keyed
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+func (o keyed) text(key string) (s string, ok bool) {
+	raw := o[key]
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// kind is what a JSON value is, in words.
+func kind(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return "missing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// echoLimit bounds what an answer repeats of a name, in bytes (contracts.md).
+const echoLimit = 256
+
+// echo cuts a name for an answer, between characters.
+func echo(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= echoLimit {
+		return s
+	}
+	n := echoLimit
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

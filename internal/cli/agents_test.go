@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestAgentLoops runs the agent loops of doc/agents.md, as they stand there,
+// over the built binary.
+func TestAgentLoops(t *testing.T) {
+	doc, err := os.ReadFile(filepath.FromSlash("../../doc/agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	name := "knack"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), "../../cmd/knack").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, loop := range []struct {
+		language, program, file string
+		dump                    string // prints the messages
+		called                  func([]json.RawMessage) json.RawMessage
+	}{
+		{"python", "python3", "loop.py", "\nprint(json.dumps(messages))\n", func(m []json.RawMessage) json.RawMessage { return m[2] }},
+		{"js", "node", "loop.mjs", "\nconsole.log(JSON.stringify(messages));\n", func(m []json.RawMessage) json.RawMessage {
+			var result struct{ Content []json.RawMessage }
+			if json.Unmarshal(m[2], &result) != nil || len(result.Content) != 1 {
+				return nil
+			}
+			return result.Content[0]
+		}},
+	} {
+		t.Run(loop.language, func(t *testing.T) {
+			program, err := exec.LookPath(loop.program)
+			if err != nil {
+				t.Skipf("there is no %s here", loop.program)
+			}
+			code := block(t, string(doc), loop.language)
+			if n := strings.Count(code, "\n"); n > 24 {
+				t.Errorf("the loop has %d lines", n)
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, loop.file)
+			if err := os.WriteFile(file, []byte(code+loop.dump), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), program, file)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "KNACK_DIRS=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, stderr.String())
+			}
+			said, rest, _ := strings.Cut(stdout.String(), "\n")
+			if strings.TrimSpace(said) != "I know how to find skills now." {
+				t.Errorf("it says %q", said)
+			}
+			var messages []json.RawMessage
+			if err := json.Unmarshal([]byte(rest), &messages); err != nil || len(messages) < 3 {
+				t.Fatalf("messages %s: %v", rest, err)
+			}
+			var result struct {
+				ToolCallID string `json:"tool_call_id"`
+				ToolUseID  string `json:"tool_use_id"`
+				Content    string
+			}
+			if err := json.Unmarshal(loop.called(messages), &result); err != nil {
+				t.Fatal(err)
+			}
+			if result.ToolCallID != "call_1" && result.ToolUseID != "toolu_1" || !strings.HasPrefix(result.Content, "Loading: engage\nBase directory: skill://engage\n\n---\nname: engage\n") {
+				t.Errorf("the result is %+v", result)
+			}
+			if !strings.HasPrefix(stderr.String(), "[Tool Call] skill(name=\"engage\")\n[Tool Result] Loading: engage\n") {
+				t.Errorf("the user sees %q", stderr.String())
+			}
+		})
+	}
+}
+
+// block is the one code block of a language in a Markdown document.
+func block(t *testing.T, doc, language string) string {
+	t.Helper()
+	found := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)\n```\n").FindAllStringSubmatch(doc, -1)
+	if len(found) != 1 {
+		t.Fatalf("%d blocks of %s", len(found), language)
+	}
+	return found[0][1]
+}

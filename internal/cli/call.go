@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/tool"
+)
+
+func callCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var with toolFlags
+	cmd := &cobra.Command{
+		Use:   "call",
+		Short: "Answer a model's tool call: the call on stdin, its result message on stdout",
+		Long: `Read one tool call of a model, or a list of them, from standard input, and print
+the message that answers it, or the list of those, in the same format:
+
+  openai     {"id","type":"function","function":{"name","arguments"}} or message.tool_calls
+  anthropic  {"type":"tool_use","id","name","input"} or a message's content
+  gemini     {"functionCall":{"name","args"}} or a content's parts
+  mcp        {"name","arguments"}, the params of tools/call
+
+Each call and its result are shown on standard error. The exit status is 0 when a
+message was printed, also one that tells the model of an error; 2 when the input
+is no tool call, and then nothing is printed.`,
+		Args: between(0, 0, "no arguments; the call is read from standard input"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, format, err := with.parse()
+			if err != nil {
+				return err
+			}
+			if env.StdinTerminal {
+				fmt.Fprintln(env.Stderr, "Type or paste a tool call as JSON, then Ctrl-D.")
+			}
+			input, err := io.ReadAll(io.LimitReader(env.Stdin, function.MaxInput+1))
+			if err != nil {
+				return runError("", "cannot read standard input: %w", err)
+			}
+			host, err := from.host(cmd.Context(), *env)
+			if err != nil {
+				return err
+			}
+			host.Observe = func(e tool.Event) { fmt.Fprintln(env.Stderr, e) }
+			answer, err := function.Call(cmd.Context(), host, tools, format, input)
+			switch {
+			case errors.Is(err, function.ErrInput):
+				return usageError("knack call --help shows what a call looks like in each format", "%w", err)
+			case err != nil:
+				return runError("", "the call was interrupted: %w", err)
+			}
+			return printText(env, string(answer)+"\n")
+		},
+	}
+	from.register(cmd, env)
+	with.register(cmd, function.OpenAI)
+	return cmd
+}

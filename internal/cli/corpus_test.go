@@ -1,0 +1,145 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+// corpus is the folder of real skills: KNACK_CORPUS, or beside the checkout.
+// Continuous integration always has it.
+func corpus(t *testing.T, part string) string {
+	t.Helper()
+	dir := os.Getenv("KNACK_CORPUS")
+	if dir == "" {
+		dir = "../../../shared/corpus"
+	}
+	dir, err := filepath.Abs(filepath.Join(dir, part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no corpus, and this is continuous integration: %v", err)
+		}
+		t.Skipf("no corpus; set KNACK_CORPUS to its folder: %v", err)
+	}
+	return dir
+}
+
+type listed struct {
+	Name, Status, File, Path string
+	Available                bool
+	URI                      string
+	Variants                 []string
+	Problems                 []struct {
+		Rule, Severity, Message string
+		Line                    int
+	}
+}
+
+func list(t *testing.T, args ...string) (skills []listed, found int) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	env := cli.Env{Stdout: &out, Stderr: &stderr, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
+	if code := cli.Main(t.Context(), env, append([]string{"list", "--json", "--no-builtin"}, args...)); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("exit status %d: %s", code, &stderr)
+	}
+	var got struct {
+		Skills []listed
+		Roots  []struct{ Count int }
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Skills, got.Roots[0].Count
+}
+
+// Every one of 776 real skills is available: each file has its entry, and each
+// entry a URI of its own.
+func TestCorpusSkills(t *testing.T) {
+	dir := corpus(t, "skills")
+	skills, found := list(t, "--dir", dir)
+	if len(skills) != 776 || found != 776 {
+		t.Errorf("%d listed of %d found, want 776", len(skills), found)
+	}
+	seen := map[string]bool{}
+	for _, s := range skills {
+		if !s.Available || s.Name == "" || s.URI == "" || seen[s.URI] || seen[s.Path] {
+			t.Errorf("%+v", s)
+		}
+		seen[s.URI], seen[s.Path] = true, true
+	}
+	for _, file := range files(t, dir) {
+		if at := path.Dir(file); !seen[at] {
+			t.Errorf("%s is not listed", file)
+		}
+	}
+}
+
+// Every file of the edge cases, in any spelling, is accounted for: as an entry's
+// file, or as another spelling beside it. What is skipped says why.
+func TestCorpusEdge(t *testing.T) {
+	dir := corpus(t, "edge")
+	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		want[strings.Split(line, "\t")[1]] = true
+	}
+	if len(want) != 168 {
+		t.Errorf("%d cases, want 168", len(want))
+	}
+	for _, file := range files(t, dir) {
+		want[file] = true
+	}
+	skills, found := list(t, "--all", "--dir", dir)
+	if found != len(skills) {
+		t.Errorf("%d listed of %d found", len(skills), found)
+	}
+	got := map[string]bool{}
+	for _, s := range skills {
+		at := path.Join(s.Path, path.Base(s.File))
+		if s.File != path.Join(filepath.ToSlash(dir), at) || got[at] {
+			t.Errorf("%s: lies at %s", at, s.File)
+		}
+		got[at] = true
+		for _, v := range s.Variants {
+			got[path.Join(s.Path, v)] = true
+		}
+		if !s.Available && (s.Status != "skipped" || len(s.Problems) == 0 || s.URI != "") {
+			t.Errorf("%s: skipped without a reason: %+v", at, s)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// files lists every SKILL.md below dir, in any spelling.
+func files(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && strings.EqualFold(d.Name(), "skill.md") {
+			rel, _ := filepath.Rel(dir, p)
+			out = append(out, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+// environment is that of a person with one skill, one broken one, and nothing else.
+func environment(t *testing.T) cli.Env {
+	t.Helper()
+	home := t.TempDir()
+	for file, text := range map[string]string{
+		".claude/skills/git/SKILL.md":    "---\nname: git\ndescription: Git.\n---\n",
+		".claude/skills/broken/SKILL.md": "---\nname: broken\n---\n",
+		".agents/skills":                 "a file",
+	} {
+		file = filepath.Join(home, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cli.Env{
+		Stdin: strings.NewReader(""), Stdout: new(locked), Stderr: new(locked),
+		Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: home,
+	}
+}
+
+// locked is a buffer that two goroutines may use.
+type locked struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// eventually waits for a text on a stream.
+func eventually(t *testing.T, l *locked, want string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if strings.Contains(l.String(), want) {
+			return
+		}
+	}
+	t.Fatalf("no %q in: %s", want, l.String())
+}
+
+// On a terminal, serve tells the person what is served, from where, what is not,
+// and how a client connects; stdout stays the protocol's.
+func TestServeBanner(t *testing.T) {
+	env := environment(t)
+	in, person := io.Pipe()
+	env.Stdin, env.StderrTerminal = in, true
+	out, told := env.Stdout.(*locked), env.Stderr.(*locked)
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(t.Context(), env, []string{"serve"}) }()
+	eventually(t, told, "To end it")
+	person.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `knack serves 3 skills over MCP on standard input and output.
+  claude-user (~/.claude/skills): 2 found
+  agents-user (~/.agents/skills): cannot be read: is a file, not a folder
+  builtin: 2 found
+Skipped:
+  ~/.claude/skills/broken/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)
+A client starts this command itself. For Claude Code:
+  claude mcp add -s user knack -- EXE serve
+To end it: Ctrl-C.
+`
+	got := strings.NewReplacer(env.Home, "HOME", exe, "EXE").Replace(told.String())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if out.String() != "" {
+		t.Errorf("on stdout: %s", out)
+	}
+}
+
+// A signal ends the input: the call in flight is answered, and the status is 0.
+func TestServeSignalDrains(t *testing.T) {
+	env := environment(t)
+	in, client := io.Pipe()
+	defer client.Close() // the client keeps its end open
+	env.Stdin = in
+	out := &gate{locked: new(locked), held: make(chan struct{}), open: make(chan struct{})}
+	env.Stdout = out
+	ctx, signal := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(ctx, env, []string{"serve", "--dir", env.Home}) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+	<-out.held
+	signal()
+	select {
+	case code := <-ended:
+		t.Fatalf("ended with %d before the answer was out", code)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(out.open)
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d: %s", code, env.Stderr)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.Contains(out.String(), `"id":1`) {
+		t.Errorf("%d answers: %s", n, out)
+	}
+}
+
+// gate holds the first write back.
+type gate struct {
+	*locked
+	once       sync.Once
+	held, open chan struct{}
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.once.Do(func() { close(g.held) })
+	<-g.open
+	return g.locked.Write(p)
+}
+
+// Lists cut descriptions to the terminal, and never by half a character.
+func TestListWidth(t *testing.T) {
+	env := environment(t)
+	file := filepath.Join(env.Home, ".claude/skills/git/SKILL.md")
+	if err := os.WriteFile(file, []byte("---\nname: git\ndescription: Größe über alles und noch viel mehr davon.\n---\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env.Width = 36
+	if code := cli.Main(t.Context(), env, []string{"list", "--no-builtin"}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	want := `claude-user (~/.claude/skills)
+  git  Größe über alles und noch…
+1 skill, 1 skipped, 1 root not readable (knack list --all says which and why)
+`
+	if diff := cmp.Diff(want, env.Stdout.(*locked).String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Data that could not be written is no success.
+func TestOutputFails(t *testing.T) {
+	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", "git"}, {"version"}, {"completion", "bash"}, {"--help"}} {
+		env := environment(t)
+		env.Stdout = full{}
+		if code := cli.Main(t.Context(), env, args); code != 3 {
+			t.Errorf("%v: exit status %d", args, code)
+		}
+		if got, want := env.Stderr.(*locked).String(), "error: the output cannot be written: no space left on device\n"; got != want {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: errNoSpace{}}
+}
+
+type errNoSpace struct{}
+
+func (errNoSpace) Error() string { return "no space left on device" }

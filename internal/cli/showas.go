@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// showAs prints what a tool answers when a model calls it with this skill, and
+// file: the text, whole. An answer that is an error is printed too, and then the
+// exit status says so.
+func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []string) error {
+	t, err := toolFor(as, args[0])
+	if err != nil {
+		return err
+	}
+	names := t.Required()
+	if len(args) == 1 && len(names) == 2 {
+		args = append(args, skill.MainFile)
+	}
+	if len(args) > len(names) {
+		return usageError("leave FILE out, or use --as read_file_in_skill", "%s takes a skill and no file", t.Name)
+	}
+	given := map[string]string{}
+	for i, a := range args {
+		given[names[i]] = a
+	}
+	data, err := json.Marshal(given)
+	if err != nil {
+		return runError("", "%w", err)
+	}
+	host, err := from.host(cmd.Context(), *env)
+	if err != nil {
+		return err
+	}
+	r, err := t.Call(cmd.Context(), host, data)
+	if err != nil {
+		return runError("", "the call was interrupted: %w", err)
+	}
+	text := r.Text
+	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
+		text += "\n" // the prompt comes next
+	}
+	if err := printText(env, text); err != nil || !r.IsError {
+		return err
+	}
+	return &failure{exitNo, errors.New("the tool's answer is an error"), ""}
+}
+
+// toolFor finds a tool that takes a skill: by name in the default set first, then
+// in the others; or as SET:TOOL. Of two that differ in how they call a skill, a
+// skill:// URI chooses the one that takes it.
+func toolFor(as, called string) (*tool.Tool, error) {
+	sets := append([]string{tool.DefaultSet}, tool.SetNames()...)
+	name := as
+	if set, rest, ok := strings.Cut(as, ":"); ok {
+		sets, name = []string{set}, rest
+	}
+	var found []*tool.Tool
+	for _, set := range sets {
+		tools, err := tool.ParseSets(set)
+		if err != nil {
+			return nil, usageError("", "--as %s: %w", as, err)
+		}
+		for _, t := range tools {
+			if t.Name == name && len(t.Required()) > 0 {
+				found = append(found, t)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, usageError("the tools are: "+strings.Join(skillTools(), ", "), "--as %s: no tool of this name takes a skill", as)
+	}
+	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
+	for _, t := range found {
+		if (t.Required()[0] == "uri") == isURI {
+			return t, nil
+		}
+	}
+	return found[0], nil
+}
+
+// skillTools lists the tools that take a skill, each as SET:TOOL.
+func skillTools() []string {
+	var names []string
+	for _, set := range tool.SetNames() {
+		tools, err := tool.ParseSets(set)
+		if err != nil {
+			continue
+		}
+		for _, t := range tools {
+			if len(t.Required()) > 0 {
+				names = append(names, set+":"+t.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/tool"
+)
+
+func toolsCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var with toolFlags
+	var prompt bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "Print the tools' definitions for a program that talks to a model itself",
+		Long: `Print the tools' definitions as JSON, for a program that talks to a model itself:
+an array, or for gemini one object with functionDeclarations. knack call answers
+the model's calls.
+
+With --prompt: the list of skills as text, for the system prompt of an agent.`,
+		Args: between(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tools, format, err := with.parse()
+			if err != nil {
+				return err
+			}
+			if limit < 0 {
+				return usageError("give the number of characters that arrive whole, for example 1024", "--description-limit %d: it is negative", limit)
+			}
+			host, err := from.host(cmd.Context(), *env)
+			if err != nil {
+				return err
+			}
+			if prompt {
+				return printPrompt(cmd.Context(), env, host, tools)
+			}
+			data, err := function.Definitions(cmd.Context(), host, tools, format, tool.Client{Limit: limit})
+			if err != nil {
+				return runError("", "%w", err)
+			}
+			var b bytes.Buffer
+			if err := json.Indent(&b, data, "", "  "); err != nil {
+				return runError("", "%w", err)
+			}
+			return printText(env, b.String()+"\n")
+		},
+	}
+	from.register(cmd, env)
+	with.register(cmd, function.MCP)
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
+	cmd.Flags().IntVar(&limit, "description-limit", 0, "shorten the list of skills in a description of more than `N` characters, for endpoints that refuse longer ones")
+	return cmd
+}
+
+// toolFlags choose the tools and the vendor's format.
+type toolFlags struct{ set, format string }
+
+func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
+	var formats []string
+	for _, f := range function.Formats() {
+		formats = append(formats, string(f))
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	flags.StringVar(&f.format, "format", string(format), "write as `FORMAT` does: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
+	tools, err := tool.ParseSets(f.set)
+	if err != nil {
+		return nil, "", usageError("", "--tools %s: %w", f.set, err)
+	}
+	format, err := function.ParseFormat(f.format)
+	if err != nil {
+		return nil, "", usageError("", "--format %s: %w", f.format, err)
+	}
+	return tools, format, nil
+}
+
+// host scans everything once and gives it to tools.
+func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
+	c, _, err := f.scan(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return &tool.Host{Catalog: c}, nil
+}
+
+func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {
+	v, err := host.Catalog.View(ctx)
+	if err != nil {
+		return runError("", "%w", err)
+	}
+	return printText(env, tool.Prompt(v, tools))
+}
+
+// printText writes data to stdout as it is, and to a terminal without what
+// would steer it.
+func printText(env *Env, s string) error {
+	if env.StdoutTerminal {
+		s = clean(strings.ToValidUTF8(s, "\ufffd"))
+	}
+	_, err := io.WriteString(env.Stdout, s)
+	return err
+}

@@ -1,0 +1,242 @@
+package mcpserver_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// history is what a file was, and when. A version may be seen from the moment
+// its change began until the moment the next change was done.
+type history struct {
+	mu       sync.Mutex
+	versions []version
+}
+
+type version struct {
+	text        string // "" while there is no file
+	from, until time.Time
+}
+
+// change runs do, after which the file is text.
+func (h *history) change(text string, do func() error) error {
+	h.mu.Lock()
+	h.versions = append(h.versions, version{text: text, from: time.Now()})
+	h.mu.Unlock()
+	err := do()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := len(h.versions); n > 1 {
+		h.versions[n-2].until = time.Now()
+	}
+	return err
+}
+
+// had reports whether ok holds for some version between two moments.
+func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, v := range h.versions {
+		if !v.from.After(ended) && (v.until.IsZero() || !v.until.Before(begun)) && ok(v.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// lag is how long the lists may take to see a change. What a call reads itself
+// is always of now.
+const lag = 5 * time.Second
+
+// library is a folder of skills that somebody keeps changing. The first half of
+// the skills is always there.
+type library struct {
+	t       *testing.T
+	root    string
+	aside   string // outside of the root, to make and take away in one step
+	skills  []*history
+	changes [3]atomic.Int64 // made anew, added, removed
+}
+
+const librarySize = 12
+
+func name(i int) string { return fmt.Sprintf("skill-%02d", i) }
+
+func text(i, version int) string {
+	return skillMD(name(i), fmt.Sprintf("Version %d of it.", version), strings.Repeat(fmt.Sprintln("line of version", version), 50+version%50))
+}
+
+func newLibrary(t *testing.T) *library {
+	l := &library{t: t, root: tree(t, nil), aside: tree(t, nil)}
+	for i := range librarySize {
+		h := &history{}
+		l.skills = append(l.skills, h)
+		must(t, h.change(text(i, 0), func() error {
+			put(t, l.root, map[string]string{name(i) + "/SKILL.md": text(i, 0)})
+			return nil
+		}))
+	}
+	return l
+}
+
+// churn changes skills until the context ends, each in one step of the file system.
+func (l *library) churn(ctx context.Context) error {
+	present := make([]bool, librarySize)
+	for i := range present {
+		present[i] = true
+	}
+	for v := 1; ctx.Err() == nil; v++ {
+		i := rand.N(librarySize)
+		folder, file := filepath.Join(l.root, name(i)), filepath.Join(l.root, name(i), "SKILL.md")
+		spare := filepath.Join(l.aside, fmt.Sprint(v))
+		var err error
+		switch {
+		case !present[i]:
+			put(l.t, spare, map[string]string{"SKILL.md": text(i, v)})
+			err = l.skills[i].change(text(i, v), func() error { return os.Rename(spare, folder) })
+			present[i] = true
+			l.changes[1].Add(1)
+		case i >= librarySize/2 && v%3 == 0:
+			err = l.skills[i].change("", func() error { return os.Rename(folder, spare) })
+			present[i] = false
+			l.changes[2].Add(1)
+		default:
+			put(l.t, l.aside, map[string]string{fmt.Sprint(v): text(i, v)})
+			err = l.skills[i].change(text(i, v), func() error { return os.Rename(spare, file) })
+			l.changes[0].Add(1)
+		}
+		if err != nil {
+			return err
+		}
+		time.Sleep(3 * time.Millisecond)
+	}
+	return nil
+}
+
+// ask makes one call and says what is wrong with the answer.
+func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
+	i := rand.N(librarySize)
+	h := l.skills[i]
+	begun := time.Now()
+	was := func(got string) bool { return h.had(begun, time.Now(), func(text string) bool { return text == got }) }
+	absent := func() bool { return h.had(begun.Add(-lag), time.Now(), func(text string) bool { return text == "" }) }
+	switch n % 5 {
+	case 0, 1:
+		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": name(i)}})
+		if err != nil {
+			return err
+		}
+		got := res.Content[0].(*mcp.TextContent).Text
+		body, found := strings.CutPrefix(got, fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", name(i), filepath.Join(l.root, name(i))))
+		if found && was(body) || !found && absent() && strings.HasPrefix(got, "Skill '"+name(i)+"' not found.\n") {
+			return nil
+		}
+		return fmt.Errorf("skill %s: %.200s", name(i), got)
+	case 2:
+		res, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "skill://" + name(i) + "/SKILL.md"})
+		if err != nil {
+			if absent() && strings.Contains(err.Error(), "Resource not found") {
+				return nil
+			}
+			return err
+		}
+		if got := res.Contents[0].Text; !was(got) {
+			return fmt.Errorf("read %s: %.200q", name(i), got)
+		}
+	case 3:
+		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": name(i), "file_path": "SKILL.md"}})
+		if err != nil {
+			return err
+		}
+		if got := res.Content[0].(*mcp.TextContent).Text; !was(got) && !(absent() && res.IsError && strings.Contains(got, "not found")) {
+			return fmt.Errorf("file of %s: %.200s", name(i), got)
+		}
+	case 4:
+		res, err := s.ListTools(ctx, nil)
+		if err != nil {
+			return err
+		}
+		return l.judgeList(res.Tools[0].Description, begun)
+	}
+	return nil
+}
+
+// judgeList: every skill stands there once, with a description it had, and is
+// left out only when it was away.
+func (l *library) judgeList(got string, begun time.Time) error {
+	for i, h := range l.skills {
+		_, row, found := strings.Cut(got, "<name>"+name(i)+"</name>\n<description>")
+		row, rest, _ := strings.Cut(row, "</description>")
+		if strings.Contains(rest, "<name>"+name(i)+"<") {
+			return fmt.Errorf("%s is listed twice", name(i))
+		}
+		if !h.had(begun.Add(-lag), time.Now(), func(text string) bool {
+			return !found && text == "" || found && strings.Contains(text, "\ndescription: "+row+"\n")
+		}) {
+			return fmt.Errorf("%s is listed as %q", name(i), row)
+		}
+	}
+	return nil
+}
+
+// A hundred callers ask while skills are changed, added and removed on disk:
+// every answer is some version that there was during the call.
+func TestConcurrentCallers(t *testing.T) {
+	const sessions, callers = 20, 100
+	duration := 5 * time.Second
+	if testing.Short() {
+		duration = time.Second
+	}
+	l := newLibrary(t)
+	c := catalog.New([]catalog.Source{folder(l.root)}, catalog.Options{})
+	running, stop := context.WithCancel(t.Context())
+	defer stop()
+	go c.Run(running)
+	server := serve(t, c)
+	var clients []*mcp.ClientSession
+	for i := range sessions {
+		clients = append(clients, connect(t, server, eras[i%2], &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}))
+	}
+
+	busy, done := context.WithTimeout(t.Context(), duration)
+	defer done()
+	var answers, wrong atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := l.churn(busy); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range callers {
+		wg.Go(func() {
+			for n := i; busy.Err() == nil; n++ {
+				if err := l.ask(t.Context(), clients[i%sessions], n); err != nil && wrong.Add(1) <= 10 {
+					t.Error(err)
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d answers, %d of them wrong, %d changes, %d added, %d removed",
+		answers.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load())
+	for i := range l.changes {
+		if l.changes[i].Load() == 0 && !testing.Short() {
+			t.Errorf("too few changes of kind %d", i)
+		}
+	}
+	if answers.Load() < callers {
+		t.Errorf("only %d answers", answers.Load())
+	}
+}

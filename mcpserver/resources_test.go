@@ -1,0 +1,129 @@
+package mcpserver_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Every file is served byte for byte: text as text, anything else as a blob.
+func TestReadResource(t *testing.T) {
+	text := skillMD("git", "Git.", "# Git\n")
+	root := tree(t, map[string]string{
+		"git/SKILL.md":               text,
+		"git/empty.txt":              "",
+		"git/empty":                  "",
+		"git/bom.md":                 "\ufeff# Über\n",
+		"git/crlf.txt":               "one\r\ntwo\r",
+		"git/nul.txt":                "a\x00b",
+		"git/latin.txt":              "caf\xe9",
+		"git/utf16.txt":              "\xff\xfeh\x00i\x00",
+		"git/controls.sh":            "\x1b[31m\u2028\u202e<&>\"\\\n",
+		"git/a b/ü#?%41.md":          "odd",
+		"git/image.PNG":              "\x89PNG\r\n\x1a\n",
+		"git/.env":                   "CANARY",
+		"git/.git/config":            "CANARY",
+		"git/inner/SKILL.md":         skillMD("inner", "Nested.", ""),
+		"git/inner/x.txt":            "x",
+		"lower/skill.md":             skillMD("lower", "Lower.", ""),
+		"bad/SKILL.md":               "CANARY",
+		"bad/x.txt":                  "CANARY",
+		"x.txt":                      "CANARY",
+		"CI CD/SKILL.md":             skillMD("CI/CD Pipeline", "Odd name.", ""),
+		"big/SKILL.md":               skillMD("big", "Big.", ""),
+		"kept/SKILL.md":              "---\nname: kept\ndescription: Kept.\ndisable-model-invocation: true\n---\n",
+		"git/references/deep/a.json": "{}",
+	})
+	must(t, os.WriteFile(filepath.Join(root, "big/big.bin"), make([]byte, 16<<20+1), 0o644))
+	if runtime.GOOS != "windows" {
+		must(t, os.Symlink("../../x.txt", filepath.Join(root, "git/out.txt")))
+		must(t, os.Symlink("empty.txt", filepath.Join(root, "git/in.txt")))
+	}
+	client := connect(t, serve(t, scanned(t, folder(root))), "2025-11-25", nil)
+	blob := func(s string) mcp.ResourceContents { return mcp.ResourceContents{Blob: []byte(s)} }
+	for uri, want := range map[string]mcp.ResourceContents{
+		"skill://git/SKILL.md":                     {Text: text, MIMEType: "text/markdown"},
+		"SKILL://git/SKILL.md":                     {Text: text, MIMEType: "text/markdown"},
+		"skill://%67it/SKILL%2Emd":                 {Text: text, MIMEType: "text/markdown"},
+		"skill://git/empty.txt":                    blob(""),
+		"skill://git/empty":                        blob(""),
+		"skill://git/bom.md":                       {Text: "\ufeff# Über\n", MIMEType: "text/markdown"},
+		"skill://git/crlf.txt":                     {Text: "one\r\ntwo\r", MIMEType: "text/plain"},
+		"skill://git/nul.txt":                      blob("a\x00b"),
+		"skill://git/latin.txt":                    blob("caf\xe9"),
+		"skill://git/utf16.txt":                    blob("\xff\xfeh\x00i\x00"),
+		"skill://git/controls.sh":                  {Text: "\x1b[31m\u2028\u202e<&>\"\\\n", MIMEType: "text/x-shellscript"},
+		"skill://git/a%20b/%C3%BC%23%3F%2541.md":   {Text: "odd", MIMEType: "text/markdown"},
+		"skill://git/image.PNG":                    {Blob: []byte("\x89PNG\r\n\x1a\n"), MIMEType: "image/png"},
+		"skill://git/inner/x.txt":                  {Text: "x", MIMEType: "text/plain"},
+		"skill://lower/SKILL.md":                   {Text: skillMD("lower", "Lower.", ""), MIMEType: "text/markdown"},
+		"skill://CI%20CD/SKILL.md":                 {Text: skillMD("CI/CD Pipeline", "Odd name.", ""), MIMEType: "text/markdown"},
+		"skill://kept/SKILL.md":                    {Text: "---\nname: kept\ndescription: Kept.\ndisable-model-invocation: true\n---\n", MIMEType: "text/markdown"},
+		"skill://git/references/deep/a.json":       {Text: "{}", MIMEType: "application/json"},
+		"skill://git/%72eferences/deep/%61%2Ejson": {Text: "{}", MIMEType: "application/json"},
+	} {
+		res, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Errorf("%s: %v", uri, err)
+			continue
+		}
+		want.URI = uri
+		got := *res.Contents[0]
+		if want.MIMEType == "" {
+			want.MIMEType = got.MIMEType
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(res.Contents) != 1 || (got.Blob == nil) == (got.Text == "") {
+			t.Errorf("%s: %s", uri, diff)
+		}
+	}
+	for uri, reason := range map[string]string{
+		"":                                      "want a URI of the form skill://<path>/SKILL.md",
+		"git":                                   "want a URI of the form skill://<path>/SKILL.md",
+		"file:///etc/passwd":                    "want a URI of the form skill://<path>/SKILL.md",
+		"skill://":                              "want a URI of the form skill://<path>/SKILL.md",
+		"skill:///etc/passwd":                   "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/../x.txt":                  "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/%2e%2e/x.txt":              "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/%2E%2E%2Fx.txt":            "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/..%5Cx.txt":                "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/SKILL.md?x=1":              "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/SKILL.md#x":                "want a URI of the form skill://<path>/SKILL.md",
+		"skill://user:CANARY@git/SKILL.md":      "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/a%00b":                     "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/%ff":                       "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git//SKILL.md":                 "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git/%252e%252e/x.txt":          "want a URI of the form skill://<path>/SKILL.md",
+		"skill://git":                           "it is a folder or no regular file",
+		"skill://git/references":                "it is a folder or no regular file",
+		"skill://git/nope.md":                   "the skill has no such file",
+		"skill://git/.env":                      "the skill has no such file",
+		"skill://git/.git/config":               "the skill has no such file",
+		"skill://nope/SKILL.md":                 "no skill has it; resources/list names all",
+		"skill://bad/SKILL.md":                  "no skill has it; resources/list names all",
+		"skill://bad/x.txt":                     "no skill has it; resources/list names all",
+		"skill://x.txt":                         "no skill has it; resources/list names all",
+		"skill://" + strings.Repeat("x", 1<<16): "no skill has it; resources/list names all",
+	} {
+		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if code(err) != jsonrpc.CodeInvalidParams || !strings.HasSuffix(err.Error(), " ("+reason+")") || len(err.Error()) > 600 {
+			t.Errorf("%.60s: %v, want %s", uri, err, reason)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		if _, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://git/out.txt"}); code(err) != jsonrpc.CodeInvalidParams {
+			t.Errorf("a link out: %v", err)
+		}
+		if res, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://git/in.txt"}); err != nil || res.Contents[0].Blob == nil {
+			t.Errorf("a link within: %v", err)
+		}
+	}
+	if _, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://big/big.bin"}); code(err) != jsonrpc.CodeInternalError {
+		t.Errorf("too large: %v", err)
+	}
+}

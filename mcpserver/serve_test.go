@@ -1,0 +1,316 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// eras are the protocol versions that behave differently.
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes files below root; a nil text deletes, a name that ends in "/" is a folder.
+func put(t testing.TB, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			must(t, os.MkdirAll(at, 0o755))
+			continue
+		}
+		must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must(t, os.WriteFile(at, []byte(text), 0o644))
+	}
+}
+
+func tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	put(t, root, files)
+	return root
+}
+
+func skillMD(name, description, body string) string {
+	return "---\nname: " + name + "\ndescription: " + description + "\n---\n" + body
+}
+
+// folder is a real source with a fixed place in what people are shown.
+func folder(root string) catalog.Source {
+	return dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}, Required: true})
+}
+
+func tools(t testing.TB, sets string) []*tool.Tool {
+	t.Helper()
+	all, err := tool.ParseSets(sets)
+	must(t, err)
+	return all
+}
+
+// serve makes a server over a catalogue; the first scan is done unless there is
+// a reason to wait.
+func serve(t testing.TB, c *catalog.Catalog, change ...func(*mcpserver.Options)) *mcpserver.Server {
+	t.Helper()
+	o := mcpserver.Options{Catalog: c, Tools: tools(t, "default"), Version: "v1.2.3"}
+	for _, f := range change {
+		f(&o)
+	}
+	return mcpserver.New(o)
+}
+
+func scanned(t testing.TB, sources ...catalog.Source) *catalog.Catalog {
+	t.Helper()
+	c := catalog.New(sources, catalog.Options{})
+	must(t, c.Refresh(t.Context()))
+	return c
+}
+
+// connect opens a session in memory.
+func connect(t testing.TB, s *mcpserver.Server, era string, o *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := s.MCP().Connect(t.Context(), there, nil); err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	must(t, err)
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// code is the JSON-RPC code of an error.
+func code(err error) int64 {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		return wire.Code
+	}
+	return 0
+}
+
+// slow is a source whose scan waits.
+type slow struct {
+	catalog.Source
+	open chan struct{}
+}
+
+func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
+	select {
+	case <-s.open:
+		return s.Source.Scan(ctx)
+	case <-ctx.Done():
+		return skill.Scan{}, ctx.Err()
+	}
+}
+
+// The first answer does not wait for the disk, and says that it did not.
+func TestInitializeBeforeScanEnds(t *testing.T) {
+	for _, era := range eras {
+		s := slow{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), make(chan struct{})}
+		c := catalog.New([]catalog.Source{s}, catalog.Options{})
+		go c.Run(t.Context())
+		begun := time.Now()
+		client := connect(t, serve(t, c), era, nil)
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("%s: it took %v", era, took)
+		}
+		want := "This server has skills: instructions for particular kinds of task. They are still being read." +
+			" Before a task, see whether one fits; load it with the tool skill and follow it. The tool find_skills searches them by topic."
+		if got := client.InitializeResult().Instructions; got != want {
+			t.Errorf("%s: %s", era, cmp.Diff(want, got))
+		}
+		// Lists wait, since an empty one would be wrong.
+		listed := make(chan error, 1)
+		go func() {
+			res, err := client.ListTools(t.Context(), nil)
+			if err == nil && !strings.Contains(res.Tools[0].Description, "<name>git</name>") {
+				err = errors.New("git is not listed: " + res.Tools[0].Description)
+			}
+			listed <- err
+		}()
+		select {
+		case err := <-listed:
+			t.Fatalf("%s: listed before the scan: %v", era, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(s.open)
+		if err := <-listed; err != nil {
+			t.Error(era, err)
+		}
+	}
+}
+
+func TestInstructions(t *testing.T) {
+	c := scanned(t, folder(tree(t, map[string]string{
+		"git/SKILL.md": skillMD("git", "Git.", ""), "tar/SKILL.md": skillMD("tar", "Tar.", ""),
+		"lost/SKILL.md": "---\nname: lost\n---\n",
+	})))
+	want := "This server has 2 skills: instructions for particular kinds of task. Before a task, see whether one fits; " +
+		"load it with the tool skill and follow it. The tool find_skills searches them by topic.\n\n1 skill was skipped:\n" +
+		"- skills/lost/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"
+	for _, era := range eras {
+		client := connect(t, serve(t, c), era, nil)
+		if diff := cmp.Diff(want, client.InitializeResult().Instructions); diff != "" {
+			t.Error(era, diff)
+		}
+	}
+}
+
+// What a client is told of the tools is what the tools say, for that client.
+func TestToolsList(t *testing.T) {
+	files := map[string]string{}
+	for i := range 60 {
+		name := fmt.Sprintf("skill-%02d", i)
+		files[name+"/SKILL.md"] = skillMD(name, strings.Repeat("Describes it well. ", 10), "")
+	}
+	c := scanned(t, folder(tree(t, files)))
+	v, err := c.View(t.Context())
+	must(t, err)
+	for _, era := range eras {
+		for _, set := range []string{"default", "universal"} {
+			for _, name := range []string{"test", "claude-code"} {
+				s := serve(t, c, func(o *mcpserver.Options) { o.Tools = tools(t, set) })
+				here, there := mcp.NewInMemoryTransports()
+				_, err := s.MCP().Connect(t.Context(), there, nil)
+				must(t, err)
+				client, err := mcp.NewClient(&mcp.Implementation{Name: name}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+				must(t, err)
+				res, err := client.ListTools(t.Context(), nil)
+				must(t, err)
+				want := tools(t, set)
+				if len(res.Tools) != len(want) {
+					t.Fatalf("%d tools", len(res.Tools))
+				}
+				for i, got := range res.Tools {
+					d := want[i].Define(v, tool.Client{Name: name})
+					if got.Name != d.Name || got.Title != d.Title || got.Description != d.Description {
+						t.Errorf("%s, %s: %s", era, name, cmp.Diff(d.Description, got.Description))
+					}
+					if a := got.Annotations; !a.ReadOnlyHint || !a.IdempotentHint || *a.DestructiveHint || *a.OpenWorldHint {
+						t.Errorf("annotations: %+v", a)
+					}
+				}
+				client.Close()
+			}
+		}
+	}
+}
+
+// Clients without roots wait for nothing.
+func TestNoWaitWithoutRoots(t *testing.T) {
+	c := scanned(t, folder(tree(t, nil)))
+	for _, era := range eras {
+		s := serve(t, c, func(o *mcpserver.Options) {
+			o.Roots = func(context.Context, []string) { t.Error("no roots were offered") }
+		})
+		client := connect(t, s, era, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+		begun := time.Now()
+		for range 3 {
+			_, err := client.ListTools(t.Context(), nil)
+			must(t, err)
+			_, err = client.ListResources(t.Context(), nil)
+			must(t, err)
+		}
+		if took := time.Since(begun); took > 400*time.Millisecond {
+			t.Errorf("%s: six lists took %v", era, took)
+		}
+	}
+}
+
+// What is not served is refused as such, whatever the SDK would answer.
+func TestNotServed(t *testing.T) {
+	client := connect(t, serve(t, scanned(t, folder(tree(t, nil)))), "2025-11-25", nil)
+	_, err := client.ListPrompts(t.Context(), nil)
+	if code(err) != jsonrpc.CodeMethodNotFound {
+		t.Errorf("prompts/list: %v", err)
+	}
+	_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
+	if code(err) != jsonrpc.CodeMethodNotFound {
+		t.Errorf("prompts/get: %v", err)
+	}
+}
+
+// panicking is a file system that a scan may look at and nobody may read.
+type panicking struct{ fs.FS }
+
+func (panicking) Open(string) (fs.File, error) { panic("CANARY") }
+
+// broken hands out file systems that panic once the catalogue has read them.
+type broken struct{ catalog.Source }
+
+func (b broken) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := b.Source.Scan(ctx)
+	for i := range scan.Bundles {
+		scan.Bundles[i].FS = onMain{scan.Bundles[i].FS}
+	}
+	return scan, err
+}
+
+type onMain struct{ fs.FS }
+
+func (f onMain) Open(name string) (fs.File, error) {
+	if name != skill.MainFile {
+		return panicking{}.Open(name)
+	}
+	return f.FS.Open(name)
+}
+
+// A panic while one request is answered is that request's error and no more.
+func TestPanicIsAnError(t *testing.T) {
+	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", ""), "git/x.txt": "x"})
+	client := connect(t, serve(t, scanned(t, broken{folder(root)})), "2025-11-25", nil)
+	for range 2 {
+		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://git/x.txt"})
+		if code(err) != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("resources/read: %v", err)
+		}
+		_, err = client.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "git", "file_path": "x.txt"}})
+		if code(err) != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("tools/call: %v", err)
+		}
+	}
+	if _, err := client.ListTools(t.Context(), nil); err != nil {
+		t.Errorf("the session is over: %v", err)
+	}
+}
+
+func TestForgedCursors(t *testing.T) {
+	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
+	forge := base64.RawURLEncoding.EncodeToString
+	for _, cursor := range []string{
+		"x", "1", "%", "500", forge([]byte("1")), forge([]byte("1 ")), forge([]byte(" skill://git/SKILL.md")),
+		forge([]byte("-1 skill://git/SKILL.md")), forge([]byte("1 skill://git/../SKILL.md")), forge([]byte("1 file:///etc/passwd")),
+		forge([]byte("1 skill://g%69t/SKILL.md")), forge([]byte("99999999999999999999 skill://git/SKILL.md")),
+		forge([]byte("1 skill://" + strings.Repeat("x", 9000))), forge([]byte("1 skill://git/SKILL.md")) + "=", "\x00", strings.Repeat("A", 1<<20),
+	} {
+		_, err := client.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
+		if code(err) != jsonrpc.CodeInvalidParams {
+			t.Errorf("%.40q: %v", cursor, err)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// loaded makes a skill in a folder "a" from the text of its SKILL.md.
+func loaded(text string) *Skill {
+	return Load(Bundle{Path: "x/a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
+}
+
+func TestLoad(t *testing.T) {
+	long := strings.Repeat("é", MaxDescription)
+	for _, c := range []struct {
+		block, name, description string
+		available, published     bool
+		problems                 []string
+	}{
+		{"name: a\ndescription: b", "a", "b", true, true, nil},
+		{"name: ' a'\ndescription: ' b '", "a", "b", true, false, []string{"name-pattern@2:7 name: white space stands around name | write name: a"}},
+		{"name: 8004\ndescription: b", "8004", "b", true, false, []string{
+			"name-type@2:7 name: name is not a string in YAML; its text '8004' is used | quote the name",
+			"name-folder@2:7 name: the folder is called 'a', not '8004' | rename one of the two"}},
+		{"name: CI/CD Pipeline\ndescription: b", "CI/CD Pipeline", "b", true, false, []string{
+			"name-pattern@2:7 name: 'CI/CD Pipeline' is not made of a-z, 0-9 and single inner hyphens | for example name: ci-cd-pipeline",
+			"name-folder@2:7 name: the folder is called 'a', not 'CI/CD Pipeline' | rename one of the two"}},
+		{"name: b\ndescription: b", "b", "b", true, true, []string{"name-folder@2:7 name: the folder is called 'a', not 'b' | rename one of the two"}},
+		{"description: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing | add a line name: a"}},
+		{"Name: a\ndescription: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing; the key 'Name' is another one | write the key in lower case: name:"}},
+		{"name:\ndescription: b", "", "b", false, false, []string{"name-missing@2:6 name: name is empty | write name: a"}},
+		{"name: \"\\u202e \"\ndescription: b", "", "b", false, false, []string{"name-missing@2:7 name: name is empty | write name: a"}},
+		{"name: [a]\ndescription: b", "", "b", false, false, []string{"name-syntax@2:7 name: name is not a text | write one line name: a"}},
+		{"name: \"a\\0\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: a control character or line break stands in name | delete it"}},
+		{"name: \"a\\Lb\"\ndescription: b", "", "b", false, false, []string{"name-control@2:7 name: a control character or line break stands in name | delete it"}},
+		{"name: a", "a", "", false, false, []string{"description-missing@2:1 description: description is missing | add a line description: that says what the skill does and when to use it"}},
+		{"name: a\ndescription: ''", "a", "", false, false, []string{"description-missing@3:14 description: description is empty | say in one or two sentences what the skill does and when to use it"}},
+		{"name: a\ndescription: [b, c]", "a", "b, c", true, false, []string{"description-type@3:14 description: description is not a string in YAML; its text is used | quote the description"}},
+		{"name: a\ndescription: " + long, "a", long, true, true, nil},
+		{"name: a\ndescription: " + long + "x", "a", long + "x", true, false, []string{"description-length@3:14 description: description has 1025 characters, over the limit of 1024 | move detail into the body"}},
+		{"name: a\ndescription: b\ncompatibility: ''", "a", "b", true, false, []string{"compatibility@4:16 compatibility: compatibility is not a string of 1 to 500 characters | write one line of text"}},
+		{"name: a\ndescription: b\nmetadata:\n  v: 1", "a", "b", true, false, []string{"metadata@5:6 metadata: the value of metadata.v is not a string | quote it"}},
+		{"name: a\ndescription: b\nmetadata: x", "a", "b", true, false, []string{"metadata@4:11 metadata: metadata is not a mapping | write metadata as key: 'value' lines, or delete it"}},
+		{"name: a\ndescription: b\nallowed-tools: [Read, 'Bash(a, b)']\nunknown: {x: 1}", "a", "b", true, true, nil},
+	} {
+		s := loaded("---\n" + c.block + "\n---\n")
+		got := fmt.Sprintf("%q %q %v %v", s.Name, s.Description, s.Available, s.Publishable)
+		diff(t, c.block, got, fmt.Sprintf("%q %q %v %v", c.name, c.description, c.available, c.published))
+		diff(t, c.block, said(s.Problems), c.problems)
+	}
+}
+
+func TestInvocable(t *testing.T) {
+	for field, want := range map[string][2]bool{
+		"x: y": {true, true}, "disable-model-invocation: true": {false, true}, "disable-model-invocation: 'True'": {false, true}, "disable-model-invocation: yes": {true, true},
+		"disable-model-invocation: false": {true, true}, "user-invocable: false": {true, false}, "user-invocable: \"FALSE\"": {true, false}, "user-invocable: true": {true, true}, "user-invocable: [false]": {true, true},
+	} {
+		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
+		diff(t, field, [2]bool{s.ModelInvocable, s.UserInvocable}, want)
+	}
+}
+
+// Every way in which a file cannot be read is a reason with a mend.
+func TestLoadFaults(t *testing.T) {
+	file := func(text string) fs.FS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
+	for _, c := range []struct {
+		b    Bundle
+		want RuleID
+	}{
+		{Bundle{Others: []string{"sKiLl.md"}, FS: file("")}, RuleFileName},
+		{Bundle{Entry: MainFile, FS: file(""), Fault: fmt.Errorf("link: %w", ErrOutside)}, RuleFileOutside},
+		{Bundle{Entry: MainFile, FS: file(""), Fault: ErrNotRegular}, RuleFileNotRegular},
+		{Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
+		{Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
+		{Bundle{Entry: MainFile, FS: file(""), Fault: fs.ErrPermission}, RuleFilePermission},
+		{Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
+		{Bundle{Entry: MainFile, FS: file(""), Fault: ErrUnstable}, RuleFileUnstable},
+		{Bundle{Entry: MainFile, FS: file(""), Fault: errors.New("disk on fire")}, RuleFileUnreadable},
+		{Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
+		{Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
+	} {
+		s := Load(c.b)
+		p, ok := s.SkipReason()
+		if !ok || s.Available || s.Publishable || p.Rule != c.want || p.Message == "" || p.Mend == "" || s.Frontmatter != nil {
+			t.Errorf("%s: available %v: %+v", c.want, s.Available, s.Problems)
+		}
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
+	s := Load(Bundle{Folder: "a", Entry: "skill.md", Others: []string{"SKILL.MD"}, FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}})
+	diff(t, "problems", said(s.Problems), []string{
+		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
+		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
+	if !s.Available || !s.Publishable || s.Size != int64(len(text.Data)) || s.Digest != DigestOf(text.Data) {
+		t.Errorf("%+v", s)
+	}
+	for _, name := range []string{MainFile, "skill.md"} {
+		if data, _, err := s.ReadServed(name, MaxFile); err != nil || string(data) != string(text.Data) {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if r := s.Refused(RuleFolderName, "why", "how"); r.Available || r.Publishable || !s.Available || said(r.Problems)[0] != "folder-name@ why | how" || len(s.Problems) != 2 {
+		t.Errorf("refused: %q, the skill itself: %q", said(r.Problems), said(s.Problems))
+	}
+}
+
+func TestRead(t *testing.T) {
+	files := fstest.MapFS{MainFile: {Data: []byte("no frontmatter")}}
+	s := Load(Bundle{Entry: MainFile, FS: files})
+	if data, stamp, err := s.Read(); string(data) != "no frontmatter" || stamp.Size != 14 || err != nil {
+		t.Errorf("%q, %+v, %v", data, stamp, err)
+	}
+	files[MainFile] = &fstest.MapFile{Data: []byte("\xff")}
+	if _, _, err := s.Read(); !errors.Is(err, ErrNotUTF8) {
+		t.Errorf("not UTF-8: %v", err)
+	}
+	s.Fault = ErrOutside
+	if _, _, err := s.Read(); !errors.Is(err, ErrOutside) {
+		t.Errorf("a fault: %v", err)
+	}
+}
+
+// The table of rules is whole: unique ids, words for each, and what skips also
+// unpublishes.
+func TestRules(t *testing.T) {
+	for _, r := range Rules {
+		if r.ID == "" || r.Title == "" || r.Source == "" || r.Severity == "" || r.Skips && (!r.Unpublishes || r.Severity != SeverityError) || RuleOf(r.ID) != r {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(ruleByID) != len(Rules) {
+		t.Errorf("%d rules, %d ids", len(Rules), len(ruleByID))
+	}
+	diff(t, "unknown", RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning})
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, c := range []struct{ name, block string }{
+		{"sound", "name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
+		{"repaired", "name: a\ndescription: Does a thing. Use it: when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
+	} {
+		data := append(fenced(c.block), strings.Repeat("A line of the body of the skill.\n", 180)...)
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				Parse(data)
+			}
+		})
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	data := append(fenced("name: a\ndescription: Does a thing."), strings.Repeat("A line of the body of the skill.\n", 180)...)
+	bundle := Bundle{Path: "a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		Load(bundle)
+	}
+}

@@ -1,0 +1,141 @@
+package skill
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestKeyOf(t *testing.T) {
+	for _, same := range [][]string{
+		{"git", "GIT", " Git\t", "\ngit\n", "g\u200eit"},
+		{"CI/CD Pipeline", "ci/cd pipeline", "ci/cd  Pipeline", "CI/CD\nPipeline"},
+		{"Straße", "STRASSE", "straẞe"},
+		{"é", "e\u0301", "É", "E\u0301"},
+		{"İ", "i\u0307"},
+		{"\u0390", "\u0399\u0308\u0301", "\u03aa\u0301"},
+		{"ΣΑΣ", "σας", "σασ"},
+		{"\u1fb3", "\u03b1\u0345", "\u0391\u0399", "αι"},
+	} {
+		for _, s := range same {
+			if KeyOf(s) != KeyOf(same[0]) {
+				t.Errorf("%q is %q, %q is %q", s, KeyOf(s), same[0], KeyOf(same[0]))
+			}
+			if again := KeyOf(string(KeyOf(s))); again != KeyOf(s) {
+				t.Errorf("%q: the key %q has the key %q", s, KeyOf(s), again)
+			}
+		}
+	}
+	for _, two := range [][2]string{{"a", "b"}, {"i", "ı"}, {"e", "é"}, {"a-b", "a_b"}, {"a b", "ab"}} {
+		if KeyOf(two[0]) == KeyOf(two[1]) {
+			t.Errorf("%q and %q are the same", two[0], two[1])
+		}
+	}
+}
+
+func TestValidName(t *testing.T) {
+	for _, s := range []string{"a", "0", "a-b", "a1-2b", strings.Repeat("a", 64)} {
+		if !ValidName(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, s := range []string{"", "A", "-a", "a-", "a--b", "a_b", "a b", "é", "a\n", "a/b", "..", "--help", strings.Repeat("a", 65)} {
+		if ValidName(s) {
+			t.Errorf("%q is accepted", s)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	d := DigestOf(nil)
+	diff(t, "of nothing", d.String(), empty)
+	if back, err := ParseDigest(empty); err != nil || back != d {
+		t.Errorf("%v, %v", back, err)
+	}
+	for _, s := range []string{"", "sha256:", empty[7:], empty + "0", empty[:70], strings.ToUpper(empty), "sha256:" + strings.ToUpper(empty[7:]), "sha512:" + empty[7:], "sha256:" + strings.Repeat("g", 64), empty + "\n", " " + empty} {
+		if got, err := ParseDigest(s); !errors.Is(err, ErrDigest) {
+			t.Errorf("%q: %v, %v", s, got, err)
+		}
+	}
+}
+
+func TestEcho(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                   "",
+		"Ünï/😀":                              "Ünï/😀",
+		"a\x00b\x1b[31m\x7f\u0085":           `a\x00b\x1b[31m\x7f\u0085`,
+		"a\nb\tc":                            `a\nb\tc`,
+		"\u202eevil\u2066\u200f":             `\u202eevil\u2066\u200f`,
+		"\u2028\u2029":                       `\u2028\u2029`,
+		"\xff\xfea":                          "\ufffda",
+		strings.Repeat("a", 256):             strings.Repeat("a", 256),
+		strings.Repeat("a", 257):             strings.Repeat("a", 256),
+		strings.Repeat("é", 129):             strings.Repeat("é", 128),
+		"a" + strings.Repeat("é", 128):       "a" + strings.Repeat("é", 127),
+		strings.Repeat("\x01", 1000):         strings.Repeat(`\x01`, 64),
+		strings.Repeat("\U000e0001\x02", 99): strings.Repeat("\U000e0001"+`\x02`, 32),
+	} {
+		got := Echo(in)
+		diff(t, "Echo", got, want)
+		if len(got) > EchoLimit || !utf8.ValidString(got) {
+			t.Errorf("%q: %d bytes", got, len(got))
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "a": "a", "a b": "a b", " a": "a", "a ": "a", "a  b": "a b", "a\r\n\tb": "a b", "a\u00a0\u2003b": "a b", "\x00a\x1bb\u0085": "a b",
+		"a\u2028b\u2029": "a b", "\u202ea\u200f b\u2069": "a b", "a \u200e b": "a b", "é  ü": "é ü", "a\xffb": "a\ufffdb", "\u202e": "", " \n ": "",
+	} {
+		diff(t, "OneLine", OneLine(in), want)
+		diff(t, "again", OneLine(OneLine(in)), want)
+	}
+}
+
+func TestCutBytes(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, ""}, {"", 0, ""},
+	} {
+		diff(t, c.s, CutBytes(c.s, c.n), c.want)
+	}
+	diff(t, "Excerpt", Excerpt(strings.Repeat("é ", 40)), strings.Repeat("é ", 20)+"…")
+	diff(t, "Quote", Quote("a\nb"), "'a b'")
+}
+
+func TestDecodeText(t *testing.T) {
+	for _, c := range []struct{ in, text, encoding string }{
+		{"", "", "utf-8"},
+		{"é", "é", "utf-8"},
+		{"\ufeffa", "\ufeffa", "utf-8"},
+		{"a\x00b", "a\x00b", "utf-8"},
+		{"\xff\xfea\x00\xe9\x00", "aé", "utf-16le"},
+		{"\xfe\xff\x00a\x00\xe9", "aé", "utf-16be"},
+		{"\xff\xfe", "", "utf-16le"},
+		{"\xff\xfe\x3d\xd8\x00\xde", "😀", "utf-16le"},
+		{"\xff\xfe\x00\xdea\x00", "\ufffda", "utf-16le"}, // half a surrogate pair
+		{"\xfe\xff\xd8\x3d", "\ufffd", "utf-16be"},       // the other half, at the end
+		{"\xff\xfea\x00\xff\xfe", "a\ufeff", "utf-16le"}, // a second mark is text
+		{"\xff\xfeab\xe9", "ÿþabé", "windows-1252"},      // an odd number of bytes is no UTF-16
+		{"caf\xe9 \x93x\x94 \x80", "café “x” €", "windows-1252"},
+		{"\x81\x8d\x8f\x90\x9d\xff", "\u0081\u008d\u008f\u0090\u009dÿ", "windows-1252"}, // as WHATWG decodes it
+		{"\xe9\t\r\n\f", "é\t\r\n\f", "windows-1252"},
+		{"\xe9\x7f", "é\x7f", "windows-1252"},
+	} {
+		text, encoding, ok := DecodeText([]byte(c.in))
+		if text != c.text || encoding != c.encoding || !ok {
+			t.Errorf("%q: %q as %s, %v, want %q as %s", c.in, text, encoding, ok, c.text, c.encoding)
+		}
+	}
+	for _, in := range []string{"\xff\xfea\x00\x00", "\xe9\x00", "\xe9\x01", "\xe9\x0b", "\xe9\x1b", "\x89PNG\r\n\x1a\n"} {
+		if text, encoding, ok := DecodeText([]byte(in)); ok {
+			t.Errorf("%q: %q as %s", in, text, encoding)
+		}
+	}
+}

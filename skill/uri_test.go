@@ -1,0 +1,102 @@
+package skill
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestNewURI(t *testing.T) {
+	for path, want := range map[string]string{
+		"engage/SKILL.md":             "skill://engage/SKILL.md",
+		"a/b c/d+e&f.md":              "skill://a/b%20c/d+e&f.md",
+		"kradleverse:act/SKILL.md":    "skill://kradleverse%3Aact/SKILL.md",
+		"x/kradleverse:act/a@b;c,d=e": "skill://x/kradleverse:act/a@b;c,d=e",
+		"a@b/SKILL.md":                "skill://a%40b/SKILL.md",
+		"技能/é.md":                     "skill://%E6%8A%80%E8%83%BD/%C3%A9.md",
+		"Git/--help/100%.md":          "skill://Git/--help/100%25.md",
+		"a/?#[]\"<>^`{|}\n":           "skill://a/%3F%23%5B%5D%22%3C%3E%5E%60%7B%7C%7D%0A",
+		"!*'()~_.-$/!$&'()*+,;=:@":    "skill://!*'()~_.-%24/!$&'()*+,;=:@",
+		"a/...":                       "skill://a/...",
+		"aa:b":                        "skill://aa%3Ab",
+	} {
+		u, err := NewURI(path)
+		if err != nil || u.String() != want || u.Path() != path {
+			t.Errorf("%q: %q, %q, %v, want %q", path, u, u.Path(), err, want)
+		}
+		back, err := ParseURI(u.String())
+		if err != nil || back != u {
+			t.Errorf("%q: comes back as %q, %v", path, back, err)
+		}
+	}
+	for _, path := range []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/.", "a/../b", "a\\b", "a\x00", "\xff/a", "C:/x", "c:", "%2e%2e/a", "a/%2E", "a%2fb", "a/b%5Cc", "a/%00", "a/%252e%252e", "a/%25252F", "%2525252525252541/a"} {
+		if u, err := NewURI(path); !errors.Is(err, ErrOutside) || u != (URI{}) {
+			t.Errorf("%q: %q, %v, want %v", path, u, err, ErrOutside)
+		}
+	}
+}
+
+// uriTricks are refused, each.
+var uriTricks = []string{
+	"", " ", "skill", "skill:", "skill:/", "skill://", "skill:///", "skill:///SKILL.md", "skill:a/SKILL.md", "http://a/SKILL.md", "file:///etc/passwd", " skill://a", "skills://a",
+	"skill://a/", "skill://a//b", "skill://./a", "skill://../a", "skill://a/..", "skill://a/../b", "skill://a/.", "skill://a/./b", "skill://..",
+	"skill://%2e%2e/a", "skill://a/%2E%2e/b", "skill://a/%2e", "skill://a/.%2e", "skill://%2e", "skill://a/%2f/b", "skill://a%2fb", "skill://a%2F..%2Fb", "skill://a/%5c", "skill://a%5Cb", "skill://a\\b", "skill://a/..\\b", "skill://a/%00", "skill://a/b%00.md", "skill://a/\x00",
+	"skill://a/%252e%252e/b", "skill://%252e%252e", "skill://a/%252f", "skill://a/%255c", "skill://a/%2500", "skill://a/%25252e%25252e", "skill://a/%2525252525252e", "skill://%252e./a",
+	"skill://user@a/SKILL.md", "skill://user:secret@a/SKILL.md", "skill://@a/b", "skill://a/SKILL.md?x=1", "skill://a?b", "skill://a/SKILL.md#top", "skill://a#b/c",
+	"skill://a/%", "skill://a/%4", "skill://a/%zz", "skill://a/%ff", "skill://%c3%28", "skill://a/\xff", "skill://C:/x", "skill://c%3A/x", "skill://c:",
+}
+
+func TestParseURIRefuses(t *testing.T) {
+	for _, s := range uriTricks {
+		if u, err := ParseURI(s); !errors.Is(err, ErrURI) || u != (URI{}) {
+			t.Errorf("%q: %q, %v, want %v", s, u.Path(), err, ErrURI)
+		}
+	}
+}
+
+func TestParseURIAccepts(t *testing.T) {
+	for s, want := range map[string]string{
+		"SKILL://a/SKILL.md":        "skill://a/SKILL.md",
+		"Skill://A/skill.md":        "skill://A/skill.md",
+		"skill://%61/%53KILL.md":    "skill://a/SKILL.md",
+		"skill://ns:act/SKILL.md":   "skill://ns%3Aact/SKILL.md",
+		"skill://a b/é":             "skill://a%20b/%C3%A9",
+		"skill://a/b%2Bc+d":         "skill://a/b+c+d",
+		"skill://a%40b/x":           "skill://a%40b/x",
+		"skill://a":                 "skill://a",
+		"skill://a/%25":             "skill://a/%25",
+		"skill://a/..a/a../.hidden": "skill://a/..a/a../.hidden",
+	} {
+		u, err := ParseURI(s)
+		if err != nil || u.String() != want {
+			t.Errorf("%q: %q, %v, want %q", s, u, err, want)
+		}
+	}
+}
+
+// A URI of a megabyte is decided soon, however often it is encoded.
+func TestEndlessURI(t *testing.T) {
+	for _, s := range []string{strings.Repeat("a/", 1<<19), strings.Repeat("%25", 1<<18), "%" + strings.Repeat("25", 1<<19) + "41", strings.Repeat("%2e", 1<<18)} {
+		begun := time.Now()
+		_, _ = ParseURI(Scheme + s + "x")
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("%.20q…: took %v", s, took)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	u, _ := NewURI("a/b")
+	if j, err := u.Join("c d.md"); err != nil || j.String() != "skill://a/b/c%20d.md" {
+		t.Errorf("%q, %v", j, err)
+	}
+	for _, bad := range []string{"", "..", "../c", "/c"} {
+		if j, err := u.Join(bad); err == nil {
+			t.Errorf("%q: %q", bad, j)
+		}
+	}
+	if _, err := (URI{}).Join("c"); err == nil {
+		t.Error("the zero URI was joined to")
+	}
+}

@@ -1,0 +1,274 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Watches watches folders for all sources of a process through one watcher of
+// the system: Linux grants a user 128 of them by default (max_user_instances,
+// inotify(7)), which the user's editor needs too. Sources that share a Watches
+// share the bound on watched folders; one that does not fit polls, and the
+// others keep what they have. It is open while a [Source.Watch] runs that uses
+// it, and holds nothing otherwise.
+type Watches struct {
+	mu        sync.Mutex
+	fw        *fsnotify.Watcher // nil while nobody follows
+	followers map[*follower]bool
+	spots     map[string]*spot // by name
+	ids       map[identity]*spot
+}
+
+// A spot is one watched folder. The system knows a folder once, by the first
+// name it was given; where it is mounted twice, some use it by another.
+type spot struct {
+	name string
+	id   identity
+	uses map[use]bool
+}
+
+type use struct {
+	by   *follower
+	path string // what that one calls the folder
+}
+
+// follower is one running Watch. Its fields but the channels are guarded by the
+// lock of the Watches.
+type follower struct {
+	dir     string // the root as the user wrote it
+	root    string // its real path, as far as it exists
+	missing bool
+	at      map[string]*spot
+	poked   chan struct{} // capacity 1
+	failed  chan error    // capacity 1
+}
+
+// identity tells folders apart whatever their names. It is zero where the system
+// does not say.
+type identity struct{ dev, inode uint64 }
+
+func identify(path string) identity {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return identity{}
+	}
+	stamp := infoOf(fi).stamp
+	return identity{stamp.Dev, stamp.Inode}
+}
+
+// noRoom says that a source wants more folders than may still be watched.
+type noRoom struct{ want, room int }
+
+func (e noRoom) Error() string {
+	return fmt.Sprintf("%d folders are more than the %d that may still be watched", e.want, e.room)
+}
+
+var errClosed = errors.New("the watch was closed")
+
+// NewWatches makes a Watches for [Options]. It touches nothing yet.
+func NewWatches() *Watches {
+	w := &Watches{followers: map[*follower]bool{}}
+	w.clear()
+	return w
+}
+
+func (w *Watches) clear() {
+	w.fw, w.spots, w.ids = nil, map[string]*spot{}, map[identity]*spot{}
+}
+
+func newFollower(dir string) *follower {
+	return &follower{dir: dir, at: map[string]*spot{}, poked: make(chan struct{}, 1), failed: make(chan error, 1)}
+}
+
+func (f *follower) poke() {
+	select {
+	case f.poked <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) fail(err error) {
+	select {
+	case f.failed <- err:
+	default:
+	}
+}
+
+// join takes a follower in; the first one opens the watcher.
+func (w *Watches) join(f *follower) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fw == nil {
+		fw, err := fsnotify.NewWatcher()
+		if err != nil {
+			return err
+		}
+		w.fw = fw
+		events, errs := drain(fw)
+		go w.dispatch(fw, events, errs)
+	}
+	w.followers[f] = true
+	return nil
+}
+
+// leave gives back what only this follower used; the last one closes the watcher.
+func (w *Watches) leave(f *follower) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.followers, f)
+	if len(w.followers) == 0 && w.fw != nil {
+		w.fw.Close()
+		w.clear()
+	}
+	for path := range f.at {
+		w.drop(f, path)
+	}
+}
+
+// want makes a follower watch exactly dirs, all or none of them. One that has
+// gone or may not be read is left to the next scan. added: some were not
+// watched yet.
+func (w *Watches) want(f *follower, dirs []string) (added bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.missing = len(dirs) == 0; f.missing {
+		dirs = []string{f.nearest()}
+	}
+	keep := make(map[string]bool, len(dirs))
+	fresh := 0
+	for _, dir := range dirs {
+		keep[dir] = true
+		if w.spots[dir] == nil {
+			fresh++
+		}
+	}
+	for path := range f.at {
+		if !keep[path] {
+			w.drop(f, path)
+		}
+	}
+	if room := maxWatches - len(w.spots); fresh > room {
+		return false, noRoom{len(dirs), max(room, 0) + len(dirs) - fresh}
+	}
+	for _, dir := range dirs {
+		new, err := w.add(f, dir)
+		if err != nil {
+			return false, err
+		}
+		added = added || new
+	}
+	return added, nil
+}
+
+// nearest is the nearest folder to the root that exists.
+func (f *follower) nearest() string {
+	f.root = realPath(f.dir)
+	return nearest(f.root)
+}
+
+// add watches a folder for a follower, and reports whether it did not yet.
+func (w *Watches) add(f *follower, path string) (bool, error) {
+	if f.at[path] != nil {
+		return false, nil
+	}
+	s, err := w.spot(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.uses[use{f, path}] = true
+	f.at[path] = s
+	return true, nil
+}
+
+// spot finds a watched folder or makes it one.
+func (w *Watches) spot(path string) (*spot, error) {
+	if s := w.spots[path]; s != nil {
+		return s, nil
+	}
+	if w.fw == nil {
+		return nil, errClosed
+	}
+	id := identify(path)
+	known := id != identity{}
+	if s := w.ids[id]; known && s != nil && identify(s.name) == id {
+		return s, nil
+	}
+	if err := w.fw.Add(path); err != nil {
+		return nil, err
+	}
+	s := &spot{name: path, id: id, uses: map[use]bool{}}
+	w.spots[path] = s
+	if known {
+		w.ids[id] = s
+	}
+	return s, nil
+}
+
+// drop ends one follower's use of a folder, and with the last use the watch.
+func (w *Watches) drop(f *follower, path string) {
+	s := f.at[path]
+	delete(f.at, path)
+	delete(s.uses, use{f, path})
+	if len(s.uses) > 0 || w.spots[s.name] != s {
+		return
+	}
+	delete(w.spots, s.name)
+	if w.ids[s.id] == s {
+		delete(w.ids, s.id)
+	}
+	w.fw.Remove(s.name) // fails where the folder has gone, and its watch with it
+}
+
+// lose ends a watch that is worth nothing any more, and pokes who relied on it.
+func (w *Watches) lose(s *spot) {
+	// The same folder under the name it was moved to: the system ends a watch for
+	// all names of it at once.
+	if moved := w.ids[s.id]; moved != nil && moved != s {
+		delete(w.ids, s.id)
+		w.lose(moved)
+	}
+	for u := range s.uses {
+		w.drop(u.by, u.path)
+		u.by.poke()
+	}
+}
+
+// forget loses a folder that went away and all below it: another folder of that
+// name would be another one.
+func (w *Watches) forget(name string) {
+	s := w.spots[name]
+	if s == nil {
+		return
+	}
+	below := name + string(filepath.Separator)
+	for n, s := range w.spots {
+		if strings.HasPrefix(n, below) {
+			w.lose(s)
+		}
+	}
+	w.lose(s)
+}
+
+// nearest is the nearest folder that exists, upwards from dir.
+func nearest(dir string) string {
+	for {
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return dir
+		}
+		dir = parent
+	}
+}

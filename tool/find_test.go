@@ -1,0 +1,180 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFindDefinition(t *testing.T) {
+	d := toolOf(t, "default", "find_skills").Define(viewOf(t, hostOf(t, shop()...)), Client{})
+	same(t, d.Title, "Find Skills")
+	if length(d.Description) > 1024 || !strings.Contains(d.Description, "skipped and why") {
+		t.Errorf("%d characters: %s", length(d.Description), d.Description)
+	}
+	var got any
+	if err := json.Unmarshal(d.Schema, &got); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, any(map[string]any{"type": "object", "properties": map[string]any{
+		"query":  map[string]any{"type": "string", "description": "Words for the task or topic. Leave it out to list all skills."},
+		"limit":  map[string]any{"type": "integer", "minimum": 1.0, "maximum": 100.0, "description": "How many skills at most"},
+		"cursor": map[string]any{"type": "string", "description": "Where to go on: nextCursor of the answer before"},
+	}}))
+}
+
+var (
+	foundGit      = Found{"git", "Git deployment workflow skill", "skill://claude-project/git/SKILL.md", "project"}
+	foundPostgres = Found{"postgres", "PostgreSQL database operations", "skill://claude-project/postgres/SKILL.md", "project"}
+	foundBuilder  = Found{"mcp-builder", "MCP server development guide", "skill://claude-user/mcp-builder/SKILL.md", "global"}
+	noProblems    = []Problem{}
+)
+
+func TestFindAnswers(t *testing.T) {
+	whole := Result{
+		Text:   "Skills 1 to 3 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide",
+		Object: FindResult{Skills: []Found{foundGit, foundPostgres, foundBuilder}, Total: 3, Problems: noProblems},
+	}
+	refused := func(why string) Result {
+		return Result{Text: "Invalid arguments for tool find_skills: " + why, IsError: true}
+	}
+	const badLimit, badCursor = "'limit' must be a whole number from 1 to 100", "'cursor' must be the nextCursor of an answer before"
+	tests := []struct {
+		name string
+		args any
+		want Result
+	}{
+		{"no arguments", "", whole},
+		{"no query", args{}, whole},
+		{"blank query", args{"query": " \n"}, whole},
+		{"null query", args{"query": nil, "limit": nil, "cursor": nil}, whole},
+		{"empty cursor", args{"cursor": ""}, whole},
+		{"unknown keys are ignored", args{"topic": "x"}, whole},
+		{"a word of a description", args{"query": "Database"}, Result{
+			Text:   "Skills 1 to 1 of 1:\n- postgres: PostgreSQL database operations",
+			Object: FindResult{Skills: []Found{foundPostgres}, Total: 1, Problems: noProblems}}},
+		{"a name before a description", args{"query": "git development"}, Result{
+			Text:   "Skills 1 to 2 of 2:\n- git: Git deployment workflow skill\n- mcp-builder: MCP server development guide",
+			Object: FindResult{Skills: []Found{foundGit, foundBuilder}, Total: 2, Problems: noProblems}}},
+		{"no match", args{"query": "kubernetes\x1b"}, Result{
+			Text:   `No skill matches 'kubernetes\x1b'. Try other words, or leave the query out to list all skills.`,
+			Object: FindResult{Skills: []Found{}, Problems: noProblems}}},
+		{"limit", args{"limit": 2}, Result{
+			Text:   "Skills 1 to 2 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2\".",
+			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 3, NextCursor: "2", Problems: noProblems}}},
+		{"the rest", args{"limit": 2, "cursor": "2"}, Result{
+			Text:   "Skills 3 to 3 of 3:\n- mcp-builder: MCP server development guide",
+			Object: FindResult{Skills: []Found{foundBuilder}, Total: 3, Problems: noProblems}}},
+		{"beyond the end", args{"cursor": "7"}, Result{
+			Text:   "Nothing comes after that cursor; there are 3 skills in all.",
+			Object: FindResult{Skills: []Found{}, Total: 3, Problems: noProblems}}},
+		{"limit as 1e2", `{"limit":1e2}`, whole},
+		{"limit 0", args{"limit": 0}, refused(badLimit)},
+		{"limit 101", args{"limit": 101}, refused(badLimit)},
+		{"limit -1", args{"limit": -1}, refused(badLimit)},
+		{"limit 1.5", args{"limit": 1.5}, refused(badLimit)},
+		{"limit 1e300", `{"limit":1e300}`, refused(badLimit)},
+		{"limit as text", args{"limit": "10"}, refused(badLimit)},
+		{"query of a wrong type", args{"query": 1}, refused("'query' must be a string")},
+		{"cursor of a wrong type", args{"cursor": 1}, refused("'cursor' must be a string")},
+		{"cursor that is none", args{"cursor": "next"}, refused(badCursor)},
+		{"negative cursor", args{"cursor": "-1"}, refused(badCursor)},
+		{"huge cursor", args{"cursor": strings.Repeat("9", 40)}, refused(badCursor)},
+		{"not an object", "7", refused("they must be one JSON object")},
+	}
+	h := hostOf(t, shop()...)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			same(t, call(t, h, "default", "find_skills", tt.args), tt.want)
+		})
+	}
+}
+
+func TestFindNothing(t *testing.T) {
+	h := hostOf(t, project(nil))
+	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "There are no skills.", Object: FindResult{Skills: []Found{}, Problems: noProblems}})
+	got, err := json.Marshal(call(t, h, "default", "find_skills", args{}).Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, string(got), `{"skills":[],"total":0,"problems":[]}`)
+}
+
+func TestFindProblems(t *testing.T) {
+	h := hostOf(t, project(map[string]string{
+		"git/SKILL.md":    md("git", "Git"),
+		"deploy/SKILL.md": "---\nname: deploy\n---\n",
+		"ship/SKILL.md":   "# Ship\n",
+		"off/SKILL.md":    "---\nname: off\ndescription: Git, kept from models\ndisable-model-invocation: true\n---\n",
+	}))
+	deploy := Problem{"deploy", ".claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"}
+	ship := Problem{"ship", ".claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"}
+	git := Found{"git", "Git", "skill://claude-project/git/SKILL.md", "project"}
+	same(t, call(t, h, "default", "find_skills", args{}), Result{
+		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'deploy' was skipped: " + deploy.Reason + "\n'ship' was skipped: " + ship.Reason,
+		Object: FindResult{Skills: []Found{git}, Total: 1, Problems: []Problem{deploy, ship}}})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
+		Text: "Skills 1 to 1 of 1:\n- git: Git", Object: FindResult{Skills: []Found{git}, Total: 1, Problems: noProblems}})
+	same(t, call(t, h, "default", "find_skills", args{"query": "how to Deploy this"}), Result{
+		Text:   "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills.\n'deploy' was skipped: " + deploy.Reason,
+		Object: FindResult{Skills: []Found{}, Problems: []Problem{deploy}}})
+}
+
+func TestFindProblemsAreBounded(t *testing.T) {
+	files := map[string]string{}
+	for i := range 30 {
+		files[fmt.Sprintf("broken-%02d/SKILL.md", i)] = "x"
+	}
+	r := call(t, hostOf(t, project(files)), "default", "find_skills", args{}).Object.(FindResult)
+	same(t, len(r.Problems), problemLimit)
+}
+
+// Paging reaches every skill once, in the order of the list, whatever the limit,
+// and no page exceeds the budget.
+func TestFindPages(t *testing.T) {
+	for _, size := range []int{20, 400, 1900, 5000} {
+		h := hostOf(t, many(130, size))
+		var want []string
+		for _, e := range viewOf(t, h).Listed {
+			want = append(want, e.Name)
+		}
+		for _, a := range []args{{}, {"limit": 1}, {"limit": 7}, {"limit": 100}, {"query": "works"}, {"query": "works", "limit": 100}} {
+			var got []string
+			next := args{}
+			for k, v := range a {
+				next[k] = v
+			}
+			for pages := 0; ; pages++ {
+				res := call(t, h, "default", "find_skills", next)
+				r := res.Object.(FindResult)
+				if n := length(res.Text); n > Budget+200 {
+					t.Fatalf("a page of %d characters", n)
+				}
+				if limit, ok := a["limit"].(int); ok && len(r.Skills) > limit || r.Total != 130 || len(r.Skills) == 0 {
+					t.Fatalf("%v: %d skills of %d", next, len(r.Skills), r.Total)
+				}
+				for _, f := range r.Skills {
+					got = append(got, f.Name)
+				}
+				if r.NextCursor == "" {
+					break
+				}
+				if pages > 130 {
+					t.Fatalf("%v does not end", a)
+				}
+				next["cursor"] = r.NextCursor
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%d characters, %v: -want +got:\n%s", size, a, d)
+			}
+		}
+	}
+}
+
+func TestFindHostileTextIsInert(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey - z: fake"`, `"one\n- two: fake\e[2J"`)}))
+	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake: one - two: fake [2J")
+}

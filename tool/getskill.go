@@ -1,0 +1,198 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 000: get_skill(skill_name), with the list_skills that goes with it. A
+// skill is a folder here, and its frontmatter does not matter.
+
+var getSkillSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`)
+
+const getSkillDescription = `Read the SKILL.MD documentation for a specific skill. Returns the full text content of the documentation file.`
+
+const readFileDescription = `Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.`
+
+var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// docNames are the spellings of a skill's documentation by contract 000, in
+// order of preference.
+var docNames = [...]string{"SKILL.MD", "SKILL.md"}
+
+// GetSkillResult is contract 000's answer: a name and the documentation, or an
+// error alone.
+type GetSkillResult struct {
+	SkillName     string
+	Documentation string
+	Error         string
+}
+
+// MarshalJSON writes the contract's success or error shape.
+func (r GetSkillResult) MarshalJSON() ([]byte, error) {
+	if r.Error != "" {
+		return append(skill.AppendJSONString([]byte(`{"error":`), r.Error), '}'), nil
+	}
+	b := skill.AppendJSONString([]byte(`{"skill_name":`), r.SkillName)
+	b = skill.AppendJSONString(append(b, `,"documentation":`...), r.Documentation)
+	return append(b, '}'), nil
+}
+
+func (r GetSkillResult) result() Result {
+	text, _ := r.MarshalJSON()
+	return Result{Text: string(text), Object: r, IsError: r.Error != ""}
+}
+
+// FolderList is the answer of the runner set's list_skills.
+type FolderList struct {
+	Skills []string `json:"skills"` // folder names, sorted
+}
+
+func runnerList() *Tool {
+	return &Tool{
+		Contract: "000", Name: "list_skills", Title: "List Skills", Schema: noArguments,
+		describe: func(catalog.View, Client) string { return "Lists the available skills." },
+		call: func(ctx context.Context, h *Host, _ arguments) (Result, error) {
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			list := FolderList{Skills: documented(v)}
+			b := []byte(`{"skills":[`)
+			for i, name := range list.Skills {
+				if i > 0 {
+					b = append(b, ',')
+				}
+				b = skill.AppendJSONString(b, name)
+			}
+			return Result{Text: string(append(b, "]}"...)), Object: list}, nil
+		},
+	}
+}
+
+// documented lists the folders whose documentation get_skill would look for.
+func documented(v catalog.View) []string {
+	seen := make(map[string]bool, len(v.Entries))
+	names := []string{}
+	for _, e := range v.Entries {
+		if seen[e.Folder] || !validFolderName(e.Folder) {
+			continue
+		}
+		seen[e.Folder] = true
+		first := v.InFolder(e.Folder)
+		if first.ModelInvocable && slices.ContainsFunc(docNames[:], func(doc string) bool {
+			return first.Entry == doc || slices.Contains(first.Others, doc)
+		}) {
+			names = append(names, e.Folder)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func getSkill() *Tool {
+	return &Tool{
+		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema,
+		describe: func(catalog.View, Client) string { return getSkillDescription },
+		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
+			name, _, err := args.text("skill_name")
+			if err != nil {
+				return GetSkillResult{Error: "Invalid tool arguments: " + err.Error()}.result(), nil
+			}
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			r := documentation(v, name)
+			if ctx.Err() != nil {
+				return Result{}, ctx.Err()
+			}
+			return r.result(), nil
+		},
+	}
+}
+
+// runnerReadFile finds the skill by folder, then by frontmatter name.
+func runnerReadFile() *Tool {
+	return newReadFile(readFileDescription, readFileSchema, byFolder)
+}
+
+// byFolder finds a skill by its folder, else by its frontmatter name, both in
+// exact case. Whether the frontmatter is sound does not matter.
+func byFolder(v catalog.View, name string) *catalog.Entry {
+	if e := v.InFolder(name); e != nil {
+		return e
+	}
+	for _, e := range v.Entries {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// documentation reads a skill's file as it is now.
+func documentation(v catalog.View, name string) GetSkillResult {
+	shown := skill.Echo(name)
+	fail := func(format string, args ...any) GetSkillResult {
+		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
+	}
+	if !validFolderName(name) {
+		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
+	}
+	e := byFolder(v, name)
+	if e == nil {
+		return fail("Skill '%s' not found in skills folder", shown)
+	}
+	if !e.ModelInvocable {
+		return fail("%s", notForModels(name))
+	}
+	data, err := readDocument(e)
+	switch {
+	case err == nil:
+		return GetSkillResult{SkillName: name, Documentation: string(data)}
+	case errors.Is(err, errFolderGone):
+		return fail("Skill '%s' not found in skills folder", shown)
+	case errors.Is(err, fs.ErrNotExist):
+		return fail("SKILL.MD not found for skill '%s'", shown)
+	case errors.Is(err, fs.ErrPermission):
+		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
+	case errors.Is(err, skill.ErrTooLarge):
+		return fail("SKILL.MD too large (>1MB) for skill '%s'", shown)
+	case errors.Is(err, skill.ErrNotUTF8):
+		return fail("SKILL.MD contains invalid UTF-8 for skill '%s'", shown)
+	}
+	return fail("Error reading SKILL.MD for skill '%s': %s", shown, skill.Reason(err))
+}
+
+var errFolderGone = errors.New("the folder is gone")
+
+// readDocument opens the first of docNames that the folder holds. The names are
+// compared with the directory's entries, so that a file system that does not
+// tell case apart answers like the others.
+func readDocument(e *catalog.Entry) ([]byte, error) {
+	entries, err := fs.ReadDir(e.FS, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errFolderGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range docNames {
+		if !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc }) {
+			continue
+		}
+		read := *e.Skill // the same folder, with this file as its own
+		read.Entry, read.Fault = doc, nil
+		data, _, err := read.Read()
+		return data, err
+	}
+	return nil, fs.ErrNotExist
+}

@@ -1,0 +1,161 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Call answers a call with the JSON object args. A failure that the model can do
+// something about is a Result; the error is the context's. [Host.Observe] sees
+// both.
+func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
+	r, err := t.answer(ctx, h, args)
+	if h.Observe != nil {
+		h.Observe(Event{Tool: t.Name, Parameters: t.taken(), Arguments: args, Result: r, Err: err})
+	}
+	return r, err
+}
+
+// Parameters lists the names of the arguments in the order of the schema.
+func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
+
+// taken lists the names of all arguments that a call may have, aliases last.
+func (t *Tool) taken() []string {
+	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
+	for _, name := range t.strict {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Required lists the names of the arguments that the schema requires, in its order.
+func (t *Tool) Required() []string {
+	var s struct{ Required []string }
+	_ = json.Unmarshal(t.Schema, &s) // a schema is a constant of this package
+	return s.Required
+}
+
+// keysOf lists the keys of the object under key, as they stand there.
+func keysOf(object json.RawMessage, key string) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(object, &fields) != nil {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(fields[key]))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var names []string
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return names
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return names
+		}
+		names = append(names, name.(string))
+	}
+	return names
+}
+
+// Event is one call with its result, for those who run the tools to watch.
+type Event struct {
+	Tool       string
+	Parameters []string        // names of the arguments that the tool takes, in the order of the schema; nil where there is no such tool
+	Arguments  json.RawMessage // as they were given
+	Result     Result
+	Err        error // why there is no result: the context's
+}
+
+// ShownLength is how many characters of a result, and of the arguments, an
+// event's text shows (contract 001's user visibility, contracts.md).
+const ShownLength = 2000
+
+// String is the event as contract 001 shows it to the user, fit for a terminal:
+//
+//	[Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/basic.py")
+//	[Tool Result] <contents>
+func (e Event) String() string {
+	result := e.Result.Text
+	if e.Err != nil {
+		result = "no result: " + e.Err.Error()
+	}
+	return "[Tool Call] " + skill.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
+}
+
+// arguments are the call's, in the order of the schema, then the others by name.
+// What a tool did not ask for may be anything, so its value is not shown; and of
+// a URI only what an answer would repeat (contract 004's secret boundary).
+func (e Event) arguments() string {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(e.Arguments, &given) != nil {
+		return shownText(skill.OneLine(string(e.Arguments)))
+	}
+	var parts []string
+	show := func(name string) {
+		value := "…"
+		if e.Parameters == nil || slices.Contains(e.Parameters, name) {
+			value = argument(name, given[name])
+		}
+		parts = append(parts, skill.Echo(name)+"="+value)
+		delete(given, name)
+	}
+	for _, name := range e.Parameters {
+		if _, ok := given[name]; ok {
+			show(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		show(name)
+	}
+	return shownText(strings.Join(parts, ", "))
+}
+
+// argument is a JSON value in one line.
+func argument(name string, raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
+		if name == "uri" {
+			s = safeURI(s)
+		}
+		return string(skill.AppendJSONString(nil, s))
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// shownText cuts a text at [ShownLength] characters, saying how many are left
+// out, and drops what would steer a terminal.
+func shownText(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	rest := ""
+	if n := utf8.RuneCountInString(s); n > ShownLength {
+		end := 0
+		for range ShownLength {
+			_, size := utf8.DecodeRuneInString(s[end:])
+			end += size
+		}
+		s, rest = s[:end], "… ("+count(n-ShownLength, "more character")+")"
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) || skill.IsBidiControl(r) {
+			return -1
+		}
+		return r
+	}, s) + rest
+}

@@ -1,0 +1,348 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 001 as the set default serves it.
+
+const basicPy = "\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"
+
+func calculators() *memory {
+	return project(map[string]string{
+		"calculator/SKILL.md":              md("calculator", "Adds"),
+		"calculator/examples/basic.py":     basicPy,
+		"calculator/docs/advanced/deep.md": "# Deep\n",
+		"calculator/empty.txt":             "",
+		"calculator/notes.yaml":            "a: 1\n",
+		"calculator/unicode 文.md":          "Grüße, 世界 🌍\n",
+		"calculator/bom.md":                "\ufeff# x\r\n",
+		"calculator/data.bin":              "\x89PNG\r\n\x1a\n\x00\x00",
+		"calculator/latin.txt":             "Gr\xfc\xdfe \x80 \x93q\x94",
+		"calculator/le.txt":                "\xff\xfeG\x00r\x00\xfc\x00",
+		"calculator/be.txt":                "\xfe\xff\x00G\x00r\x00\xfc\xd8\x3c\xdf\x0d",
+		"calculator/odd.txt":               "\xff\xfeG\x00r",
+		"calculator/nul.txt":               "a\x00b",
+		"calculator/form.txt":              "a\xfc\fb\tc",
+		"calculator/vt.txt":                "a\xfc\x0bb",
+		"calculator/.env":                  "SECRET=1",
+		"calculator/.git/config":           "secret",
+		"calculator/sub/.hidden/x":         "secret",
+		"weather/SKILL.md":                 md("weather", "Forecasts"),
+		"weather/docs/api_reference.md":    "# Weather API Reference\n\n## get_forecast(location)\n...",
+		"data_processor/SKILL.md":          md("data_processor", "d"),
+		"data_processor/config.json":       `{"api_endpoint": "https://example.com", "timeout": 30}`,
+		"ml_model/SKILL.md":                md("ml_model", "d"),
+		"ml_model/data/samples/input.txt":  "sample1\nsample2\nsample3",
+		"pipeline/SKILL.md":                md("CI/CD Pipeline", "d"),
+		"pipeline/run.sh":                  "make\n",
+		"spelt/skill.md":                   md("spelt", "d"),
+		"hidden/SKILL.md":                  "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
+		"hidden/more.md":                   "for people",
+		"broken/SKILL.md":                  "no frontmatter",
+		"broken/more.md":                   "of a skipped skill",
+		"deep/er/inner/SKILL.md":           md("renamed", "d"),
+		"deep/er/inner/x.md":               "inner x",
+		"inner2/SKILL.md":                  md("inner", "the name that is another's folder"),
+		"inner2/x.md":                      "inner2 x",
+	})
+}
+
+func TestReadFileDefinition(t *testing.T) {
+	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), Client{})
+	same(t, d.Name, "read_file_in_skill")
+	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.")
+	var got any
+	if err := json.Unmarshal(d.Schema, &got); err != nil {
+		t.Fatal(err)
+	}
+	text := func(d string) any { return map[string]any{"type": "string", "description": d} }
+	same(t, got, any(map[string]any{"type": "object", "required": []any{"skill_name", "file_path"}, "properties": map[string]any{
+		"skill_name": text("Name of the skill, as listed"),
+		"file_path":  text("Path of the file relative to the skill's folder, for example 'examples/usage.py'"),
+	}}))
+}
+
+func read(name, path string) args { return args{"skill_name": name, "file_path": path} }
+
+func content(name, path, text, encoding string, size int) Result {
+	return Result{Text: text, Object: FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(size), Encoding: encoding}}
+}
+
+func TestReadFileContents(t *testing.T) {
+	tests := []struct {
+		name, skill, path, text, encoding string
+		size                              int
+	}{
+		{"example 1: Python", "calculator", "examples/basic.py", basicPy, "utf-8", len(basicPy)},
+		{"example 2: Markdown", "weather", "docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...", "utf-8", 54},
+		{"example 6: configuration", "data_processor", "config.json", `{"api_endpoint": "https://example.com", "timeout": 30}`, "utf-8", 54},
+		{"example 7: subdirectory", "ml_model", "data/samples/input.txt", "sample1\nsample2\nsample3", "utf-8", 23},
+		{"root directory", "calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
+		{"nested directory", "calculator", "docs/advanced/deep.md", "# Deep\n", "utf-8", 7},
+		{"the main file", "calculator", "SKILL.md", md("calculator", "Adds"), "utf-8", len(md("calculator", "Adds"))},
+		{"the main file spelt otherwise", "spelt", "SKILL.md", md("spelt", "d"), "utf-8", len(md("spelt", "d"))},
+		{"the main file as it is spelt", "spelt", "skill.md", md("spelt", "d"), "utf-8", len(md("spelt", "d"))},
+		{"empty", "calculator", "empty.txt", "", "utf-8", 0},
+		{"unicode", "calculator", "unicode 文.md", "Grüße, 世界 🌍\n", "utf-8", 21},
+		{"byte-order mark stays", "calculator", "bom.md", "\ufeff# x\r\n", "utf-8", 8},
+		{"windows-1252", "calculator", "latin.txt", "Grüße € “q”", "windows-1252", 11},
+		{"form feed and tab are text", "calculator", "form.txt", "aü\fb\tc", "windows-1252", 6},
+		{"utf-16le", "calculator", "le.txt", "Grü", "utf-16le", 8},
+		{"utf-16be", "calculator", "be.txt", "Grü🌍", "utf-16be", 12},
+		{"NUL in UTF-8", "calculator", "nul.txt", "a\x00b", "utf-8", 3},
+		{"name in another case", "Calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
+		{"label and name", "claude-project:calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
+		{"backslashes", "calculator", `docs\advanced\deep.md`, "# Deep\n", "utf-8", 7},
+		{"dots that stay inside", "calculator", "./docs/../docs//advanced/./deep.md", "# Deep\n", "utf-8", 7},
+		{"by folder where the name breaks the rule", "pipeline", "run.sh", "make\n", "utf-8", 5},
+		{"a name comes before a folder", "inner", "x.md", "inner2 x", "utf-8", 8},
+		{"name of a nested skill", "renamed", "x.md", "inner x", "utf-8", 7},
+	}
+	h := hostOf(t, calculators())
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), content(tt.skill, tt.path, tt.text, tt.encoding, tt.size))
+		})
+	}
+}
+
+func refusedFile(name, path, why string) Result {
+	return Result{Text: "ERROR: " + why, IsError: true, Object: FileResult{SkillName: name, FilePath: path, Error: why}}
+}
+
+const (
+	badName   = "Invalid skill name: must not contain special characters"
+	emptyPath = "Invalid file path: must not be empty"
+	traversal = "Path traversal detected: cannot access files outside skill folder"
+)
+
+// TestReadFileErrors follows the rows of the contract's table. Where two rows
+// apply, the first answers.
+func TestReadFileErrors(t *testing.T) {
+	notFound := func(name, path string) string { return "File '" + path + "' not found in skill '" + name + "'" }
+	tests := []struct{ name, skill, path, want string }{
+		{"empty name", "", "x", badName},
+		{"slash in name", "a/b", "x", badName},
+		{"backslash in name", `a\b`, "x", badName},
+		{"dots in name", "a..b", "x", badName},
+		{"dot", ".", "x", badName},
+		{"dots", "..", "x", badName},
+		{"NUL in name", "a\x00", "x", badName},
+		{"a name of 256 bytes", strings.Repeat("a", 256), "x", badName},
+		{"a listed name that breaks the rule", "CI/CD Pipeline", "run.sh", badName},
+		{"bad name before empty path", "a/b", "", badName},
+		{"empty path", "calculator", "", emptyPath},
+		{"empty path before no such skill", "nonexistent", "", emptyPath},
+		{"example 5: no such skill", "nonexistent", "README.md", "Skill 'nonexistent' not found in skills folder"},
+		{"a name of 255 bytes", strings.Repeat("a", 255), "x", "Skill '" + strings.Repeat("a", 255) + "' not found in skills folder"},
+		{"no such skill before traversal", "nonexistent", "../x", "Skill 'nonexistent' not found in skills folder"},
+		{"a skipped skill is served by nothing", "broken", "more.md", "Skill 'broken' not found in skills folder"},
+		{"kept from models", "hidden", "more.md", "Skill 'hidden' is not available for model invocation."},
+		{"kept from models, before traversal", "Hidden", "../x", "Skill 'Hidden' is not available for model invocation."},
+		{"example 4: traversal", "calculator", "../../../etc/passwd", traversal},
+		{"traversal with backslashes", "calculator", `..\..\..\Windows\System32`, traversal},
+		{"mixed", "calculator", `docs\../..\x`, traversal},
+		{"a sibling skill", "calculator", "../weather/SKILL.md", traversal},
+		{"itself through its parent", "calculator", "../calculator/SKILL.md", traversal},
+		{"absolute", "calculator", "/etc/passwd", traversal},
+		{"absolute with backslashes", "calculator", `\\server\share\x`, traversal},
+		{"drive", "calculator", `C:\Windows\win.ini`, traversal},
+		{"drive with slashes", "calculator", "c:/x", traversal},
+		{"drive-relative", "calculator", "C:x", traversal},
+		{"NUL in path", "calculator", "SKILL.md\x00.txt", traversal},
+		{"leaves and comes back", "calculator", "docs/../../calculator/SKILL.md", traversal},
+		{"example 3: no such file", "calculator", "examples/missing.py", notFound("calculator", "examples/missing.py")},
+		{"below a file", "calculator", "notes.yaml/x", notFound("calculator", "notes.yaml/x")},
+		{"percent-encoded", "calculator", "%2e%2e/%2e%2e/etc/passwd", notFound("calculator", "%2e%2e/%2e%2e/etc/passwd")},
+		{"a dot-file", "calculator", ".env", notFound("calculator", ".env")},
+		{"a dot-folder", "calculator", ".git/config", notFound("calculator", ".git/config")},
+		{"a dot-folder below", "calculator", `sub\.hidden\x`, notFound("calculator", `sub\.hidden\x`)},
+		{"a dot-file that is not there", "calculator", ".nothing", notFound("calculator", ".nothing")},
+		{"three dots", "calculator", ".../x", notFound("calculator", ".../x")},
+		{"directory", "calculator", "docs", "Cannot read file 'docs': it is a directory; it holds: advanced/"},
+		{"directory with a slash", "calculator", "examples/", "Cannot read file 'examples/': it is a directory; it holds: basic.py"},
+		{"the skill's folder", "weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"},
+		{"a directory of dot-entries", "calculator", "sub", "Cannot read file 'sub': it is an empty directory"},
+		{"binary", "calculator", "data.bin", "Cannot read file 'data.bin': it is binary (10 bytes)"},
+		{"half a character of UTF-16", "calculator", "odd.txt", "Cannot read file 'odd.txt': it is binary (5 bytes)"},
+		{"a control character", "calculator", "vt.txt", "Cannot read file 'vt.txt': it is binary (4 bytes)"},
+	}
+	h := hostOf(t, calculators())
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(skill.Echo(tt.skill), skill.Echo(tt.path), tt.want))
+		})
+	}
+}
+
+func TestReadFileArguments(t *testing.T) {
+	invalid := func(why string) Result { return Result{Text: why, IsError: true} }
+	tests := []struct {
+		name string
+		args any
+		want Result
+	}{
+		{"none", "", refusedFile("", "", badName)},
+		{"missing path", args{"skill_name": "calculator"}, refusedFile("calculator", "", emptyPath)},
+		{"null path", args{"skill_name": "calculator", "file_path": nil}, refusedFile("calculator", "", emptyPath)},
+		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "limit": 3}, content("calculator", "notes.yaml", "a: 1\n", "utf-8", 5)},
+		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, invalid("ERROR: Invalid arguments: 'skill_name' must be a string")},
+		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, invalid("ERROR: Invalid arguments: 'file_path' must be a string")},
+		{"not an object", "[]", invalid("Invalid arguments for tool read_file_in_skill: they must be one JSON object")},
+	}
+	h := hostOf(t, calculators())
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			same(t, call(t, h, "default", "read_file_in_skill", tt.args), tt.want)
+		})
+	}
+}
+
+// What an error repeats is cut; what a success repeats is what was asked for.
+func TestReadFileEchoes(t *testing.T) {
+	long := strings.Repeat("./", 200) + "notes.yaml"
+	h := hostOf(t, calculators())
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), content("calculator", long, "a: 1\n", "utf-8", 5))
+	path := strings.Repeat("é", 200) + "\x1b[2J"
+	cut := strings.Repeat("é", 128)
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", cut, "File '"+cut+"' not found in skill 'calculator'"))
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refusedFile("calculator", `a\n\x1bb`, `File 'a\n\x1bb' not found in skill 'calculator'`))
+}
+
+func TestReadFileDirectoryNamesTwenty(t *testing.T) {
+	files := map[string]string{"x/SKILL.md": md("x", "d")}
+	var want []string
+	for i := range 25 {
+		files[fmt.Sprintf("x/d/%02d.txt", i)] = ""
+		if i < 20 {
+			want = append(want, fmt.Sprintf("%02d.txt", i))
+		}
+	}
+	files["x/e/a\nb"], files["x/e/"+strings.Repeat("n", 300)] = "", ""
+	h := hostOf(t, project(files))
+	same(t, call(t, h, "default", "read_file_in_skill", read("x", "d")).Text, "ERROR: Cannot read file 'd': it is a directory; it holds: "+strings.Join(want, ", ")+", …")
+	same(t, call(t, h, "default", "read_file_in_skill", read("x", "e")).Text, `ERROR: Cannot read file 'e': it is a directory; it holds: a\nb, `+strings.Repeat("n", 256))
+}
+
+// failing answers every Open of a name with an error.
+type failing struct {
+	fs.FS
+	errs map[string]error
+}
+
+func (f failing) Open(name string) (fs.File, error) {
+	if err := f.errs[name]; err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/home/ana/" + name, Err: err}
+	}
+	return f.FS.Open(name)
+}
+
+func (f failing) Sub(dir string) (fs.FS, error) { return below{f, dir}, nil }
+
+func TestReadFileSystemErrors(t *testing.T) {
+	root := calculators()
+	root.files["calculator/pipe"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	root.files["calculator/big.txt"] = &fstest.MapFile{Data: make([]byte, skill.MaxFile+1)}
+	root.files["calculator/full.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("a", skill.MaxFile))}
+	at := "calculator/"
+	root.fsys = failing{root.files, map[string]error{
+		at + "denied": fs.ErrPermission, at + "link": skill.ErrOutside, at + "file/x": syscall.ENOTDIR,
+		at + "long": syscall.ENAMETOOLONG, at + "odd": fmt.Errorf("/home/ana/odd: something secret"),
+	}}
+	h := hostOf(t, root)
+	for path, want := range map[string]string{
+		"denied":  "Cannot read file 'denied': permission denied",
+		"link":    traversal,
+		"file/x":  "File 'file/x' not found in skill 'calculator'",
+		"long":    "Cannot read file 'long': file name too long",
+		"odd":     "Cannot read file 'odd': cannot be read",
+		"pipe":    "Cannot read file 'pipe': not a regular file",
+		"big.txt": "Cannot read file 'big.txt': too large",
+	} {
+		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
+	}
+	if r := call(t, h, "default", "read_file_in_skill", read("calculator", "full.txt")); r.IsError || len(r.Text) != skill.MaxFile {
+		t.Errorf("16 MiB are not read: %.100s", r.Text)
+	}
+}
+
+func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
+	root := calculators()
+	var opened atomic.Int64
+	root.fsys = counting{root.files, &opened}
+	h := hostOf(t, root)
+	before := opened.Load()
+	for _, path := range []string{"../../../etc/passwd", `..\x`, "/etc/passwd", "C:/x", ".env", ".git/config", "", "a\x00"} {
+		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
+			t.Errorf("%q is read", path)
+		}
+	}
+	if n := opened.Load() - before; n != 0 {
+		t.Errorf("%d files were opened", n)
+	}
+}
+
+// Each call reads the disk.
+func TestReadFileIsNotCached(t *testing.T) {
+	root := calculators()
+	h := hostOf(t, root)
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 1\n")
+	root.put("calculator/notes.yaml", "a: 2\n")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 2\n")
+	delete(root.files, "calculator/notes.yaml")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator'")
+}
+
+// Skills in one folder of different roots: the first root's, unless it is skipped.
+func TestReadFileByFolder(t *testing.T) {
+	h := hostOf(t,
+		project(map[string]string{"a/SKILL.md": "skipped", "a/x": "project", "deep/b/SKILL.md": md("bee", "d"), "deep/b/x": "deep"}),
+		global(map[string]string{"a/SKILL.md": md("aye", "d"), "a/x": "global", "b/SKILL.md": md("bee2", "d"), "b/x": "shallow"}))
+	same(t, call(t, h, "default", "read_file_in_skill", read("a", "x")).Text, "global")
+	same(t, call(t, h, "default", "read_file_in_skill", read("b", "x")).Text, "shallow")
+	same(t, call(t, h, "default", "read_file_in_skill", read("B", "x")).Text, "ERROR: Skill 'B' not found in skills folder")
+}
+
+func TestFileResultJSON(t *testing.T) {
+	tests := []struct {
+		r    FileResult
+		want string
+	}{
+		{FileResult{Success: true, SkillName: "a", FilePath: "b", Content: "<&>\u2028\n\"", SizeBytes: 9, Encoding: "utf-8"},
+			"{\"success\":true,\"skill_name\":\"a\",\"file_path\":\"b\",\"content\":\"<&>\u2028\\n\\\"\",\"size_bytes\":9,\"encoding\":\"utf-8\"}"},
+		{FileResult{SkillName: "a", FilePath: "b", Error: "File 'b' not found in skill 'a'"},
+			`{"success":false,"skill_name":"a","file_path":"b","error":"File 'b' not found in skill 'a'"}`},
+	}
+	for _, tt := range tests {
+		got, err := tt.r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, string(got), tt.want)
+	}
+}
+
+// The promised times, with room for a loaded machine: the benchmarks measure.
+func TestReadFileTimes(t *testing.T) {
+	root := calculators()
+	root.files["calculator/mb.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("line\n", 1<<20/5))}
+	h := hostOf(t, root)
+	for path, limit := range map[string]time.Duration{"mb.txt": 500 * time.Millisecond, "none": 100 * time.Millisecond, "../x": 100 * time.Millisecond} {
+		begun := time.Now()
+		call(t, h, "default", "read_file_in_skill", read("calculator", path))
+		if d := time.Since(begun); d > limit {
+			t.Errorf("%s took %v", path, d)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 004: get_skill(uri), with the list_skills that goes with it.
+
+var getByURISchema = json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","minLength":1,"description":"URI of the skill, for example skill://engage/SKILL.md"}},"required":["uri"],"additionalProperties":false}`)
+
+const (
+	getByURIDescription  = `Read a skill, whole, by its skill:// URI. For clients that cannot read resources: the text is the one that the resource of that URI has. list_skills lists all URIs; skill://engage/SKILL.md says how to use skills.`
+	listByURIDescription = `List all skills with URI, name and description. Read the one that fits the task with get_skill, by its URI.`
+
+	markdown = "text/markdown"
+	// supportedURIs is how many URIs an error names.
+	supportedURIs = 20
+
+	errNoURI = "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."
+)
+
+// SkillDocument is contract 004's answer as an object.
+type SkillDocument struct {
+	URI      string `json:"uri"`
+	MIMEType string `json:"mimeType"`
+	Text     string `json:"text"`
+}
+
+// ListedSkill is one skill in the uri set's list_skills.
+type ListedSkill struct {
+	URI         string `json:"uri"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// SkillList is the answer of the uri set's list_skills.
+type SkillList struct {
+	Skills []ListedSkill `json:"skills"`
+}
+
+func getByURI() *Tool {
+	return &Tool{
+		Contract: "004", Name: "get_skill", Title: "Get Skill", Schema: getByURISchema,
+		strict:   []string{"uri"},
+		describe: func(catalog.View, Client) string { return getByURIDescription },
+		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
+			asked, _, err := args.text("uri")
+			asked = strings.TrimSpace(asked)
+			if err != nil || len(asked) < len(skill.Scheme) || !strings.EqualFold(asked[:len(skill.Scheme)], skill.Scheme) || len(asked) == len(skill.Scheme) {
+				return failure(errNoURI), nil
+			}
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			uri := byURI(v, asked)
+			d, err := h.Document(ctx, uri)
+			switch {
+			case errors.Is(err, ErrUnknown):
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", safeURI(asked), supported(v)), nil
+			case err != nil:
+				return Result{}, err
+			case !d.ModelInvocable:
+				return failure("%s", notForModels(safeURI(asked))), nil
+			}
+			r := Result{
+				Text:   "URI: " + uri.String() + "\n\n" + d.Text,
+				Object: SkillDocument{URI: uri.String(), MIMEType: markdown, Text: d.Text},
+			}
+			if d.Fallback {
+				r.Meta = map[string]any{"availability": "fallback"}
+			}
+			return r, nil
+		},
+	}
+}
+
+// byURI makes the canonical URI of what is asked for: the URI as it is, or
+// where no skill has it and it is a bare name, that of the skill with this name.
+// It is zero where the text is no URI.
+func byURI(v catalog.View, asked string) skill.URI {
+	uri, err := skill.ParseURI(asked)
+	if err != nil {
+		return skill.URI{}
+	}
+	if e, _ := v.At(uri); e != nil {
+		return uri
+	}
+	if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
+		if e := v.Named(name); e != nil {
+			return e.URI
+		}
+	}
+	return uri
+}
+
+// supported names the first URIs of the listing, and how many there are more.
+func supported(v catalog.View) string {
+	var uris []string
+	for _, e := range v.Listed {
+		if u := e.URI.String(); len(uris) < supportedURIs && len(u) <= skill.EchoLimit {
+			uris = append(uris, u)
+		}
+	}
+	text := strings.Join(uris, ", ")
+	switch more := len(v.Listed) - len(uris); {
+	case len(v.Listed) == 0:
+		return "(none)"
+	case more > 0 && len(uris) > 0:
+		return fmt.Sprintf("%s, and %d more", text, more)
+	case more > 0:
+		return fmt.Sprintf("%d, with longer names", more)
+	}
+	return text
+}
+
+// tokenLike finds what looks like a secret: the common prefixes of access tokens
+// with what follows, and long runs that mix letters and digits.
+var tokenLike = regexp.MustCompile(`(?i)(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.=+-]{8,}|[A-Za-z0-9_+=]{24,}`)
+
+// safeURI is what an answer repeats of a URI: without userinfo, query, fragment
+// and anything like a token, cut at [skill.EchoLimit] bytes.
+func safeURI(s string) string {
+	s = skill.CutBytes(s, 16*skill.EchoLimit)
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		s = s[:i]
+	}
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		authority, path, slash := strings.Cut(rest, "/")
+		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+			authority = authority[i+1:]
+		}
+		if s = scheme + "://" + authority; slash {
+			s += "/" + path
+		}
+	}
+	s = tokenLike.ReplaceAllStringFunc(s, func(run string) string {
+		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isLetter) >= 0 {
+			return "[redacted]"
+		}
+		return run
+	})
+	return skill.Echo(s)
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+func listByURI() *Tool {
+	return &Tool{
+		Contract: "004", Name: "list_skills", Title: "List Skills", Schema: noArguments,
+		describe: func(catalog.View, Client) string { return listByURIDescription },
+		call: func(ctx context.Context, h *Host, _ arguments) (Result, error) {
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			text, list := uriList(v)
+			return Result{Text: text, Object: list}, nil
+		},
+	}
+}
+
+// uriList lists every skill: nothing else in this set leads to one that were left
+// out. Its descriptions are shortened until the list keeps the budget.
+func uriList(v catalog.View) (string, SkillList) {
+	if len(v.Listed) == 0 {
+		return "There are no skills.", SkillList{Skills: []ListedSkill{}}
+	}
+	for _, most := range []int{foundLength, 400, 200, 100, 50, 0} {
+		list := SkillList{Skills: make([]ListedSkill, 0, len(v.Listed))}
+		var b strings.Builder
+		cut := false
+		for _, e := range v.Listed {
+			whole := skill.OneLine(e.Description)
+			d := Cut(whole, most)
+			cut = cut || d != whole
+			list.Skills = append(list.Skills, ListedSkill{URI: e.URI.String(), Name: e.Name, Description: d})
+			b.WriteString("- " + e.URI.String() + " " + skill.OneLine(e.Name))
+			if d != "" {
+				b.WriteString(": " + d)
+			}
+			b.WriteByte('\n')
+		}
+		if cut {
+			b.WriteString("(descriptions are shortened to fit; get_skill shows a skill whole)\n")
+		}
+		if text := strings.TrimSuffix(b.String(), "\n"); most == 0 || length(text) <= Budget {
+			return text, list
+		}
+	}
+	panic("unreachable")
+}

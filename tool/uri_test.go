@@ -1,0 +1,261 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 004.
+
+func TestURIDefinitions(t *testing.T) {
+	v := viewOf(t, hostOf(t, shop()...))
+	d := toolOf(t, "uri", "get_skill").Define(v, Client{})
+	var got any
+	if err := json.Unmarshal(d.Schema, &got); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, any(map[string]any{"type": "object", "required": []any{"uri"}, "additionalProperties": false, "properties": map[string]any{
+		"uri": map[string]any{"type": "string", "minLength": 1.0, "description": "URI of the skill, for example skill://engage/SKILL.md"}}}))
+	for _, name := range []string{"get_skill", "list_skills"} {
+		if d := toolOf(t, "uri", name).Define(v, Client{}).Description; d == "" || length(d) > 1024 {
+			t.Errorf("%s: %q", name, d)
+		}
+	}
+}
+
+func withEngage() []*memory {
+	return append(shop(), builtinRoot(map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
+}
+
+func got(uri, text string) Result {
+	return Result{Text: "URI: " + uri + "\n\n" + text, Object: SkillDocument{uri, "text/markdown", text}}
+}
+
+const (
+	gitURI     = "skill://claude-project/git/SKILL.md"
+	builderURI = "skill://claude-user/mcp-builder/SKILL.md"
+	engageURI  = "skill://engage/SKILL.md"
+	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI
+)
+
+func unsupported(uri string) Result {
+	return Result{IsError: true, Text: "Unsupported skill URI: " + uri + "\nUse list_skills to discover supported URIs. Currently supported: " + shopURIs}
+}
+
+func TestGetByURI(t *testing.T) {
+	gitText := strings.SplitN(loadedGit.Text, "\n\n", 2)[1]
+	builderText := md("mcp-builder", "MCP server development guide")
+	noURI := Result{IsError: true, Text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."}
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	tests := []struct {
+		name string
+		args any
+		want Result
+	}{
+		{"a skill", args{"uri": gitURI}, got(gitURI, gitText)},
+		{"the built-in one", args{"uri": engageURI}, got(engageURI, "\ufeff"+md("engage", "How to"))},
+		{"trimmed", args{"uri": " \n" + gitURI + "\t"}, got(gitURI, gitText)},
+		{"scheme in another case", args{"uri": "SKILL://claude-project/git/SKILL.md"}, got(gitURI, gitText)},
+		{"encoded", args{"uri": "skill://claude-project/%67it/SKILL.md"}, got(gitURI, gitText)},
+		{"shadowed", args{"uri": "skill://claude-user/git/SKILL.md"}, got("skill://claude-user/git/SKILL.md", md("git", "Git as I use it"))},
+		{"bare name", args{"uri": "skill://git/SKILL.md"}, got(gitURI, gitText)},
+		{"bare name in another case", args{"uri": "skill://MCP-Builder/SKILL.md"}, got(builderURI, builderText)},
+		{"empty", args{"uri": ""}, noURI},
+		{"blank", args{"uri": " \t"}, noURI},
+		{"missing", args{}, noURI},
+		{"no arguments", "", noURI},
+		{"null", args{"uri": nil}, noURI},
+		{"a number", args{"uri": 5}, noURI},
+		{"scheme alone", args{"uri": "skill://"}, noURI},
+		{"another scheme", args{"uri": "file:///etc/passwd"}, noURI},
+		{"no scheme", args{"uri": "git"}, noURI},
+		{"a name without its file", args{"uri": "skill://git"}, unsupported("skill://git")},
+		{"the folder", args{"uri": "skill://claude-project/git"}, unsupported("skill://claude-project/git")},
+		{"another file", args{"uri": "skill://claude-project/git/x.md"}, unsupported("skill://claude-project/git/x.md")},
+		{"unknown", args{"uri": "skill://nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
+		{"traversal", args{"uri": "skill://claude-project/git/../git/SKILL.md"}, unsupported("skill://claude-project/git/../git/SKILL.md")},
+		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
+		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
+		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
+		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI)},
+		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI)},
+		{"token", args{"uri": "skill://" + token + "/SKILL.md"}, unsupported("skill://[redacted]/SKILL.md")},
+		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
+		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
+		{"control characters", args{"uri": "skill://a\x1b[2J\n/SKILL.md"}, unsupported(`skill://a\x1b[2J\n/SKILL.md`)},
+		{"an echo is cut", args{"uri": "skill://" + strings.Repeat("é", 200)}, unsupported("skill://" + strings.Repeat("é", 124))},
+		{"a further key", args{"uri": gitURI, "token": "hunter2"}, Result{IsError: true, Text: "Invalid arguments for tool get_skill: unrecognized key 'token'; the only one is 'uri'"}},
+	}
+	h := hostOf(t, withEngage()...)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := call(t, h, "uri", "get_skill", tt.args)
+			same(t, r, tt.want)
+			if strings.Contains(r.Text, "hunter2") || strings.Contains(r.Text, token[:20]) {
+				t.Error("a secret is repeated")
+			}
+		})
+	}
+}
+
+func TestGetByURINotForModels(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))
+	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://hidden/SKILL.md"}),
+		Result{IsError: true, Text: "Skill 'skill://hidden/SKILL.md' is not available for model invocation."})
+	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}),
+		Result{IsError: true, Text: "Unsupported skill URI: skill://x/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: (none)"})
+	uri, _ := skill.ParseURI("skill://claude-project/hidden/SKILL.md")
+	d, err := h.Document(t.Context(), uri)
+	if err != nil || d.ModelInvocable || d.Text == "" {
+		t.Errorf("as a resource: %+v, %v", d, err)
+	}
+}
+
+func TestGetByURINamesTwenty(t *testing.T) {
+	h := hostOf(t, many(25, 20))
+	text := call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text
+	if !strings.HasSuffix(text, "skill://claude-user/skill-00019/SKILL.md, and 5 more") || strings.Count(text, "skill-") != 20 {
+		t.Error(text)
+	}
+}
+
+// A skill whose file cannot be read for the moment answers with what was last
+// served, through the tool as through the resource.
+func TestGetByURIFallback(t *testing.T) {
+	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
+		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
+	deny := &denyLater{FS: root.files}
+	root.fsys = deny
+	h := hostOf(t, root)
+	ask := func(name string) Result {
+		return call(t, h, "uri", "get_skill", args{"uri": "skill://claude-project/" + name + "/SKILL.md"})
+	}
+	fresh := got(gitURI, md("git", "d"))
+	same(t, ask("git"), fresh)
+	seen, _ := skill.ParseURI("skill://claude-project/seen/SKILL.md")
+	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable { // as a resource
+		t.Fatalf("%+v, %v", d, err)
+	}
+	deny.on.Store(true)
+	stale := fresh
+	stale.Meta = map[string]any{"availability": "fallback"}
+	for range 3 {
+		same(t, ask("git"), stale)
+	}
+	never := got("skill://claude-project/never/SKILL.md", "# never\n\nSkill content is temporarily unavailable.\nURI: skill://claude-project/never/SKILL.md")
+	never.Meta = stale.Meta
+	for range 3 {
+		same(t, ask("never"), never)
+		same(t, ask("seen"), Result{IsError: true, Text: "Skill 'skill://claude-project/seen/SKILL.md' is not available for model invocation."})
+		same(t, ask("h"), Result{IsError: true, Text: "Skill 'skill://claude-project/h/SKILL.md' is not available for model invocation."})
+	}
+	if err := h.Catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	same(t, ask("git"), stale)
+	deny.on.Store(false)
+	root.put("git/SKILL.md", md("git", "d"))
+	root.put("never/SKILL.md", md("never", "d"))
+	if err := h.Catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	same(t, ask("git"), fresh)
+	same(t, ask("never"), got("skill://claude-project/never/SKILL.md", md("never", "d")))
+}
+
+// What is gone, renamed or malformed is no longer registered.
+func TestGetByURIGone(t *testing.T) {
+	for name, change := range map[string]func(m *memory){
+		"deleted":   func(m *memory) { delete(m.files, "git/SKILL.md") },
+		"renamed":   func(m *memory) { m.put("git/SKILL.md", md("other", "d")) },
+		"malformed": func(m *memory) { m.put("git/SKILL.md", "x") },
+		"a pipe":    func(m *memory) { m.files["git/SKILL.md"].Mode = fs.ModeNamedPipe },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := project(map[string]string{"git/SKILL.md": md("git", "d")})
+			h := hostOf(t, root)
+			ask := args{"uri": gitURI}
+			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "d")))
+			root.put("git/SKILL.md", md("git", "changed"))
+			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
+			change(root)
+			for range 2 {
+				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") {
+					t.Errorf("%+v", r)
+				}
+			}
+		})
+	}
+}
+
+func TestMemoIsBounded(t *testing.T) {
+	var m memo
+	big := strings.Repeat("x", 1<<20)
+	for i := range 2 * keptCount {
+		m.remember(fmt.Sprint(i), kept{text: big[:i]})
+		m.remember(fmt.Sprint("big", i%20), kept{text: big})
+	}
+	sum := 0
+	for _, k := range m.byURI {
+		sum += len(k.text)
+	}
+	if sum != m.bytes || sum > keptBytes || len(m.order) != len(m.byURI) || len(m.order) > keptCount {
+		t.Errorf("%d bytes, counted %d, in %d of %d", sum, m.bytes, len(m.order), len(m.byURI))
+	}
+	if _, ok := m.recall(fmt.Sprint("big", (2*keptCount-1)%20)); !ok {
+		t.Error("the latest is forgotten")
+	}
+}
+
+func TestMemoCounts(t *testing.T) {
+	var m memo
+	for i := range 3 * keptCount {
+		m.remember(fmt.Sprint(i%(2*keptCount)), kept{text: "x"})
+	}
+	for range 5 {
+		m.remember("0", kept{text: "x"})
+	}
+	if len(m.order) != keptCount || len(m.byURI) != keptCount || m.bytes != keptCount {
+		t.Errorf("%d in order, %d kept, %d bytes", len(m.order), len(m.byURI), m.bytes)
+	}
+}
+
+func TestListByURI(t *testing.T) {
+	want := SkillList{Skills: []ListedSkill{
+		{gitURI, "git", "Git deployment workflow skill"},
+		{"skill://claude-project/postgres/SKILL.md", "postgres", "PostgreSQL database operations"},
+		{builderURI, "mcp-builder", "MCP server development guide"},
+		{engageURI, "engage", "How to"},
+	}}
+	same(t, call(t, hostOf(t, withEngage()...), "uri", "list_skills", args{}), Result{Object: want, Text: "- " + gitURI + " git: Git deployment workflow skill\n" +
+		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to"})
+	same(t, call(t, hostOf(t, project(nil)), "uri", "list_skills", "").Text, "There are no skills.")
+}
+
+// However many there are, every URI is listed; descriptions give way.
+func TestListByURIIsBudgeted(t *testing.T) {
+	for _, n := range []int{50, 150, 1000} {
+		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
+		same(t, strings.Count(r.Text, "skill://"), n)
+		same(t, len(r.Object.(SkillList).Skills), n)
+		if n <= 150 && length(r.Text) > Budget || !strings.HasSuffix(r.Text, "\n(descriptions are shortened to fit; get_skill shows a skill whole)") {
+			t.Errorf("%d: %d characters, …%q", n, length(r.Text), r.Text[len(r.Text)-100:])
+		}
+	}
+}
+
+func TestSetsClash(t *testing.T) {
+	_, err := ParseSets("runner,uri")
+	if err == nil {
+		t.Fatal("two tools are called get_skill")
+	}
+	same(t, err.Error(), "the tool sets runner and uri both have a tool called list_skills (contracts 000 and 004); serve them from two servers, each with one of the sets")
+	tools, err := ParseSets("runner,default")
+	same(t, err, nil)
+	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
+}
