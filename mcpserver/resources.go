@@ -18,6 +18,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 )
 
 // pageSize is how many resources one answer lists.
@@ -42,13 +43,11 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 	}
 	end := min(start+pageSize, len(served))
 	res := &mcp.ListResourcesResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Cacheable: s.cacheable(skillsTTL),
 		Resources: make([]*mcp.Resource, 0, end-start),
 	}
 	for _, e := range served[start:end] {
-		res.Resources = append(res.Resources, &mcp.Resource{
-			URI: e.URI.String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: e.Size,
-		})
+		res.Resources = append(res.Resources, mainResource(e, e.Size))
 	}
 	if end < len(served) {
 		res.NextCursor = cursorAfter(v.Version, served[end-1].URI.String())
@@ -78,11 +77,11 @@ func parseCursor(cursor string) (uri string, err error) {
 	return uri, nil
 }
 
-func listTemplates() mcp.Result {
+func (s *Server) listTemplates() mcp.Result {
 	return &mcp.ListResourceTemplatesResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Cacheable: s.cacheable(skillsTTL),
 		ResourceTemplates: []*mcp.ResourceTemplate{{
-			URITemplate: "skill://{+path}", Name: "skill-file",
+			URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
 			Description: "A file of a skill. SKILL.md names the others.",
 		}},
 	}
@@ -116,10 +115,20 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case err != nil:
 		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	}
-	return &mcp.ReadResourceResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
-		Contents:  []*mcp.ResourceContents{contents(asked, file, data)},
-	}, nil
+	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{contents(asked, file, data)}}
+	if skillsext.Modern(p) {
+		res.ResultType = skillsext.Complete
+	}
+	return res, nil
+}
+
+// readResult is [mcp.ReadResourceResult] with the resultType that 2026-07-28
+// wants: the SDK sets its own only around a handler of its own resources.
+type readResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string                  `json:"resultType,omitempty"`
+	Contents   []*mcp.ResourceContents `json:"contents"`
 }
 
 func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -38,6 +39,9 @@ type Options struct {
 	Version string
 	// Remote: clients are on other machines, so that folders are named by URI.
 	Remote bool
+	// Private: not everyone who can reach the server may ask, so that no shared
+	// cache may keep what it answers.
+	Private bool
 	// Roots, if set, is called with the folders that a client names as its roots.
 	// It returns when the catalogue has taken them in.
 	Roots func(ctx context.Context, folders []string)
@@ -56,6 +60,11 @@ type Server struct {
 	named   chan struct{} // closed when the client's roots are taken in, or will not come
 	asking  sync.Mutex    // held while a client is asked for its roots
 	chosen  bool          // a client has named roots; held by asking
+
+	private       bool
+	manifests     *catalog.Manifests
+	subscriptions *subscriptions
+	told          sync.Map // what was logged of skills that are not published
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -65,19 +74,30 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: o.Roots,
-		host:  &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 		named: make(chan struct{}),
 	}
+	s.subscriptions = newSubscriptions(s)
+	capabilities := &mcp.ServerCapabilities{
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Completions: &mcp.CompletionCapabilities{},
+	}
+	skillsext.Declare(capabilities, true)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
 		Logger:             o.Log,
 		InitializedHandler: s.initialized,
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.rootsChanged,
-		Capabilities: &mcp.ServerCapabilities{
-			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{ListChanged: true},
-		},
+		CompletionHandler:       s.complete,
+		SubscribeHandler:        s.subscriptions.subscribe,
+		UnsubscribeHandler:      s.subscriptions.unsubscribe,
+		Capabilities:            capabilities,
 	})
+	if err := s.addSkills(); err != nil {
+		panic(err) // a method's name is a standard one: the SDK has its own package by now
+	}
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
@@ -123,10 +143,14 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			s.awaitRoots(ctx, req)
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
-			return listTemplates(), nil
+			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
-		case "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
+			s.awaitRoots(ctx, req)
+		case "subscriptions/listen":
+			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
+		case "prompts/list", "prompts/get", "logging/setLevel":
 			// The SDK answers some of them although they are not declared.
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
@@ -182,6 +206,7 @@ func (s *Server) announce(d catalog.Diff) {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
+	s.subscriptions.poke()
 	if !d.Listing && !servedDiffer(d) {
 		return // a skipped skill is in no list
 	}
