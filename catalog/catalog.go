@@ -37,6 +37,13 @@ type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
+// Folders is a [Source] that can tell whether its root has a folder with exactly
+// this name as a direct child, be there a skill in it or not. The name is one
+// path element. HasFolder may be called from any goroutine.
+type Folders interface {
+	HasFolder(name string) bool
+}
+
 // Default timing of the refresh.
 const (
 	// DefaultInterval is contract 002's refresh cycle.

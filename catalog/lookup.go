@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,6 +47,29 @@ func (s *Snapshot) InFolder(name string) *Entry {
 		return all[0]
 	}
 	return nil
+}
+
+// HasFolder reports whether a root has a folder with exactly this name as a
+// direct child, though no skill was found in it. It asks the disk; one that
+// blocks holds it up no longer than the context lasts. The name must be one path
+// element.
+func (v View) HasFolder(ctx context.Context, name string) bool {
+	v.catalog.mu.Lock()
+	sources := v.catalog.sources
+	v.catalog.mu.Unlock()
+	found := make(chan bool, 1)
+	go func() {
+		found <- slices.ContainsFunc(sources, func(h *held) bool {
+			f, ok := h.Source.(Folders)
+			return ok && f.HasFolder(name)
+		})
+	}()
+	select {
+	case has := <-found:
+		return has
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // At finds what a URI addresses: the skill, and the path of a file or folder in

@@ -20,19 +20,26 @@ const fileTemplate = "skill://{+path}"
 // completions is how many values one answer may have (MCP, completion).
 const completions = 100
 
-// complete proposes what may stand for {+path} of the template: the skills whose
-// URI begins with what is there, then those whose name does; within a skill, its
-// files. There are no prompts, and the protocol completes no tool arguments.
+// complete proposes names of skills for the argument of a prompt, and for {+path}
+// of the template the skills whose URI begins with what is there, then those whose
+// name does; within a skill, its files. The protocol completes no tool arguments.
 func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	p := req.Params
-	if p.Ref.Type != "ref/resource" || p.Ref.URI != fileTemplate || p.Argument.Name != "path" {
-		return nil, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
-	}
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	values := proposals(ctx, v, strings.TrimPrefix(p.Argument.Value, skill.Scheme))
+	var values []string
+	switch {
+	case p.Ref.Type == "ref/prompt":
+		if values, err = s.completePrompt(v, p); err != nil {
+			return nil, err
+		}
+	case p.Ref.URI == fileTemplate && p.Argument.Name == "path":
+		values = proposals(ctx, v, strings.TrimPrefix(p.Argument.Value, skill.Scheme))
+	default:
+		return nil, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
+	}
 	res := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
 		Total: len(values), HasMore: len(values) > completions, Values: values[:min(len(values), completions)],
 	}}
@@ -47,13 +54,18 @@ func proposals(ctx context.Context, v catalog.View, begun string) []string {
 		switch {
 		case strings.HasPrefix(begun, folder):
 			first = append(first, within(ctx, e, begun)...)
-		case strings.HasPrefix(path, begun):
+		case begins(path, begun):
 			first = append(first, path)
-		case strings.HasPrefix(e.Name, begun):
+		case begins(e.Name, begun):
 			later = append(later, path)
 		}
 	}
 	return slices.Compact(append(first, later...))
+}
+
+// begins compares beginnings as people type them: in any case.
+func begins(s, begun string) bool {
+	return len(s) >= len(begun) && strings.EqualFold(s[:len(begun)], begun)
 }
 
 // within are the files of a skill whose URIs begin so.

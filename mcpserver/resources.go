@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/tool"
 )
 
 // pageSize is how many resources one answer lists.
@@ -92,19 +93,19 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	if err != nil {
 		return nil, err
 	}
-	asked := ""
-	if p != nil {
-		asked = p.URI
+	if p == nil {
+		p = &mcp.ReadResourceParams{}
 	}
+	asked := p.URI
 	uri, err := skill.ParseURI(asked)
 	if err != nil {
 		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
 	}
 	e, file := v.At(uri)
-	if e == nil {
-		return nil, notFound(asked, "no skill has it; resources/list names all")
+	if e == nil || file == skill.MainFile {
+		return s.readDocument(ctx, p, uri, e != nil)
 	}
-	data, err := s.readFile(ctx, v, e, file)
+	data, err := s.readFile(e, file)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -115,11 +116,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case err != nil:
 		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	}
-	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{contents(asked, file, data)}}
-	if skillsext.Modern(p) {
-		res.ResultType = skillsext.Complete
-	}
-	return res, nil
+	return s.readResult(p, contents(asked, file, data)), nil
 }
 
 // readResult is [mcp.ReadResourceResult] with the resultType that 2026-07-28
@@ -131,14 +128,36 @@ type readResult struct {
 	Contents   []*mcp.ResourceContents `json:"contents"`
 }
 
-func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
+func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) *readResult {
+	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{c}}
+	if skillsext.Modern(p) {
+		res.ResultType = skillsext.Complete
+	}
+	return res
+}
+
+// readDocument answers with a SKILL.md as contract 004's tool does: the same
+// text, always as text, and the text last served where the file cannot be read
+// for the moment.
+func (s *Server) readDocument(ctx context.Context, p *mcp.ReadResourceParams, uri skill.URI, known bool) (mcp.Result, error) {
+	d, err := s.host.Document(ctx, uri)
 	switch {
-	case file == skill.MainFile:
-		data, now, err := v.Read(ctx, e)
-		if err == nil && (!now.Available || now.Base != e.Base) {
-			return nil, fs.ErrNotExist // it was skipped or renamed a moment ago
-		}
-		return data, err
+	case errors.Is(err, tool.ErrUnknown) && known:
+		return nil, notFound(p.URI, "the skill has no such file")
+	case errors.Is(err, tool.ErrUnknown):
+		return nil, notFound(p.URI, "no skill has it; resources/list names all")
+	case err != nil:
+		return nil, err
+	}
+	res := s.readResult(p, &mcp.ResourceContents{URI: p.URI, MIMEType: markdown, Text: d.Text})
+	if d.Fallback {
+		res.Meta = fallbackMeta()
+	}
+	return res, nil
+}
+
+func (s *Server) readFile(e *catalog.Entry, file string) ([]byte, error) {
+	switch {
 	case file == ".":
 		return nil, skill.ErrNotRegular
 	case skill.Hidden(file):

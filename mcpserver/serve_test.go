@@ -244,13 +244,9 @@ func TestNoWaitWithoutRoots(t *testing.T) {
 // What is not served is refused as such, whatever the SDK would answer.
 func TestNotServed(t *testing.T) {
 	client := connect(t, serve(t, scanned(t, folder(tree(t, nil)))), "2025-11-25", nil)
-	_, err := client.ListPrompts(t.Context(), nil)
+	err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"})
 	if code(err) != jsonrpc.CodeMethodNotFound {
-		t.Errorf("prompts/list: %v", err)
-	}
-	_, err = client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
-	if code(err) != jsonrpc.CodeMethodNotFound {
-		t.Errorf("prompts/get: %v", err)
+		t.Errorf("logging/setLevel: %v", err)
 	}
 }
 

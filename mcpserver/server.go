@@ -8,12 +8,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -64,7 +66,9 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	told          sync.Map // what was logged of skills that are not published
+	told          sync.Map     // what was logged of skills that are not published
+	prompted      skill.Digest // of the list of prompts that was last announced
+	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -82,6 +86,7 @@ func New(o Options) *Server {
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 		Completions: &mcp.CompletionCapabilities{},
 	}
 	skillsext.Declare(capabilities, true)
@@ -102,6 +107,7 @@ func New(o Options) *Server {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
 	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
+	s.promptsDiffer()                               // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -146,11 +152,18 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
+		case "prompts/list":
+			s.awaitRoots(ctx, req)
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
+		case "prompts/get":
+			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
+		case "tools/call":
+			return s.explicitly(next(ctx, method, req))
 		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
 			s.awaitRoots(ctx, req)
 		case "subscriptions/listen":
 			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
-		case "prompts/list", "prompts/get", "logging/setLevel":
+		case "logging/setLevel":
 			// The SDK answers some of them although they are not declared.
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
@@ -199,7 +212,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 }
 
 // announce tells every session of a change. The SDK has no public call for it:
-// replacing a tool, and adding and removing a template, make it notify, debounced.
+// replacing a tool, and adding and removing a template or prompt, make it notify, debounced.
 // (go-sdk#1238 brings one for its own skills package.)
 func (s *Server) announce(d catalog.Diff) {
 	if d.Listing {
@@ -207,6 +220,10 @@ func (s *Server) announce(d catalog.Diff) {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
 	s.subscriptions.poke()
+	if s.promptsDiffer() {
+		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
+		s.mcp.RemovePrompts("changed")
+	}
 	if !d.Listing && !servedDiffer(d) {
 		return // a skipped skill is in no list
 	}

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,6 +51,30 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 			Content:           content(r, req.Session),
 			StructuredContent: r.Object,
 			IsError:           r.IsError,
+			Meta:              r.Meta,
 		}, nil
 	}
+}
+
+// explicitly has the tools of contract 004 say isError where it is false too: the
+// contract's success has the field, and the SDK leaves it out.
+func (s *Server) explicitly(res mcp.Result, err error) (mcp.Result, error) {
+	if r, ok := res.(*mcp.CallToolResult); ok && err == nil && !r.IsError {
+		if _, is := r.StructuredContent.(tool.SkillDocument); is {
+			return explicit{r}, nil
+		}
+	}
+	return res, err
+}
+
+// explicit is a success that says so.
+type explicit struct{ *mcp.CallToolResult }
+
+// MarshalJSON writes the result with isError: false.
+func (r explicit) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(r.CallToolResult)
+	if err != nil {
+		return nil, err
+	}
+	return append(data[:len(data)-1], `,"isError":false}`...), nil
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -53,4 +57,29 @@ func ExampleEvent() {
 	// Output:
 	// [Tool Call] read_file_in_skill(skill_name="engage", file_path="../x")
 	// [Tool Result] ERROR: Path traversal detected: cannot access files outside skill folder
+}
+
+// Contract 003 in a program of one's own: the project is that of the folder in
+// which the agent works.
+func ExampleSkillManager() {
+	ctx := context.Background()
+	open := func(sources ...catalog.Source) (*tool.Host, error) {
+		skills := catalog.New(sources, catalog.Options{})
+		return &tool.Host{Catalog: skills}, skills.Refresh(ctx)
+	}
+	home, err := open(builtin.New())
+	if err != nil {
+		panic(err)
+	}
+	manager := &tool.SkillManager{Host: home, Project: func(_ context.Context, workdir string) (*tool.Host, error) {
+		root := skill.Root{Label: "wave-project", Scope: skill.ScopeProject, Dir: filepath.Join(workdir, ".wave", "skills"), Prefix: "wave-project"}
+		return open(dir.New(dir.Options{Root: root}), builtin.New()) // keep it, for the next call in the same folder
+	}}
+	result, err := manager.Execute(ctx, tool.SkillToolArgs{SkillName: "engage"}, tool.ToolContext{Workdir: "testdata"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Success, strings.SplitN(result.Content, "\n", 2)[0])
+	// Output:
+	// true Skill: engage (Type: personal)
 }

@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,7 +66,7 @@ func findSkills() *Tool {
 			if err != nil {
 				return failure("Invalid arguments for tool find_skills: %s", err), nil
 			}
-			start, limit, err := page(args, query)
+			after, limit, err := page(args, query)
 			if err != nil {
 				return failure("Invalid arguments for tool find_skills: %s", err), nil
 			}
@@ -72,36 +74,71 @@ func findSkills() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r := findIn(v, query, start, limit)
+			r, start := findIn(v, query, after, limit)
 			return Result{Text: findText(r, query, start), Object: r}, nil
 		},
 	}
 }
 
-func page(args arguments, query string) (start, limit int, err error) {
+func page(args arguments, query string) (after place, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {
 		def = findPage
 	}
 	if limit, err = args.number("limit", 1, findLimit, def); err != nil {
-		return 0, 0, err
+		return place{}, 0, err
 	}
 	cursor, given, err := args.text("cursor")
 	if err != nil || !given || cursor == "" {
-		return 0, limit, err
+		return place{}, limit, err
 	}
-	start, err = strconv.Atoi(cursor)
-	if err != nil || start < 0 {
-		return 0, 0, fmt.Errorf("'cursor' must be the nextCursor of an answer before")
-	}
-	return start, limit, nil
+	after, err = parsePlace(cursor)
+	return after, limit, err
 }
 
-func findIn(v catalog.View, query string, start, limit int) FindResult {
+// place is how far a walk has come: how many skills it has shown, and which was
+// the last. The last is named by a hash of its URI: a model has to copy it.
+type place struct {
+	count int
+	last  string
+}
+
+func placeAfter(count int, e *catalog.Entry) place {
+	d := skill.DigestOf([]byte(e.URI.String()))
+	return place{count, hex.EncodeToString(d[:4])}
+}
+
+func (p place) String() string { return strconv.Itoa(p.count) + "-" + p.last }
+
+func parsePlace(cursor string) (place, error) {
+	count, last, _ := strings.Cut(strings.TrimSpace(cursor), "-")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 {
+		return place{}, errors.New("'cursor' must be the nextCursor of an answer before")
+	}
+	return place{n, last}, nil
+}
+
+// in is where the walk goes on: behind the last skill, wherever that stands by
+// now; where it is gone, at the place that it had.
+func (p place) in(all []*catalog.Entry) int {
+	count := min(p.count, len(all))
+	if p.last == "" || count > 0 && placeAfter(count, all[count-1]) == p {
+		return count
+	}
+	for i, e := range all {
+		if placeAfter(p.count, e) == p {
+			return i + 1
+		}
+	}
+	return count
+}
+
+func findIn(v catalog.View, query string, after place, limit int) (r FindResult, start int) {
 	all := v.Search(query)
-	start = min(start, len(all))
+	start = after.in(all)
 	end := min(start+limit, len(all))
-	r := FindResult{Skills: make([]Found, 0, end-start), Total: len(all), Problems: []Problem{}}
+	r = FindResult{Skills: make([]Found, 0, end-start), Total: len(all), Problems: []Problem{}}
 	budget := Budget
 	for _, e := range all[start:end] {
 		f := Found{
@@ -114,7 +151,7 @@ func findIn(v catalog.View, query string, start, limit int) FindResult {
 		r.Skills = append(r.Skills, f)
 	}
 	if end := start + len(r.Skills); end < len(all) {
-		r.NextCursor = strconv.Itoa(end)
+		r.NextCursor = placeAfter(end, all[end-1]).String()
 	}
 	skipped := v.Skipped
 	if strings.TrimSpace(query) != "" {
@@ -123,7 +160,7 @@ func findIn(v catalog.View, query string, start, limit int) FindResult {
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
 		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
 	}
-	return r
+	return r, start
 }
 
 // calledOrFolder is what a skipped skill is called in an answer.

@@ -63,8 +63,8 @@ func TestFindAnswers(t *testing.T) {
 			Text:   `No skill matches 'kubernetes\x1b'. Try other words, or leave the query out to list all skills.`,
 			Object: FindResult{Skills: []Found{}, Problems: noProblems}}},
 		{"limit", args{"limit": 2}, Result{
-			Text:   "Skills 1 to 2 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2\".",
-			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 3, NextCursor: "2", Problems: noProblems}}},
+			Text:   "Skills 1 to 2 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2-3b6b267c\".",
+			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 3, NextCursor: "2-3b6b267c", Problems: noProblems}}},
 		{"the rest", args{"limit": 2, "cursor": "2"}, Result{
 			Text:   "Skills 3 to 3 of 3:\n- mcp-builder: MCP server development guide",
 			Object: FindResult{Skills: []Found{foundBuilder}, Total: 3, Problems: noProblems}}},
@@ -177,4 +177,46 @@ func TestFindPages(t *testing.T) {
 func TestFindHostileTextIsInert(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey - z: fake"`, `"one\n- two: fake\e[2J"`)}))
 	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake: one - two: fake [2J")
+}
+
+// A walk shows every skill that is there throughout exactly once, whatever comes
+// and goes between two pages.
+func TestFindPagesWhileSkillsChange(t *testing.T) {
+	root := many(30, 20)
+	h := hostOf(t, root)
+	at := func(e string) string {
+		for name := range root.files {
+			if strings.HasPrefix(name, e+"/") {
+				return name
+			}
+		}
+		t.Fatalf("no skill %s", e)
+		return ""
+	}
+	var got []string
+	for cursor, page := "", 0; page == 0 || cursor != ""; page++ {
+		r := call(t, h, "default", "find_skills", args{"cursor": cursor, "limit": 10}).Object.(FindResult)
+		for _, f := range r.Skills {
+			got = append(got, f.Name)
+		}
+		switch cursor = r.NextCursor; page {
+		case 0:
+			delete(root.files, at(got[2]))
+			delete(root.files, at(got[3]))
+		case 1:
+			root.put("aaa/SKILL.md", md("aaa", "x"))
+			root.put("aab/SKILL.md", md("aab", "x"))
+			root.put("aac/SKILL.md", md("aac", "x"))
+		}
+		if err := h.Catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]int{}
+	for _, name := range got {
+		seen[name]++
+	}
+	if len(seen) != 30 || len(got) != 30 {
+		t.Errorf("%d skills, %d of them different: %v", len(got), len(seen), got)
+	}
 }

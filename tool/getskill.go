@@ -110,9 +110,9 @@ func getSkill() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r := documentation(v, name)
-			if ctx.Err() != nil {
-				return Result{}, ctx.Err()
+			r, err := within(ctx, func() GetSkillResult { return documentation(ctx, v, name) })
+			if err != nil {
+				return Result{}, err
 			}
 			return r.result(), nil
 		},
@@ -139,7 +139,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 }
 
 // documentation reads a skill's file as it is now.
-func documentation(v catalog.View, name string) GetSkillResult {
+func documentation(ctx context.Context, v catalog.View, name string) GetSkillResult {
 	shown := skill.Echo(name)
 	fail := func(format string, args ...any) GetSkillResult {
 		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
@@ -148,6 +148,9 @@ func documentation(v catalog.View, name string) GetSkillResult {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
 	e := byFolder(v, name)
+	if e == nil && v.HasFolder(ctx, name) {
+		return fail("SKILL.MD not found for skill '%s'", shown)
+	}
 	if e == nil {
 		return fail("Skill '%s' not found in skills folder", shown)
 	}

@@ -100,9 +100,9 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 			if err != nil {
 				return Result{}, err
 			}
-			r := readFile(v, name, path, find)
-			if ctx.Err() != nil {
-				return Result{}, ctx.Err()
+			r, err := within(ctx, func() FileResult { return readFile(v, name, path, find) })
+			if err != nil {
+				return Result{}, err
 			}
 			if !r.Success {
 				return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}, nil

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -123,20 +124,36 @@ func joinSets(table []namedSet, list string) ([]*Tool, error) {
 		if err != nil {
 			return nil, err
 		}
+		var clash, with []*Tool
 		for _, t := range set {
 			other := find(tools, t.Name)
-			if other == nil {
+			switch {
+			case other == nil:
 				tools = append(tools, t)
 				by[t.Name] = name
-				continue
+			case other.Contract != t.Contract:
+				clash, with = append(clash, t), append(with, other)
 			}
-			if other.Contract != t.Contract {
-				return nil, fmt.Errorf("the tool sets %s and %s both have a tool called %s (contracts %s and %s); serve them from two servers, each with one of the sets",
-					by[t.Name], name, t.Name, other.Contract, t.Contract)
-			}
+		}
+		if len(clash) > 0 {
+			return nil, clashError(by, name, clash, with)
 		}
 	}
 	return tools, nil
+}
+
+// clashError names every tool that a set shares with the sets before it.
+func clashError(by map[string]string, name string, clash, with []*Tool) error {
+	names, contracts := make([]string, len(clash)), make([]string, len(clash))
+	for i, t := range clash {
+		names[i], contracts[i] = t.Name, with[i].Contract+" and "+t.Contract
+	}
+	noun := "a tool"
+	if len(clash) > 1 {
+		noun = "tools"
+	}
+	return fmt.Errorf("the tool sets %s and %s both have %s called %s (contracts %s); serve them from two servers, each with one of the sets",
+		by[clash[0].Name], name, noun, strings.Join(names, " and "), strings.Join(slices.Compact(contracts), ", "))
 }
 
 func setNamed(table []namedSet, name string) ([]*Tool, error) {

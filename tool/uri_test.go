@@ -254,7 +254,7 @@ func TestSetsClash(t *testing.T) {
 	if err == nil {
 		t.Fatal("two tools are called get_skill")
 	}
-	same(t, err.Error(), "the tool sets runner and uri both have a tool called list_skills (contracts 000 and 004); serve them from two servers, each with one of the sets")
+	same(t, err.Error(), "the tool sets runner and uri both have tools called list_skills and get_skill (contracts 000 and 004); serve them from two servers, each with one of the sets")
 	tools, err := ParseSets("runner,default")
 	same(t, err, nil)
 	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})

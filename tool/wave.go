@@ -87,19 +87,24 @@ func invoke(ctx context.Context, h *Host, args arguments) (ToolResult, error) {
 	if err == nil {
 		err = args.onlyKeys([]string{"skill_name"})
 	}
+	if err == nil {
+		return invokeNamed(ctx, h, name)
+	}
 	v, viewErr := h.Catalog.View(ctx)
 	if viewErr != nil {
 		return ToolResult{}, viewErr
 	}
-	if err != nil {
-		return refusal(v, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: err.Error()}), nil
-	}
+	return refusal(v, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: err.Error()}), nil
+}
+
+func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) {
 	e, data, err := loadStrict(ctx, h, name)
 	var details *SkillErrorDetails
 	switch {
 	case errors.As(err, &details):
-		if v, viewErr = h.Catalog.View(ctx); viewErr != nil {
-			return ToolResult{}, viewErr
+		v, err := h.Catalog.View(ctx)
+		if err != nil {
+			return ToolResult{}, err
 		}
 		return refusal(v, details), nil
 	case err != nil:
@@ -122,6 +127,9 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 		}
 		e, details := strictNamed(v, name)
 		if details != nil {
+			for _, e := range strict(v) {
+				details.AvailableSkills = append(details.AvailableSkills, e.Name)
+			}
 			return nil, nil, details
 		}
 		data, now, err := v.Read(ctx, e)
@@ -157,7 +165,11 @@ func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetail
 		}
 	}
 	if meant == nil {
-		return nil, &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
+		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
+		if skill.ValidName(name) {
+			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}
+		}
+		return nil, d
 	}
 	return nil, detailsOf(meant, name)
 }
@@ -250,8 +262,11 @@ func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
 	switch d.Type {
 	case SkillNotFound:
 		r.Content = fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s", name, available)
-		if skill.ValidName(d.SkillName) {
-			r.Content += fmt.Sprintf("\n\nTo create this skill:\n1. Create directory ~/.wave/skills/%s/\n2. Add SKILL.md file with proper YAML frontmatter", name)
+		for i, step := range d.Suggestions {
+			if i == 0 {
+				r.Content += "\n\nTo create this skill:"
+			}
+			r.Content += fmt.Sprintf("\n%d. %s", i+1, step)
 		}
 	case SkillInvalid, SkillMalformed:
 		r.Content = fmt.Sprintf("Skill '%s' is invalid: %s\n\nFix by:\n- %s\n\nSkill will be available after fixing these issues.",

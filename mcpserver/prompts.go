@@ -1,0 +1,199 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Limits of prompts.
+const (
+	// maxPrompts is how many skills are prompts: clients show them as one menu,
+	// and whoever has more finds the rest by completion and by name.
+	maxPrompts = 100
+	promptPage = 50
+	// promptText is the only argument of a prompt.
+	promptText = "arguments"
+)
+
+// userSkills are the skills that people may invoke, in the order of the listing:
+// root order, then by name. Those that are kept from models are among them.
+func userSkills(v catalog.View) []*catalog.Entry {
+	order := make(map[string]int, len(v.Roots))
+	for i, r := range v.Roots {
+		order[r.Label] = i
+	}
+	var out []*catalog.Entry
+	for _, e := range v.Entries {
+		if e.Status == catalog.Available && e.UserInvocable {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *catalog.Entry) int {
+		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp.Result, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := userSkills(v)
+	if left := int64(len(all) - maxPrompts); left > 0 && s.unprompted.Swap(left) != left {
+		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", skill.Echo(all[maxPrompts].Name))
+	}
+	all = all[:min(len(all), maxPrompts)]
+	start := 0
+	if p != nil && p.Cursor != "" {
+		if start, err = promptStart(all, p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	end := min(start+promptPage, len(all))
+	res := &mcp.ListPromptsResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Prompts:   make([]*mcp.Prompt, 0, end-start),
+	}
+	for _, e := range all[start:end] {
+		res.Prompts = append(res.Prompts, &mcp.Prompt{
+			Name: e.Name, Description: skill.OneLine(e.Description),
+			Arguments: []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill; added to it as it stands"}},
+		})
+	}
+	if end < len(all) {
+		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI))
+	}
+	return res, nil
+}
+
+// promptStart is where a cursor goes on: behind the skill that was listed last,
+// wherever it stands now; where that is gone, at the place that it had.
+func promptStart(all []*catalog.Entry, cursor string) (int, error) {
+	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	count, last, _ := strings.Cut(string(raw), " ")
+	if err != nil || len(raw) > 8192 {
+		return 0, refused
+	}
+	start, err := strconv.ParseUint(count, 10, 31)
+	if err != nil {
+		return 0, refused
+	}
+	if u, err := skill.ParseURI(last); err != nil || u.String() != last {
+		return 0, refused
+	}
+	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI.String() == last }); i >= 0 {
+		return i + 1, nil
+	}
+	return min(int(start), len(all)), nil
+}
+
+// getPrompt answers with the skill's text as it is on disk now, in the user's
+// name, and behind it what the user wrote: plain text, in which nothing is
+// expanded.
+func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Result, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		p = &mcp.GetPromptParams{}
+	}
+	unknown := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(p.Name))}
+	e := v.Named(p.Name)
+	if e == nil || !e.UserInvocable {
+		return nil, unknown
+	}
+	for name := range p.Arguments {
+		if name != promptText {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown argument: %s (the only one is %s)", skill.Echo(name), promptText)}
+		}
+	}
+	d, err := s.host.Document(ctx, e.URI)
+	switch {
+	case errors.Is(err, tool.ErrUnknown):
+		return nil, unknown
+	case err != nil:
+		return nil, err
+	}
+	if v, err = s.view(ctx); err != nil { // reading may have found another author's mind
+		return nil, err
+	}
+	if now, _ := v.At(e.URI); now != nil {
+		if e = now; !e.UserInvocable {
+			return nil, unknown
+		}
+	}
+	text := d.Text
+	if said := p.Arguments[promptText]; said != "" {
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		text += "\n" + said
+	}
+	res := &mcp.GetPromptResult{
+		Description: skill.OneLine(e.Description),
+		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
+	}
+	if d.Fallback {
+		res.Meta = fallbackMeta()
+	}
+	return res, nil
+}
+
+// completePrompt proposes names of skills for the argument of a prompt.
+func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string, error) {
+	if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name))}
+	}
+	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))
+	values := []string{}
+	for _, e := range userSkills(v) {
+		if typed != "" && strings.HasPrefix(string(e.Key), typed) {
+			values = append(values, e.Name)
+		}
+	}
+	return values, nil
+}
+
+// promptsDiffer reports whether the list of prompts is another one than when it
+// was last called, which is where the last change was announced. It is called by
+// one goroutine at a time.
+func (s *Server) promptsDiffer() bool {
+	select {
+	case <-s.catalog.Ready():
+	default:
+		return true
+	}
+	v, err := s.catalog.View(context.Background())
+	if err != nil {
+		return true
+	}
+	all := userSkills(v)
+	sum := sha256.New()
+	for _, e := range all[:min(len(all), maxPrompts)] {
+		fmt.Fprintf(sum, "%q %q\n", e.Name, e.Description)
+	}
+	now := skill.Digest(sum.Sum(nil))
+	differ := now != s.prompted
+	s.prompted = now
+	return differ
+}
+
+// fallbackMeta says that a text is the one that was served last.
+func fallbackMeta() mcp.Meta { return mcp.Meta{"availability": "fallback"} }

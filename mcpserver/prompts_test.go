@@ -1,0 +1,247 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+func userMD(name, fields string) string {
+	return "---\nname: " + name + "\ndescription: About " + name + ".\n" + fields + "---\n# " + name + "\n"
+}
+
+func promptNames(t *testing.T, client *mcp.ClientSession) (names []string, pages int) {
+	t.Helper()
+	p := &mcp.ListPromptsParams{}
+	for {
+		res, err := client.ListPrompts(t.Context(), p)
+		must(t, err)
+		pages++
+		for _, one := range res.Prompts {
+			names = append(names, one.Name)
+		}
+		if res.NextCursor == "" {
+			return names, pages
+		}
+		p.Cursor = res.NextCursor
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			root := tree(t, map[string]string{
+				"b/SKILL.md": userMD("b", ""), "a/SKILL.md": userMD("a", ""),
+				"mine/SKILL.md":   userMD("mine", "disable-model-invocation: true\n"),
+				"theirs/SKILL.md": userMD("theirs", "user-invocable: false\n"),
+				"z/a/SKILL.md":    userMD("A", ""), "lost/SKILL.md": "no skill",
+			})
+			client := connect(t, serve(t, scanned(t, folder(root))), era, nil)
+			caps := client.InitializeResult().Capabilities
+			if caps.Prompts == nil || !caps.Prompts.ListChanged || caps.Completions == nil {
+				t.Errorf("capabilities: %+v", caps)
+			}
+			res, err := client.ListPrompts(t.Context(), nil)
+			must(t, err)
+			var got []string
+			for _, p := range res.Prompts {
+				got = append(got, p.Name+"|"+p.Description)
+				if len(p.Arguments) != 1 || p.Arguments[0].Name != "arguments" || p.Arguments[0].Required {
+					t.Errorf("%s: arguments %+v", p.Name, p.Arguments)
+				}
+			}
+			if d := cmp.Diff([]string{"a|About a.", "b|About b.", "mine|About mine."}, got); d != "" {
+				t.Error(d)
+			}
+			for _, row := range []struct {
+				name, said, want string
+			}{
+				{"a", "", userMD("a", "")},
+				{"A", "", userMD("a", "")},
+				{"mine", "", userMD("mine", "disable-model-invocation: true\n")},
+				{"b", "$ARGUMENTS !`date` <b> {{x}}", userMD("b", "") + "\n$ARGUMENTS !`date` <b> {{x}}"},
+			} {
+				p := &mcp.GetPromptParams{Name: row.name}
+				if row.said != "" {
+					p.Arguments = map[string]string{"arguments": row.said}
+				}
+				res, err := client.GetPrompt(t.Context(), p)
+				must(t, err)
+				if len(res.Messages) != 1 || res.Messages[0].Role != "user" {
+					t.Fatalf("%s: %+v", row.name, res.Messages)
+				}
+				if d := cmp.Diff(row.want, res.Messages[0].Content.(*mcp.TextContent).Text); d != "" {
+					t.Errorf("%s: %s", row.name, d)
+				}
+			}
+			for _, p := range []*mcp.GetPromptParams{
+				{Name: "theirs"}, {Name: "lost"}, {Name: ""}, {Name: "../a"}, {Name: "a\x00"}, {Name: strings.Repeat("a", 1<<16)},
+				{Name: "a", Arguments: map[string]string{"x": "y"}},
+			} {
+				_, err := client.GetPrompt(t.Context(), p)
+				if code(err) != jsonrpc.CodeInvalidParams || len(err.Error()) > 500 {
+					t.Errorf("%.40q: %.600v", p.Name, err)
+				}
+			}
+			// The text is the disk's, also where nobody has scanned since.
+			put(t, root, map[string]string{"b/SKILL.md": userMD("b", "license: MIT\n"), "a/SKILL.md": userMD("a", "user-invocable: false\n")})
+			if res, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b"}); err != nil || res.Messages[0].Content.(*mcp.TextContent).Text != userMD("b", "license: MIT\n") {
+				t.Errorf("changed: %v", err)
+			}
+			if _, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "a"}); code(err) != jsonrpc.CodeInvalidParams {
+				t.Errorf("kept from people a moment ago: %v", err)
+			}
+		})
+	}
+}
+
+// Of more than a hundred skills the first of the listing are prompts, and the
+// log says that the others are not; by its name each still is one.
+func TestPromptsAreBounded(t *testing.T) {
+	files := map[string]string{}
+	for i := range 130 {
+		name := fmt.Sprintf("s%03d", i)
+		files[name+"/SKILL.md"] = userMD(name, "")
+	}
+	var log bytes.Buffer
+	s := serve(t, scanned(t, folder(tree(t, files))), func(o *mcpserver.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	client := connect(t, s, "2025-11-25", nil)
+	names, pages := promptNames(t, client)
+	if len(names) != 100 || pages != 2 || names[0] != "s000" || names[99] != "s099" || !slices.IsSorted(names) {
+		t.Errorf("%d prompts in %d pages, %v to %v", len(names), pages, names[0], names[len(names)-1])
+	}
+	promptNames(t, client)
+	if n := strings.Count(log.String(), "skills without a prompt"); n != 1 || !strings.Contains(log.String(), "without=30") || !strings.Contains(log.String(), `"first without"=s100`) {
+		t.Errorf("the log says it %d times: %s", n, log.String())
+	}
+	if _, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "s129"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A page goes on behind the one before although skills came and went.
+func TestPromptsPagesWhileSkillsChange(t *testing.T) {
+	files := map[string]string{}
+	for i := range 80 {
+		name := fmt.Sprintf("s%03d", i)
+		files[name+"/SKILL.md"] = userMD(name, "")
+	}
+	root := tree(t, files)
+	c := scanned(t, folder(root))
+	client := connect(t, serve(t, c), "2025-11-25", nil)
+	first, err := client.ListPrompts(t.Context(), nil)
+	must(t, err)
+	must(t, os.RemoveAll(filepath.Join(root, "s003")))
+	must(t, os.RemoveAll(filepath.Join(root, "s004")))
+	put(t, root, map[string]string{"s001a/SKILL.md": userMD("s001a", "")})
+	must(t, c.Refresh(t.Context()))
+	second, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: first.NextCursor})
+	must(t, err)
+	if got := second.Prompts[0].Name; len(second.Prompts) != 30 || got != "s050" {
+		t.Errorf("%d prompts, from %s", len(second.Prompts), got)
+	}
+	forge := base64.RawURLEncoding.EncodeToString
+	for _, cursor := range []string{"x", "%", forge([]byte("1")), forge([]byte("1 ")), forge([]byte("-2 skill://a/SKILL.md")),
+		forge([]byte("x skill://a/SKILL.md")), forge([]byte("2 file:///etc/passwd")), forge([]byte("99999999999 skill://a/SKILL.md"))} {
+		if _, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: cursor}); code(err) != jsonrpc.CodeInvalidParams {
+			t.Errorf("%q: %v", cursor, err)
+		}
+	}
+	last, err := client.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: forge([]byte("2000000000 skill://gone/SKILL.md"))})
+	if err != nil || len(last.Prompts) != 0 {
+		t.Errorf("behind the end: %v, %v", last, err)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	files := map[string]string{
+		"deploy/SKILL.md": userMD("deploy", ""), "Deploy Notes/SKILL.md": userMD("Deploy Notes", ""), "theirs/SKILL.md": userMD("theirs", "user-invocable: false\n"),
+	}
+	for i := range 130 {
+		name := fmt.Sprintf("s%03d", i)
+		files[name+"/SKILL.md"] = userMD(name, "")
+	}
+	for _, era := range eras {
+		client := connect(t, serve(t, scanned(t, folder(tree(t, files)))), era, nil)
+		ask := func(ref *mcp.CompleteReference, argument, value string) (mcp.CompletionResultDetails, error) {
+			res, err := client.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: argument, Value: value}})
+			if err != nil {
+				return mcp.CompletionResultDetails{}, err
+			}
+			return res.Completion, nil
+		}
+		deploy, template := &mcp.CompleteReference{Type: "ref/prompt", Name: "deploy"}, &mcp.CompleteReference{Type: "ref/resource", URI: "skill://{+path}"}
+		for _, row := range []struct {
+			ref             *mcp.CompleteReference
+			argument, value string
+			want            mcp.CompletionResultDetails
+		}{
+			{deploy, "arguments", "DEP", mcp.CompletionResultDetails{Values: []string{"deploy", "Deploy Notes"}, Total: 2}},
+			{deploy, "arguments", "th", mcp.CompletionResultDetails{Values: []string{}}},
+			{deploy, "arguments", "", mcp.CompletionResultDetails{Values: []string{}}},
+			{template, "path", "dep", mcp.CompletionResultDetails{Values: []string{"Deploy%20Notes/SKILL.md", "deploy/SKILL.md"}, Total: 2}},
+			{template, "path", "theirs", mcp.CompletionResultDetails{Values: []string{"theirs/SKILL.md"}, Total: 1}},
+		} {
+			got, err := ask(row.ref, row.argument, row.value)
+			must(t, err)
+			if d := cmp.Diff(row.want, got); d != "" {
+				t.Errorf("%s: %q: %s", era, row.value, d)
+			}
+		}
+		if got, err := ask(deploy, "arguments", "s"); err != nil || len(got.Values) != 100 || got.Total != 130 || !got.HasMore {
+			t.Errorf("%d values of %d, more %v, %v", len(got.Values), got.Total, got.HasMore, err)
+		}
+		for _, ref := range []*mcp.CompleteReference{{Type: "ref/prompt", Name: "nope"}, {Type: "ref/prompt", Name: "theirs"}, {Type: "ref/resource", URI: "file:///{x}"}} {
+			if _, err := ask(ref, "arguments", "x"); code(err) != jsonrpc.CodeInvalidParams {
+				t.Errorf("%+v: %v", ref, err)
+			}
+		}
+	}
+}
+
+// Clients are told when the list of prompts is another one, and only then.
+func TestPromptsListChanged(t *testing.T) {
+	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
+	c := scanned(t, folder(root))
+	var told atomic.Int32
+	connect(t, serve(t, c), "2025-11-25", &mcp.ClientOptions{
+		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { told.Add(1) },
+	})
+	for _, step := range []struct {
+		what string
+		do   func()
+		want int32
+	}{
+		{"a body changed", func() { put(t, root, map[string]string{"a/SKILL.md": userMD("a", "license: MIT\n")}) }, 0},
+		{"a skill added", func() { put(t, root, map[string]string{"b/SKILL.md": userMD("b", "disable-model-invocation: true\n")}) }, 1},
+		{"one that is no prompt", func() { put(t, root, map[string]string{"c/SKILL.md": userMD("c", "user-invocable: false\n")}) }, 0},
+		{"a skill taken from people", func() { put(t, root, map[string]string{"b/SKILL.md": userMD("b", "user-invocable: false\n")}) }, 1},
+		{"a skill removed", func() { must(t, os.RemoveAll(filepath.Join(root, "a"))) }, 1},
+	} {
+		told.Store(0)
+		step.do()
+		must(t, c.Refresh(t.Context()))
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && told.Load() < step.want; {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(60 * time.Millisecond)
+		if told.Load() != step.want {
+			t.Errorf("%s: told %d times", step.what, told.Load())
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Contract 003: its interfaces as a Go API, with its JSON names.
+
+// SkillMetadata is what contract 003 knows of a skill without its content.
+type SkillMetadata struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Type        string `json:"type"` // "project" or "personal"
+	// SkillPath is the folder against which the skill's relative paths resolve.
+	SkillPath string `json:"skillPath"`
+}
+
+// SkillFrontmatter is the fields between the fences. As JSON it is every field
+// as its author wrote it.
+type SkillFrontmatter struct {
+	Name, Description string
+	// Fields is every field as one JSON object, nil where there is none.
+	Fields json.RawMessage
+}
+
+// MarshalJSON writes every field as its author wrote it.
+func (f SkillFrontmatter) MarshalJSON() ([]byte, error) {
+	if len(f.Fields) > 0 {
+		return f.Fields, nil
+	}
+	b := skill.AppendJSONString([]byte(`{"name":`), f.Name)
+	b = skill.AppendJSONString(append(b, `,"description":`...), f.Description)
+	return append(b, '}'), nil
+}
+
+// Skill is a skill with its content: the answer of [SkillManager.LoadSkill].
+type Skill struct {
+	SkillMetadata
+	Frontmatter SkillFrontmatter `json:"frontmatter"`
+	Content     string           `json:"content"` // the whole file
+	// Warnings are about what the skill refers to and cannot have; see
+	// [ParsedSkillFile].
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// SkillError is a skill that was found and does not count, and why.
+type SkillError struct {
+	SkillPath string `json:"skillPath"`
+	Message   string `json:"message"`
+}
+
+// SkillDiscoveryResult is what was found, by name.
+type SkillDiscoveryResult struct {
+	PersonalSkills map[string]SkillMetadata `json:"personalSkills"`
+	ProjectSkills  map[string]SkillMetadata `json:"projectSkills"`
+	Errors         []SkillError             `json:"errors"`
+}
+
+// ToolContext is what an agent hands to the tool beside the arguments. The
+// contract's abortSignal is the call's [context.Context], and its skillManager
+// the receiver of [SkillManager.Execute].
+type ToolContext struct {
+	Workdir string `json:"workdir"` // resolves the project, see [SkillManager.Project]
+}
+
+// SkillManager is contract 003's manager, and its Execute the plugin's. The
+// plugin's name, description and config are those of the set "wave": [Tool.Define]
+// and, for a model, the definitions of package function.
+//
+// All methods may be called from any goroutine. A context that ends ends the
+// call, whatever the disk does, and a disk that blocks delays no other call.
+type SkillManager struct {
+	// Host has the skills.
+	Host *Host
+	// Project, where set, returns the host for the folder that a call works in: one
+	// whose first root is {workdir}/.wave/skills. It should return the same host for
+	// the same folder, since a host keeps what it has read.
+	Project func(ctx context.Context, workdir string) (*Host, error)
+}
+
+// Initialize returns when the skills are discovered: it is the contract's
+// initialize. Whoever made the catalogue starts the discovery, with
+// [catalog.Catalog.Run] or [catalog.Catalog.Refresh].
+func (m *SkillManager) Initialize(ctx context.Context) error {
+	_, err := m.Host.Catalog.View(ctx)
+	return err
+}
+
+// AvailableSkills lists the skills that can be invoked, in root order, then by
+// name: the contract's getAvailableSkills. It does not wait; before
+// [SkillManager.Initialize] has returned there are none.
+func (m *SkillManager) AvailableSkills() []SkillMetadata {
+	out := []SkillMetadata{}
+	select {
+	case <-m.Host.Catalog.Ready():
+	default:
+		return out
+	}
+	v, err := m.Host.Catalog.View(context.Background())
+	if err != nil {
+		return out
+	}
+	for _, e := range strict(v) {
+		out = append(out, metadata(m.Host, e))
+	}
+	return out
+}
+
+// Discover sorts what was found by whose it is, and says what does not count. Of
+// one name the first in root order counts.
+func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, error) {
+	v, err := m.Host.Catalog.View(ctx)
+	if err != nil {
+		return SkillDiscoveryResult{}, err
+	}
+	r := SkillDiscoveryResult{PersonalSkills: map[string]SkillMetadata{}, ProjectSkills: map[string]SkillMetadata{}, Errors: []SkillError{}}
+	for _, e := range v.Entries {
+		if len(faults(e)) > 0 {
+			r.Errors = append(r.Errors, SkillError{SkillPath: base(m.Host, e), Message: detailsOf(e, e.Name).Message})
+			continue
+		}
+		if !e.ModelInvocable {
+			continue
+		}
+		of := r.PersonalSkills
+		if e.Root.Scope == skill.ScopeProject {
+			of = r.ProjectSkills
+		}
+		if _, ok := of[e.Name]; !ok {
+			of[e.Name] = metadata(m.Host, e)
+		}
+	}
+	return r, nil
+}
+
+// LoadSkill reads a skill as it is now: the contract's loadSkill. It returns nil
+// where there is no skill with this name. The error is a [*SkillErrorDetails]
+// where there is one that does not count, else the context's.
+func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, error) {
+	e, data, err := loadStrict(ctx, m.Host, name)
+	var details *SkillErrorDetails
+	switch {
+	case errors.As(err, &details) && details.Type == SkillNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &Skill{
+		SkillMetadata: metadata(m.Host, e), Content: string(data), Warnings: warnings(data),
+		Frontmatter: SkillFrontmatter{e.Name, e.Description, e.Frontmatter},
+	}, nil
+}
+
+// Execute answers a call as the plugin does: the contract's execute. What went
+// wrong stands in the result; the error is the context's, or says why there is no
+// host for the working directory.
+func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolContext) (ToolResult, error) {
+	h := m.Host
+	if m.Project != nil && tc.Workdir != "" {
+		var err error
+		if h, err = m.Project(ctx, tc.Workdir); err != nil {
+			return ToolResult{}, err
+		}
+	}
+	return invokeNamed(ctx, h, args.SkillName)
+}
+
+func metadata(h *Host, e *catalog.Entry) SkillMetadata {
+	return SkillMetadata{Name: e.Name, Description: e.Description, Type: typeOf(e), SkillPath: base(h, e)}
+}
+
+// ParsedSkillFile is one SKILL.md read and judged by itself.
+type ParsedSkillFile struct {
+	Frontmatter      SkillFrontmatter `json:"frontmatter"`
+	Content          string           `json:"content"` // the Markdown below the frontmatter
+	SkillMetadata    SkillMetadata    `json:"skillMetadata"`
+	ValidationErrors []string         `json:"validationErrors"`
+	IsValid          bool             `json:"isValid"`
+	// Warnings do not make the file invalid: references that leave the skill's
+	// folder. They are never followed.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ParseSkillFile reads and judges the SKILL.md at a slash-separated path, strictly:
+// the contract's parseSkillFile. The file system says what may be read; one of
+// [os.Root.FS] or of a source of this module lets no link lead out. The folder's
+// name is that of the path; scope says whose skill it is.
+func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
+	dir, file := path.Split(filePath)
+	dir = path.Clean(dir)
+	p := ParsedSkillFile{ValidationErrors: []string{}, SkillMetadata: SkillMetadata{SkillPath: dir, Type: typeOf(&catalog.Entry{Root: skill.Root{Scope: scope}})}}
+	sub, err := fs.Sub(fsys, dir)
+	if err != nil {
+		p.ValidationErrors = append(p.ValidationErrors, "'"+skill.Echo(filePath)+"' is no path of a file")
+		return p
+	}
+	s := &skill.Skill{Bundle: skill.Bundle{Path: dir, Folder: path.Base(dir), Entry: file, FS: sub}}
+	if data, stamp, err := s.Read(); err == nil {
+		s = s.Parsed(data, stamp)
+		p.Content, p.Warnings = string(data[skill.Parse(data).Body:]), warnings(data)
+	} else {
+		s = skill.Load(s.Bundle)
+	}
+	p.Frontmatter = SkillFrontmatter{s.Name, s.Description, s.Frontmatter}
+	p.SkillMetadata.Name, p.SkillMetadata.Description = s.Name, s.Description
+	for _, f := range faults(&catalog.Entry{Skill: s}) {
+		p.ValidationErrors = append(p.ValidationErrors, strings.TrimPrefix(f.Position.String()+": "+skill.OneLine(f.Message), ": "))
+	}
+	p.IsValid = len(p.ValidationErrors) == 0
+	return p
+}
