@@ -18,8 +18,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Source finds skills in one root. Scan must be safe to call again and again,
-// from one goroutine at a time.
+// Source finds skills in one root. Scan is called again and again, by one
+// goroutine at a time, but for a call whose context has ended: that one may not
+// have returned yet.
 type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
@@ -57,27 +58,30 @@ const (
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
-	Log      *slog.Logger  // what is skipped and why, at Warn; nothing when nil
+	// Patience bounds how long a refresh waits for a root whose disk does not
+	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	Patience time.Duration
+	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
 type Catalog struct {
 	interval time.Duration
+	patience time.Duration
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	refreshing chan struct{}             // holds a token during a scan: one refresh at a time
-	scans      map[skill.Root]skill.Scan // the last good scan of each root
+	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
-	sources []Source
+	sources []*held
+	dropped []*held             // replaced, and perhaps still watched
 	known   map[place]known     // what was read of each skill
 	gone    map[place]time.Time // when a call found a skill's file gone
-	watched map[Source]context.CancelFunc
-	logged  map[string]bool // what the current snapshot's log lines said
+	logged  map[string]bool     // what the current snapshot's log lines said
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -103,11 +107,11 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Catalog{
-		interval: o.Interval, log: o.Log, sources: sources,
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
-		known:      map[place]known{}, gone: map[place]time.Time{}, scans: map[skill.Root]skill.Scan{},
-		watched: map[Source]context.CancelFunc{}, logged: map[string]bool{},
+		known:      map[place]known{}, gone: map[place]time.Time{},
+		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}
 }
@@ -133,9 +137,35 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 // SetSources replaces the sources and asks for a refresh.
 func (c *Catalog) SetSources(sources []Source) {
 	c.mu.Lock()
-	c.sources = sources
+	c.dropped = append(c.dropped, c.sources...)
+	next := hold(sources)
+	for _, h := range next {
+		for _, old := range c.sources {
+			if old.Root() == h.Root() {
+				h.last = old.last
+			}
+		}
+	}
+	c.sources = next
 	c.mu.Unlock()
 	c.Poke()
+}
+
+// held is a source with what the catalogue keeps for it, guarded by the
+// catalogue's mu.
+type held struct {
+	Source
+	last     skill.Scan // the last good one
+	look     *look      // under way, else nil
+	endWatch context.CancelFunc
+}
+
+func hold(sources []Source) []*held {
+	all := make([]*held, len(sources))
+	for i, s := range sources {
+		all[i] = &held{Source: s}
+	}
+	return all
 }
 
 // Poke asks for a refresh soon. It never blocks.

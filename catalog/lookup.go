@@ -59,8 +59,8 @@ func (v View) HasFolder(ctx context.Context, name string) bool {
 	v.catalog.mu.Unlock()
 	found := make(chan bool, 1)
 	go func() {
-		found <- slices.ContainsFunc(sources, func(s Source) bool {
-			f, ok := s.(Folders)
+		found <- slices.ContainsFunc(sources, func(h *held) bool {
+			f, ok := h.Source.(Folders)
 			return ok && f.HasFolder(name)
 		})
 	}()

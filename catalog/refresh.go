@@ -1,13 +1,10 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"maps"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -53,31 +50,32 @@ func (c *Catalog) settle(ctx context.Context) {
 	}
 }
 
-// watch starts the watchers of sources that have none yet and stops those of
-// sources that are gone.
+// watch starts the watchers of sources that have none yet, then ends those of
+// sources that were replaced.
 func (c *Catalog) watch(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	current := make(map[Source]bool, len(c.sources))
-	for _, s := range c.sources {
-		current[s] = true
-		w, ok := s.(Watcher)
-		if !ok || c.watched[s] != nil {
+	for _, h := range c.sources {
+		w, ok := h.Source.(Watcher)
+		if !ok || h.endWatch != nil {
 			continue
 		}
-		sub, cancel := context.WithCancel(ctx)
-		c.watched[s] = cancel
+		var sub context.Context
+		sub, h.endWatch = context.WithCancel(ctx)
 		go w.Watch(sub, c.Poke)
 	}
-	for s, cancel := range c.watched {
-		if !current[s] {
-			cancel()
-			delete(c.watched, s)
+	for _, h := range c.dropped {
+		if h.endWatch != nil {
+			h.endWatch()
+		}
+		if h.look != nil {
+			h.look.end()
 		}
 	}
+	c.dropped = nil
 }
 
-// Refresh scans every source once and publishes the result. It fails only when
+// Refresh looks at every source once and publishes the result. It fails only when
 // the context ends. Calls go on meanwhile, on the snapshot before.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	select {
@@ -86,27 +84,15 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	begun := time.Now()
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	found := make([]foundRoot, 0, len(sources))
-	for _, s := range sources {
-		r, err := c.scan(ctx, s)
-		if err != nil {
-			return err
-		}
-		found = append(found, r)
-	}
-	todo := c.reuse(found)
-	if err := loadAll(ctx, found, todo, c.current.Load() == nil); err != nil {
+	found, err := c.lookAtAll(ctx, sources)
+	if err != nil {
 		return err
 	}
-	for r := range found {
-		found[r].claim(found[r].skills...)
-	}
 	c.mu.Lock()
-	c.take(found, todo, begun)
+	c.take(found)
 	c.rebuild(found)
 	c.mu.Unlock()
 	c.tell()
@@ -118,119 +104,45 @@ type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
 	skills []*skill.Skill // of scan.Bundles, one each
+	read   []int          // those of them that were read just now
+	begun  time.Time      // of the look
 	// claimed are the paths that a skill would have by its name and may not.
 	claimed map[string]bool
 }
 
-// todo is a bundle that must be read.
-type todo struct{ root, i int }
-
-func (c *Catalog) scan(ctx context.Context, s Source) (foundRoot, error) {
-	root := s.Root()
-	r := foundRoot{status: RootStatus{Root: root}}
-	scan, err := s.Scan(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return r, ctx.Err()
-	case err != nil:
-		r.status.Err = err
-		scan = c.scans[root]
-	default:
-		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
-		c.scans[root] = scan
-	}
-	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
-	return r, nil
-}
-
-// reuse takes over what is already known and returns what must be read.
-func (c *Catalog) reuse(found []foundRoot) []todo {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var jobs []todo
+// take records what was read since each look began. What a call has found out
+// meanwhile is newer and stands: other bytes, or that a file is gone. A file that
+// was read again and has not changed keeps its value, which views share. The
+// caller holds mu.
+func (c *Catalog) take(found []foundRoot) {
+	earliest := time.Now()
 	for r := range found {
 		f := &found[r]
-		f.skills = make([]*skill.Skill, len(f.scan.Bundles))
-		for i, b := range f.scan.Bundles {
-			if k, ok := c.known[place{f.status.Label, b.Path}]; ok && k.current(b) {
-				f.skills[i] = k.skill
+		if f.begun.Before(earliest) {
+			earliest = f.begun
+		}
+		for _, i := range f.read {
+			at := place{f.status.Label, f.skills[i].Path}
+			k, ok := c.known[at]
+			switch {
+			case ok && k.read.After(f.begun):
 				continue
+			case ok && sameSkill(k.skill, f.skills[i]):
+				f.skills[i] = k.skill
 			}
-			jobs = append(jobs, todo{r, i})
+			c.known[at] = known{f.skills[i], f.begun}
 		}
-	}
-	return jobs
-}
-
-// loadAll reads what must be read: with every processor the first time, with one
-// at a refresh, so that calls in between are not delayed.
-func loadAll(ctx context.Context, found []foundRoot, jobs []todo, first bool) error {
-	workers := 1
-	if first {
-		workers = 2 * runtime.GOMAXPROCS(0)
-	}
-	next := make(chan todo)
-	var wg sync.WaitGroup
-	for range min(workers, len(jobs)) {
-		wg.Go(func() {
-			for j := range next {
-				found[j.root].skills[j.i] = skill.Load(found[j.root].scan.Bundles[j.i])
-			}
-		})
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer wg.Wait()
-		defer close(next)
-		for _, j := range jobs {
-			select {
-			case next <- j:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	// A file that blocks must not hold up the end: what is still being read then
-	// goes to nobody.
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
-
-// take records what was read since begun. What a call has found out meanwhile is
-// newer and stands: other bytes, or that a file is gone. A file that was read
-// again and has not changed keeps its value, which views share. The caller holds
-// mu.
-func (c *Catalog) take(found []foundRoot, jobs []todo, begun time.Time) {
-	for _, j := range jobs {
-		f := &found[j.root]
-		at := place{f.status.Label, f.scan.Bundles[j.i].Path}
-		k, ok := c.known[at]
-		switch {
-		case ok && k.read.After(begun):
-			f.skills[j.i] = k.skill
-			continue
-		case ok && sameSkill(k.skill, f.skills[j.i]):
-			f.skills[j.i] = k.skill
-		}
-		c.known[at] = known{f.skills[j.i], begun}
-	}
-	for r := range found {
-		f := &found[r]
-		f.scan = skill.Scan{}
+		f.scan, f.read = skill.Scan{}, nil
 		for i, s := range f.skills {
-			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(begun) {
+			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(f.begun) {
 				f.skills[i] = k.skill
 			}
 		}
 		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
-			return c.gone[place{f.status.Label, s.Path}].After(begun)
+			return c.gone[place{f.status.Label, s.Path}].After(f.begun)
 		})
 	}
-	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(begun) })
+	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
 // current reports whether what was read still holds for the bundle. A file that

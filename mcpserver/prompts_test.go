@@ -194,7 +194,7 @@ func TestCompletion(t *testing.T) {
 			{deploy, "arguments", "DEP", mcp.CompletionResultDetails{Values: []string{"deploy", "Deploy Notes"}, Total: 2}},
 			{deploy, "arguments", "th", mcp.CompletionResultDetails{Values: []string{}}},
 			{deploy, "arguments", "", mcp.CompletionResultDetails{Values: []string{}}},
-			{template, "path", "dep", mcp.CompletionResultDetails{Values: []string{"Deploy Notes/SKILL.md", "deploy/SKILL.md"}, Total: 2}},
+			{template, "path", "dep", mcp.CompletionResultDetails{Values: []string{"Deploy%20Notes/SKILL.md", "deploy/SKILL.md"}, Total: 2}},
 			{template, "path", "theirs", mcp.CompletionResultDetails{Values: []string{"theirs/SKILL.md"}, Total: 1}},
 		} {
 			got, err := ask(row.ref, row.argument, row.value)

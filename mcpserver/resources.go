@@ -18,6 +18,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -43,13 +44,11 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 	}
 	end := min(start+pageSize, len(served))
 	res := &mcp.ListResourcesResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Cacheable: s.cacheable(skillsTTL),
 		Resources: make([]*mcp.Resource, 0, end-start),
 	}
 	for _, e := range served[start:end] {
-		res.Resources = append(res.Resources, &mcp.Resource{
-			URI: e.URI.String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: e.Size,
-		})
+		res.Resources = append(res.Resources, mainResource(e, e.Size))
 	}
 	if end < len(served) {
 		res.NextCursor = cursorAfter(v.Version, served[end-1].URI.String())
@@ -79,14 +78,11 @@ func parseCursor(cursor string) (uri string, err error) {
 	return uri, nil
 }
 
-// skillTemplate stands for the URI of every file of every skill.
-const skillTemplate = "skill://{+path}"
-
-func listTemplates() mcp.Result {
+func (s *Server) listTemplates() mcp.Result {
 	return &mcp.ListResourceTemplatesResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
+		Cacheable: s.cacheable(skillsTTL),
 		ResourceTemplates: []*mcp.ResourceTemplate{{
-			URITemplate: skillTemplate, Name: "skill-file",
+			URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
 			Description: "A file of a skill. SKILL.md names the others.",
 		}},
 	}
@@ -97,17 +93,17 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	if err != nil {
 		return nil, err
 	}
-	asked := ""
-	if p != nil {
-		asked = p.URI
+	if p == nil {
+		p = &mcp.ReadResourceParams{}
 	}
+	asked := p.URI
 	uri, err := skill.ParseURI(asked)
 	if err != nil {
 		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
 	}
 	e, file := v.At(uri)
 	if e == nil || file == skill.MainFile {
-		return s.readDocument(ctx, uri, asked, e != nil)
+		return s.readDocument(ctx, p, uri, e != nil)
 	}
 	data, err := s.readFile(e, file)
 	switch {
@@ -120,29 +116,40 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case err != nil:
 		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	}
-	return &mcp.ReadResourceResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
-		Contents:  []*mcp.ResourceContents{contents(asked, file, data)},
-	}, nil
+	return s.readResult(p, contents(asked, file, data)), nil
+}
+
+// readResult is [mcp.ReadResourceResult] with the resultType that 2026-07-28
+// wants: the SDK sets its own only around a handler of its own resources.
+type readResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string                  `json:"resultType,omitempty"`
+	Contents   []*mcp.ResourceContents `json:"contents"`
+}
+
+func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) *readResult {
+	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{c}}
+	if skillsext.Modern(p) {
+		res.ResultType = skillsext.Complete
+	}
+	return res
 }
 
 // readDocument answers with a SKILL.md as contract 004's tool does: the same
 // text, always as text, and the text last served where the file cannot be read
 // for the moment.
-func (s *Server) readDocument(ctx context.Context, uri skill.URI, asked string, known bool) (mcp.Result, error) {
+func (s *Server) readDocument(ctx context.Context, p *mcp.ReadResourceParams, uri skill.URI, known bool) (mcp.Result, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
 	case errors.Is(err, tool.ErrUnknown) && known:
-		return nil, notFound(asked, "the skill has no such file")
+		return nil, notFound(p.URI, "the skill has no such file")
 	case errors.Is(err, tool.ErrUnknown):
-		return nil, notFound(asked, "no skill has it; resources/list names all")
+		return nil, notFound(p.URI, "no skill has it; resources/list names all")
 	case err != nil:
 		return nil, err
 	}
-	res := &mcp.ReadResourceResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
-		Contents:  []*mcp.ResourceContents{{URI: asked, MIMEType: markdown, Text: d.Text}},
-	}
+	res := s.readResult(p, &mcp.ResourceContents{URI: p.URI, MIMEType: markdown, Text: d.Text})
 	if d.Fallback {
 		res.Meta = fallbackMeta()
 	}
@@ -183,7 +190,7 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 }
 
 func notFound(uri, why string) error {
-	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

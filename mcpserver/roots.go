@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
+
 import (
 	"context"
 	"net/url"
@@ -41,7 +43,6 @@ func (s *Server) takeRoots(ss *mcp.ServerSession) {
 	defer s.settleRoots()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 	res, err := ss.ListRoots(ctx, nil)
 	if err != nil {
 		s.log.Warn("the client did not name its roots", "error", err.Error())

@@ -248,10 +248,6 @@ func TestNotServed(t *testing.T) {
 	if code(err) != jsonrpc.CodeMethodNotFound {
 		t.Errorf("logging/setLevel: %v", err)
 	}
-	err = client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "skill://git/SKILL.md"})
-	if code(err) != jsonrpc.CodeMethodNotFound {
-		t.Errorf("resources/subscribe: %v", err)
-	}
 }
 
 // panicking is a file system that a scan may look at and nobody may read.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -40,6 +41,9 @@ type Options struct {
 	Version string
 	// Remote: clients are on other machines, so that folders are named by URI.
 	Remote bool
+	// Private: not everyone who can reach the server may ask, so that no shared
+	// cache may keep what it answers.
+	Private bool
 	// Roots, if set, is called with the folders that a client names as its roots.
 	// It returns when the catalogue has taken them in.
 	Roots func(ctx context.Context, folders []string)
@@ -59,8 +63,12 @@ type Server struct {
 	asking  sync.Mutex    // held while a client is asked for its roots
 	chosen  bool          // a client has named roots; held by asking
 
-	prompted   skill.Digest // of the list of prompts that was last announced
-	unprompted atomic.Int64 // how many skills the log last said to have no prompt
+	private       bool
+	manifests     *catalog.Manifests
+	subscriptions *subscriptions
+	told          sync.Map     // what was logged of skills that are not published
+	prompted      skill.Digest // of the list of prompts that was last announced
+	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -70,19 +78,31 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: o.Roots,
-		host:  &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 		named: make(chan struct{}),
 	}
+	s.subscriptions = newSubscriptions(s)
+	capabilities := &mcp.ServerCapabilities{
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Completions: &mcp.CompletionCapabilities{},
+	}
+	skillsext.Declare(capabilities, true)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
-		Logger:                  o.Log,
-		InitializedHandler:      s.initialized,
+		Logger:             o.Log,
+		InitializedHandler: s.initialized,
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.rootsChanged,
-		Capabilities: &mcp.ServerCapabilities{
-			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{ListChanged: true},
-			Prompts:   &mcp.PromptCapabilities{ListChanged: true}, Completions: &mcp.CompletionCapabilities{},
-		},
+		CompletionHandler:       s.complete,
+		SubscribeHandler:        s.subscriptions.subscribe,
+		UnsubscribeHandler:      s.subscriptions.unsubscribe,
+		Capabilities:            capabilities,
 	})
+	if err := s.addSkills(); err != nil {
+		panic(err) // a method's name is a standard one: the SDK has its own package by now
+	}
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
@@ -129,7 +149,7 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			s.awaitRoots(ctx, req)
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
-			return listTemplates(), nil
+			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
@@ -137,11 +157,13 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
-		case "completion/complete":
-			return s.complete(ctx, req.(*mcp.CompleteRequest).Params)
 		case "tools/call":
 			return s.explicitly(next(ctx, method, req))
-		case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
+			s.awaitRoots(ctx, req)
+		case "subscriptions/listen":
+			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
+		case "logging/setLevel":
 			// The SDK answers some of them although they are not declared.
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
 		}
@@ -197,6 +219,7 @@ func (s *Server) announce(d catalog.Diff) {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
+	s.subscriptions.poke()
 	if s.promptsDiffer() {
 		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		s.mcp.RemovePrompts("changed")

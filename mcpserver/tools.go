@@ -48,7 +48,7 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 			return nil, err
 		}
 		return &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
+			Content:           content(r, req.Session),
 			StructuredContent: r.Object,
 			IsError:           r.IsError,
 			Meta:              r.Meta,

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
+var modified = regexp.MustCompile(`"lastModified":"[^"]*"`)
+
 var update = flag.Bool("update", false, "rewrite golden files")
 
 // TestWire replays sessions, one a file and protocol era, over the stdio
@@ -33,7 +36,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	write PATH and remove PATH change the skills; the file is in NEW/
 //	refresh scans; wait N waits for so many notifications
 //
-// $DIR stands for the folder of the skills.
+// $DIR stands for the folder of the skills, $TIME for when a file was changed.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
 	must(t, err)
@@ -94,7 +97,7 @@ func newWire(t *testing.T, archive *txtar.Archive) *wire {
 			if err != nil {
 				return
 			}
-			w.lines <- strings.ReplaceAll(strings.TrimSuffix(line, "\n"), root, "$DIR")
+			w.lines <- modified.ReplaceAllString(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), root, "$DIR"), `"lastModified":"$$TIME"`)
 		}
 	}()
 	return w

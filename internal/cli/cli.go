@@ -102,7 +102,7 @@ func newRoot(env *Env) *cobra.Command {
 to any agent.
 
   knack list     shows what there is
-  knack serve    serves it over MCP, on standard input and output`,
+  knack serve    serves it over MCP, on standard input and output or over HTTP`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,7 +120,7 @@ to any agent.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
 	})
-	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env))
 	return root
 }

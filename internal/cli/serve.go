@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,11 @@ import (
 
 func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
+	var web httpFlags
 	var set string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the skills over MCP, on standard input and output",
+		Short: "Serve the skills over MCP, on standard input and output or over HTTP",
 		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
 
 A client starts it. For Claude Code, for example:
@@ -33,23 +35,35 @@ A client starts it. For Claude Code, for example:
 
 Standard output carries the protocol and nothing else; what was skipped, and why,
 goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
-asked before it is answered, for up to 10 seconds; a second one ends at once.`,
+asked before it is answered, for up to 10 seconds; a second one ends at once.
+
+With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
+interrupted. On an address that other machines can reach it wants a token of each
+client (--token-file) or the words that it need not (--no-auth).`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
 				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
 			}
-			return serve(cmd.Context(), env, &from, tools)
+			if err := web.check(); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), env, &from, &web, tools)
 		},
 	}
 	from.register(cmd, env)
+	web.register(cmd)
 	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool) error {
+// patience is how long the first list waits for a root whose disk does not answer:
+// clients give a server some ten seconds to start.
+const patience = 2 * time.Second
+
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, tools []*tool.Tool) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -63,18 +77,20 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool)
 	signal.Ignore(syscall.SIGPIPE)
 	// A signal ends the input and nothing else: what was asked before it is
 	// answered, for as long as the transport drains.
+	interrupted := ctx
 	in := &interruptible{in: env.Stdin, done: ctx.Done()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelWarn)
-	if env.StderrTerminal {
+	if env.StderrTerminal && web.addr == "" {
 		level.Set(slog.LevelError) // until the banner has said what there is
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
-	c := catalog.New(sources, catalog.Options{Log: log})
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log}
-	if !from.fixed() {
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log,
+		Remote: web.addr != "", Private: web.tokenFile != ""}
+	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			sources, err := from.sources(*env, folders)
 			if err != nil {
@@ -87,6 +103,9 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, tools []*tool.Tool)
 	}
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
+	if web.addr != "" {
+		return web.serveHTTP(interrupted, env, server, log)
+	}
 	if env.StderrTerminal {
 		go func() {
 			if v, err := c.View(ctx); err == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,6 +143,21 @@ func TestWatchesBound(t *testing.T) {
 	})
 }
 
+// A folder that appears is not watched beyond the bound, not even until the scan.
+func TestWatchesBoundBeforeTheScan(t *testing.T) {
+	defer func(n int) { maxWatches = n }(maxWatches)
+	maxWatches = 1
+	root := tree(t, map[string]string{"a/": ""})
+	w, f := silent(t), newFollower(root)
+	w.followers[f] = true
+	_, err := w.want(f, []string{root})
+	must(t, err)
+	w.event(w.fw, fsnotify.Event{Name: filepath.Join(root, "a"), Op: fsnotify.Create})
+	if folders, _ := w.holds(); folders != 1 || len(f.poked) != 1 {
+		t.Errorf("%d folders are watched, %d pokes", folders, len(f.poked))
+	}
+}
+
 // A failure of the watcher itself reaches everybody.
 func TestWatchesTrouble(t *testing.T) {
 	defer func(d time.Duration) { pollEvery = d }(pollEvery)
@@ -156,10 +172,12 @@ func TestWatchesTrouble(t *testing.T) {
 		w.mu.Lock()
 		fw := w.fw
 		w.mu.Unlock()
-		w.trouble(fw, fsnotify.ErrEventOverflow)
-		time.Sleep(20 * time.Millisecond)
-		if !isOn(one)() || !isOn(two)() {
-			t.Error("an overflow ends the watch")
+		for _, err := range []error{fsnotify.ErrEventOverflow, syscall.EINVAL} {
+			w.trouble(fw, err)
+			time.Sleep(20 * time.Millisecond)
+			if !isOn(one)() || !isOn(two)() {
+				t.Errorf("%v ends the watch", err)
+			}
 		}
 		w.trouble(fw, errors.New("it burns"))
 		for _, s := range []*Source{one, two} {

@@ -1,0 +1,199 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// ErrLate is why a root is shown as it was before, or empty: its disk has not
+// answered yet. The root joins as soon as it does.
+var ErrLate = errors.New("it has not answered yet; a network drive may be down")
+
+// A look is one scan of one source with the reading that follows from it. It runs
+// on its own, so that a disk that does not answer holds up nobody else.
+type look struct {
+	done  chan struct{} // closed when root or err is there
+	late  bool          // somebody went on without it; guarded by the catalogue's mu
+	root  foundRoot
+	err   error
+	begun time.Time
+	end   context.CancelFunc
+}
+
+// lookAtAll looks at the sources at once and waits for all of them; with
+// patience, for no longer than that. What comes later asks for a refresh.
+func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, error) {
+	looks := make([]*look, len(sources))
+	for i, s := range sources {
+		looks[i] = c.lookAt(ctx, s)
+	}
+	var patience <-chan time.Time
+	if c.patience > 0 {
+		t := time.NewTimer(c.patience)
+		defer t.Stop()
+		patience = t.C
+	}
+	found := make([]foundRoot, len(sources))
+	late := false
+	for i, l := range looks {
+		if late {
+			select {
+			case <-l.done:
+			default:
+			}
+		} else {
+			select {
+			case <-l.done:
+			case <-patience:
+				late = true
+			case <-ctx.Done():
+				c.endLooks(sources)
+				return nil, ctx.Err()
+			}
+		}
+		r, err := c.taken(sources[i], l)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = r
+	}
+	return found, nil
+}
+
+// lookAt starts a look, or joins the one that is still under way: a source is
+// scanned by one goroutine at a time.
+func (c *Catalog) lookAt(ctx context.Context, h *held) *look {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.look != nil {
+		return h.look
+	}
+	// It may outlive the refresh that began it, so it has a context of its own.
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	l := &look{done: make(chan struct{}), begun: time.Now(), end: end}
+	h.look = l
+	first, last := c.current.Load() == nil, h.last
+	go func() {
+		defer end()
+		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
+		l.root.begun = l.begun
+		close(l.done)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.late {
+			c.Poke()
+		}
+	}()
+	return l
+}
+
+// taken is the result of a look, or, while there is none, what the root had
+// before.
+func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-l.done:
+		h.look = nil
+		if l.err != nil {
+			return foundRoot{}, l.err
+		}
+		if l.root.status.Err == nil {
+			h.last = l.root.scan
+		}
+		return l.root, nil
+	default:
+	}
+	l.late = true
+	r := foundRoot{status: RootStatus{Root: h.Root()}, begun: l.begun}
+	if now := c.current.Load(); now != nil {
+		for _, f := range now.found {
+			if f.status.Root == h.Root() {
+				r = f
+				r.skills = slices.Clone(f.skills)
+			}
+		}
+	}
+	r.status.Err = ErrLate
+	return r, nil
+}
+
+// endLooks ends what was begun for a refresh that nobody waits for any more.
+func (c *Catalog) endLooks(sources []*held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range sources {
+		if h.look != nil {
+			h.look.end()
+			h.look = nil
+		}
+	}
+}
+
+func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
+	r := foundRoot{status: RootStatus{Root: s.Root()}}
+	scan, err := s.Scan(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err != nil:
+		r.status.Err, scan = err, last
+	default:
+		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	c.reuse(&r)
+	if err := loadAll(ctx, &r, first); err != nil {
+		return r, err
+	}
+	r.claim(r.skills...)
+	return r, nil
+}
+
+// reuse takes over what is already known and notes what must be read.
+func (c *Catalog) reuse(r *foundRoot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
+	for i, b := range r.scan.Bundles {
+		if k, ok := c.known[place{r.status.Label, b.Path}]; ok && k.current(b) {
+			r.skills[i] = k.skill
+			continue
+		}
+		r.read = append(r.read, i)
+	}
+}
+
+// loadAll reads what must be read: with every processor the first time, with one
+// at a refresh, so that calls in between are not delayed.
+func loadAll(ctx context.Context, r *foundRoot, first bool) error {
+	workers := 1
+	if first {
+		workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(workers, len(r.read)) {
+		wg.Go(func() {
+			for i := range next {
+				r.skills[i] = skill.Load(r.scan.Bundles[i])
+			}
+		})
+	}
+	for _, i := range r.read {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return ctx.Err()
+}

@@ -1,0 +1,231 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// manifestSource is one skill whose files a test changes, and which counts reads.
+type manifestSource struct {
+	mu    sync.Mutex
+	files fstest.MapFS
+	gone  bool
+	reads atomic.Int64
+	hook  func(name string) // called at each read
+}
+
+func (s *manifestSource) Root() skill.Root { return skill.Root{Label: "dir-1", Shown: "skills"} }
+
+func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return skill.Scan{}, nil
+	}
+	info, err := fs.Stat(s.files, "SKILL.md")
+	if err != nil {
+		return skill.Scan{}, nil
+	}
+	return skill.Scan{Bundles: []skill.Bundle{{Path: "one", Folder: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
+}
+
+// Open makes the source the skill's file system too.
+func (s *manifestSource) Open(name string) (fs.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.files.Open(name)
+	if info, statErr := fs.Stat(s.files, name); err == nil && statErr == nil && !info.IsDir() {
+		s.reads.Add(1)
+		if s.hook != nil {
+			s.mu.Unlock()
+			s.hook(name)
+			s.mu.Lock()
+		}
+	}
+	return f, err
+}
+
+// Stat is no read.
+func (s *manifestSource) Stat(name string) (fs.FileInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fs.Stat(s.files, name)
+}
+
+func (s *manifestSource) set(name, text string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := fstest.MapFS{}
+	for k, v := range s.files {
+		next[k] = v
+	}
+	next[name] = &fstest.MapFile{Data: []byte(text), ModTime: at}
+	s.files = next
+}
+
+const oneText = "---\nname: one\ndescription: One.\n---\n"
+
+func manifests(t *testing.T) (*manifestSource, *catalog.Catalog, *catalog.Manifests) {
+	t.Helper()
+	old := time.Now().Add(-time.Hour)
+	s := &manifestSource{}
+	s.set("SKILL.md", oneText, old)
+	s.set("a.txt", "a", old)
+	s.set("b/c.txt", "c", old)
+	c := catalog.New([]catalog.Source{s}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, c, catalog.NewManifests(c)
+}
+
+func manifest(t *testing.T, c *catalog.Catalog, m *catalog.Manifests) (*catalog.Entry, map[string]string, error) {
+	t.Helper()
+	v, err := c.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Entries) == 0 {
+		t.Fatal("the skill is gone")
+	}
+	e, files, err := m.Of(t.Context(), v, v.Entries[0])
+	out := map[string]string{}
+	for _, f := range files {
+		out[f.Path] = f.Digest.String()
+	}
+	return e, out, err
+}
+
+func TestManifestHashesEachVersionOnce(t *testing.T) {
+	s, c, m := manifests(t)
+	s.reads.Store(0)
+	for range 3 {
+		if _, files, err := manifest(t, c, m); err != nil || len(files) != 3 || files["a.txt"] != skill.DigestOf([]byte("a")).String() {
+			t.Fatal(files, err)
+		}
+	}
+	if n := s.reads.Load(); n != 3 {
+		t.Errorf("%d reads for 3 files", n)
+	}
+	s.set("a.txt", "other", time.Now().Add(-30*time.Minute))
+	if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("other")).String() {
+		t.Error(files, err)
+	}
+	if n := s.reads.Load(); n != 4 {
+		t.Errorf("%d reads, 4 are due", n)
+	}
+}
+
+// TestManifestDistrustsYoungFiles: a second write within the clock's grain leaves
+// the same stamp.
+func TestManifestDistrustsYoungFiles(t *testing.T) {
+	s, c, m := manifests(t)
+	now := time.Now()
+	s.set("a.txt", "x", now)
+	_, _, _ = manifest(t, c, m)
+	s.set("a.txt", "y", now)
+	if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("y")).String() {
+		t.Error(files, err)
+	}
+}
+
+// TestManifestIsOneState: what changes while it is hashed is hashed again.
+func TestManifestIsOneState(t *testing.T) {
+	s, c, m := manifests(t)
+	var once sync.Once
+	s.hook = func(name string) {
+		if name == "b/c.txt" {
+			once.Do(func() {
+				s.set("a.txt", "A", time.Now().Add(-time.Minute))
+				s.set("b/c.txt", "C", time.Now().Add(-time.Minute))
+			})
+		}
+	}
+	_, files, err := manifest(t, c, m)
+	if err != nil || files["a.txt"] != skill.DigestOf([]byte("A")).String() || files["b/c.txt"] != skill.DigestOf([]byte("C")).String() {
+		t.Error(files, err)
+	}
+}
+
+func TestManifestAndEntryAgree(t *testing.T) {
+	s, c, m := manifests(t)
+	s.set("SKILL.md", strings.Replace(oneText, "One.", "Changed.", 1), time.Now().Add(-time.Minute))
+	e, files, err := manifest(t, c, m) // no refresh in between
+	if err != nil || e.Description != "Changed." || files["SKILL.md"] != e.Digest.String() {
+		t.Error(e.Description, files, err)
+	}
+}
+
+func TestManifestRefuses(t *testing.T) {
+	old := time.Now().Add(-time.Hour)
+	for name, x := range map[string]struct {
+		change func(*manifestSource)
+		want   error
+	}{
+		"at the limit of bytes": {func(s *manifestSource) { s.set("big", strings.Repeat("x", 16<<20-len(oneText)-2), old) }, nil},
+		"a byte more":           {func(s *manifestSource) { s.set("big", strings.Repeat("x", 16<<20-len(oneText)-1), old) }, skill.ErrTooLarge},
+		"512 files": {func(s *manifestSource) {
+			for i := range 509 {
+				s.set(fmt.Sprint("f", i), "", old)
+			}
+		}, nil},
+		"513 files": {func(s *manifestSource) {
+			for i := range 510 {
+				s.set(fmt.Sprint("f", i), "", old)
+			}
+		}, skill.ErrTooLarge},
+		"gone":          {func(s *manifestSource) { s.files, s.gone = fstest.MapFS{}, true }, fs.ErrNotExist},
+		"not available": {func(s *manifestSource) { s.set("SKILL.md", "no frontmatter", old) }, fs.ErrNotExist},
+		"never still": {func(s *manifestSource) {
+			n := 0
+			s.hook = func(string) { n++; s.set("a.txt", fmt.Sprint(n), old.Add(time.Duration(n)*time.Second)) }
+		}, skill.ErrUnstable},
+	} {
+		s, c, m := manifests(t)
+		x.change(s)
+		if _, _, err := manifest(t, c, m); !errors.Is(err, x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestManifestEndsWithItsContext(t *testing.T) {
+	_, c, m := manifests(t)
+	v, err := c.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := m.Of(ctx, v, v.Entries[0]); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestManifestsAreSafeForMany(t *testing.T) {
+	s, c, m := manifests(t)
+	v, _ := c.View(t.Context())
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for range 20 {
+				if i == 0 {
+					s.set("a.txt", fmt.Sprint(time.Now().UnixNano()), time.Now())
+				}
+				_, _, _ = m.Of(context.Background(), v, v.Entries[0])
+			}
+		})
+	}
+	wg.Wait()
+}

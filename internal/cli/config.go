@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+)
+
+func configCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Make a new access token",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("usage: knack config token", "there is no command 'config %s'", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(tokenCommand(env))
+	return cmd
+}
+
+func tokenCommand(env *Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print a new access token, and the line by which a token file knows it",
+		Long: `Print a new access token, and the line by which a token file knows it.
+
+Give the token to the client, which sends it in the header "Authorization: Bearer";
+it is shown this once and kept nowhere. Add the line to the file that is given to
+'knack serve --token-file', with a remark after it if you like.`,
+		Args: between(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			token, line := mcpserver.NewToken()
+			if asJSON {
+				return printJSON(env.Stdout, struct {
+					Token string `json:"token"`
+					Line  string `json:"line"`
+				}{token, line})
+			}
+			_, err := fmt.Fprintf(env.Stdout, "token: %s\nline:  %s\n", token, line)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// reasonOf words an error about a file that a person named.
+func reasonOf(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such file"
+	}
+	return skill.Reason(err)
+}

@@ -1,0 +1,145 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// serving runs 'knack serve --http' until the test ends, and returns its URL.
+func serving(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: in, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
+	go func() {
+		ended <- cli.Main(ctx, env, append([]string{"serve", "--no-builtin", "--http", "0"}, args...))
+		in.Close()
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case code := <-ended:
+			if code != 0 {
+				t.Errorf("status %d", code)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("it does not end")
+		}
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return url
+		}
+	}
+	t.Fatal("it does not say where it serves")
+	return ""
+}
+
+func check(t *testing.T, token string, args ...string) (int, string, string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	env := cli.Env{Stdout: &out, Stderr: &err, Getenv: func(key string) string {
+		if key == "KNACK_TOKEN" {
+			return token
+		}
+		return ""
+	}}
+	code := cli.Main(t.Context(), env, append([]string{"check"}, args...))
+	return code, out.String(), err.String()
+}
+
+func skills(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"one/SKILL.md": "---\nname: one\ndescription: One.\n---\n", "one/x/y.txt": "y"} {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCheckOurselves(t *testing.T) {
+	token, line := mcpserver.NewToken()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := serving(t, "--dir", skills(t), "--token-file", file)
+	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
+		code, out, errs := check(t, token, "--protocol", protocol, url)
+		if want := "1 skill, 2 files verified, protocol " + protocol + ": 0 findings\n"; code != 0 || out != want || errs != "" {
+			t.Errorf("%d %q %q", code, out, errs)
+		}
+	}
+	code, out, _ := check(t, token, "--json", url)
+	var report struct {
+		Skills   int
+		Findings []any
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 || report.Skills != 1 || report.Findings == nil {
+		t.Errorf("%d %s %v", code, out, err)
+	}
+	if code, _, errs := check(t, "", url); code != 3 || strings.Contains(errs, token) {
+		t.Errorf("without a token: %d %s", code, errs)
+	}
+}
+
+// TestCheckFindsFaults: a server that does nothing of the extension, and one that
+// changes what it serves.
+func TestCheckFindsFaults(t *testing.T) {
+	dir := skills(t)
+	url := serving(t, "--dir", dir)
+	spoiled := http.NewServeMux()
+	spoiled.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		again, _ := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(body))
+		again.Header = r.Header.Clone()
+		resp, err := http.DefaultClient.Do(again)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		for key, values := range resp.Header {
+			if key != "Content-Length" {
+				w.Header()[key] = values
+			}
+		}
+		w.WriteHeader(resp.StatusCode)
+		_, _ = w.Write(bytes.ReplaceAll(text, []byte(`"text":"y"`), []byte(`"text":"Z"`)))
+	})
+	server := newLoopback(t, spoiled)
+	code, out, errs := check(t, "", server+"/mcp")
+	if code != 1 || !strings.Contains(out, "skill://one/SKILL.md\n  digest: skill://one/x/y.txt: its digest is sha256:") || !strings.Contains(errs, "1 finding in 1 skill") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+}
+
+func newLoopback(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}

@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// fileTemplate is the one template: whatever follows the scheme.
+const fileTemplate = "skill://{+path}"
+
+// completions is how many values one answer may have (MCP, completion).
+const completions = 100
+
+// complete proposes names of skills for the argument of a prompt, and for {+path}
+// of the template the skills whose URI begins with what is there, then those whose
+// name does; within a skill, its files. The protocol completes no tool arguments.
+func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	p := req.Params
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	switch {
+	case p.Ref.Type == "ref/prompt":
+		if values, err = s.completePrompt(v, p); err != nil {
+			return nil, err
+		}
+	case p.Ref.URI == fileTemplate && p.Argument.Name == "path":
+		values = proposals(ctx, v, strings.TrimPrefix(p.Argument.Value, skill.Scheme))
+	default:
+		return nil, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
+	}
+	res := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
+		Total: len(values), HasMore: len(values) > completions, Values: values[:min(len(values), completions)],
+	}}
+	return res, ctx.Err()
+}
+
+func proposals(ctx context.Context, v catalog.View, begun string) []string {
+	first, later := []string{}, []string{}
+	for _, e := range v.Served() {
+		path := strings.TrimPrefix(e.URI.String(), skill.Scheme)
+		folder := strings.TrimSuffix(path, skill.MainFile)
+		switch {
+		case strings.HasPrefix(begun, folder):
+			first = append(first, within(ctx, e, begun)...)
+		case begins(path, begun):
+			first = append(first, path)
+		case begins(e.Name, begun):
+			later = append(later, path)
+		}
+	}
+	return slices.Compact(append(first, later...))
+}
+
+// begins compares beginnings as people type them: in any case.
+func begins(s, begun string) bool {
+	return len(s) >= len(begun) && strings.EqualFold(s[:len(begun)], begun)
+}
+
+// within are the files of a skill whose URIs begin so.
+func within(ctx context.Context, e *catalog.Entry, begun string) (values []string) {
+	files, _, err := e.List(ctx, skill.MaxFiles)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, f := range files {
+		uri, err := e.FileURI(f.Path)
+		if path := strings.TrimPrefix(uri.String(), skill.Scheme); err == nil && strings.HasPrefix(path, begun) {
+			values = append(values, path)
+		}
+	}
+	return values
+}
+
+// modified says when a file was last changed, where its file system knows.
+func modified(stamp skill.Stamp) *mcp.Annotations {
+	if stamp.MTime <= 0 {
+		return nil
+	}
+	return &mcp.Annotations{LastModified: time.Unix(0, stamp.MTime).UTC().Format(time.RFC3339)}
+}

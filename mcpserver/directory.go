@@ -1,0 +1,140 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// readDirectory lists the direct children of a skill's folder, or of one in it, as
+// they are on disk now, in the order of the URIs' text. Every served skill has
+// folders, a published one or not. What no other surface serves is not here
+// either: dot-entries, links that leave, names that no URI can carry, folders
+// deeper than manifests go.
+func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ReadDirectoryParams) (*skillsext.ReadDirectoryResult, error) {
+	after := ""
+	if p.Cursor != "" {
+		var err error
+		if after, err = parseCursor(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uri, err := skill.ParseURI(p.URI)
+	if err != nil {
+		return nil, notFound(p.URI, "want a URI of the form skill://<path>, without a slash at its end")
+	}
+	e, dir := v.At(uri)
+	if e == nil {
+		return nil, notFound(p.URI, "no skill has it")
+	}
+	names, err := children(e, dir)
+	switch {
+	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
+		return nil, nil
+	case err != nil:
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(p.URI), skill.Reason(err)), err)
+	}
+	res := &skillsext.ReadDirectoryResult{Cacheable: s.cacheable(entryTTL), Resources: []*mcp.Resource{}}
+	start := sort.Search(len(names), func(i int) bool { return names[i].uri.String() > after })
+	for i, c := range names[start:] {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if len(res.Resources) == pageSize {
+			res.NextCursor = cursorAfter(v.Version, names[start+i-1].uri.String())
+			break
+		}
+		if r := child(v, e, c); r != nil {
+			res.Resources = append(res.Resources, r)
+		}
+	}
+	return res, nil
+}
+
+// named is one entry of a folder and its URI.
+type named struct {
+	path string // on disk, below the skill
+	uri  skill.URI
+}
+
+// children are the names in a folder that could be served, in URI order.
+func children(e *catalog.Entry, dir string) ([]named, error) {
+	if skill.Hidden(dir) || dir != "." && strings.Count(dir, "/") >= skill.MaxDepth {
+		return nil, fs.ErrNotExist
+	}
+	info, err := fs.Stat(e.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, skill.ErrNotRegular
+	}
+	entries, err := fs.ReadDir(e.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]named, 0, len(entries))
+	for _, d := range entries {
+		path := d.Name()
+		if dir != "." {
+			path = dir + "/" + path
+		}
+		served := e.ServedPath(path)
+		if served == "" {
+			continue
+		}
+		if uri, err := e.FileURI(served); err == nil {
+			out = append(out, named{path, uri})
+		}
+	}
+	slices.SortFunc(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
+	return out, nil
+}
+
+// child describes one entry, as resources/list does; nil where it is neither a
+// regular file nor a folder, or leads out of the skill.
+func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
+	info, err := fs.Stat(e.FS, c.path)
+	if err != nil {
+		return nil
+	}
+	r := &mcp.Resource{URI: c.uri.String(), Name: skill.Base(c.path)}
+	switch {
+	case info.IsDir():
+		if strings.Count(c.path, "/") >= skill.MaxDepth {
+			return nil
+		}
+		r.MIMEType = skillsext.DirectoryType
+	case info.Mode().IsRegular():
+		r.Size = info.Size()
+		r.MIMEType = mediaType(c.path)
+		if owner, file := v.At(c.uri); owner != nil && file == skill.MainFile {
+			return mainResource(owner, info.Size())
+		}
+	default:
+		return nil
+	}
+	return r
+}
+
+// mainResource describes a SKILL.md (SEP-2640, resource metadata).
+func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
+	return &mcp.Resource{
+		URI: e.URI.String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: size,
+		Annotations: modified(e.Stamp),
+	}
+}

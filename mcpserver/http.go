@@ -1,0 +1,356 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// What the zero values of [HTTPOptions] stand for, and the bounds of a connection.
+const (
+	DefaultMaxBody        = 4 << 20 // the SDK's own; no request of this server needs a hundredth
+	DefaultMaxCalls       = 256     // as over stdio
+	DefaultMaxStreams     = 1024
+	DefaultMaxSessions    = 1024
+	DefaultSessionTimeout = 30 * time.Minute
+	DefaultBodyTimeout    = 15 * time.Second
+	DefaultWriteTimeout   = 30 * time.Second
+
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 32 << 10
+	// maxEvents bounds what is kept, of all sessions together, for clients that
+	// resume a stream; the oldest goes first.
+	maxEvents = 32 << 20
+)
+
+// HTTPOptions of a server. The zero value serves loopback names to everyone.
+type HTTPOptions struct {
+	// Hosts are the names under which clients reach the server, "name" for every
+	// port or "name:port", besides those of the loopback.
+	Hosts []string
+	// Origins are the web pages, "scheme://host[:port]", that may call the server,
+	// besides pages of the server itself.
+	Origins []string
+	// Tokens, if set, are required of every request but for /healthz.
+	Tokens *Tokens
+
+	MaxBody        int64         // bytes of a request
+	MaxCalls       int           // calls that are worked on at once
+	MaxStreams     int           // streams that wait for news
+	MaxSessions    int           // of protocol versions before 2026-07-28, which has none
+	SessionTimeout time.Duration // of a session without a request
+	BodyTimeout    time.Duration // for a request to arrive
+	WriteTimeout   time.Duration // for a client to take the next 64 KiB
+	DrainTimeout   time.Duration // for calls to end when the server does
+
+	Log *slog.Logger
+}
+
+func (o HTTPOptions) orDefault() HTTPOptions {
+	def(&o.MaxBody, DefaultMaxBody)
+	def(&o.MaxCalls, DefaultMaxCalls)
+	def(&o.MaxStreams, DefaultMaxStreams)
+	def(&o.MaxSessions, DefaultMaxSessions)
+	def(&o.SessionTimeout, DefaultSessionTimeout)
+	def(&o.BodyTimeout, DefaultBodyTimeout)
+	def(&o.WriteTimeout, DefaultWriteTimeout)
+	def(&o.DrainTimeout, DefaultDrainTimeout)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func def[T int | int64 | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+// HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
+// URL, and /healthz.
+//
+// The SDK serves one era or the other: a stateful handler refuses 2026-07-28, a
+// stateless one has no sessions. Requests are told apart by their
+// Mcp-Protocol-Version header and go to two handlers over one server.
+type HTTP struct {
+	server         *Server
+	o              HTTPOptions
+	modern, legacy http.Handler
+	root           http.Handler
+
+	calls, streams chan struct{}
+	creating       sync.Mutex // held while a session may be made, so that the cap holds
+	draining       atomic.Bool
+	ended          context.Context // ends with the server: streams hang on it
+	end            context.CancelFunc
+}
+
+// NewHTTP makes the HTTP side of a server. The error says which host or origin
+// cannot be one.
+func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
+	o = o.orDefault()
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams)}
+	h.ended, h.end = context.WithCancel(context.Background())
+	get := func(*http.Request) *mcp.Server { return s.mcp }
+	events := mcp.NewMemoryEventStore(nil)
+	events.SetMaxBytes(maxEvents)
+	h.modern = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard's Host list stands in
+	})
+	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+		EventStore: events, SessionTimeout: o.SessionTimeout,
+		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
+	mux.HandleFunc("/healthz", h.healthz)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
+	})
+	g, err := newGuard(o)
+	if err != nil {
+		return nil, err
+	}
+	h.root = h.recovered(g.wrap(mux))
+	return h, nil
+}
+
+// ServeHTTP answers one request.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.root.ServeHTTP(w, r) }
+
+func (h *HTTP) healthz(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, "method not allowed")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if h.draining.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "ending\n")
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+// recovered keeps a panic from printing a request: the SDK's handlers and ours log
+// what they need.
+func (h *HTTP) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				if p != http.ErrAbortHandler {
+					h.o.Log.Error("panic while answering over HTTP")
+				}
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+var (
+	reVersion = regexp.MustCompile(`^[0-9A-Za-z.-]{1,32}$`) // an unknown one must be repeated (2026-07-28, -32022)
+	reSession = regexp.MustCompile(`^[!-~]{1,128}$`)
+	reEvent   = regexp.MustCompile(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
+)
+
+const malformed = "a header of the protocol is malformed or given twice"
+
+// wellFormed refuses headers that the SDK would repeat in its answer.
+func wellFormed(h http.Header) bool {
+	for name, re := range map[string]*regexp.Regexp{
+		"Mcp-Protocol-Version": reVersion, "Mcp-Session-Id": reSession, "Last-Event-Id": reEvent,
+	} {
+		if v := h.Values(name); len(v) > 1 || len(v) == 1 && !re.MatchString(v[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case h.draining.Load():
+		refuseBusy(w, http.StatusServiceUnavailable, "the server is ending")
+		return
+	case r.Method != http.MethodPost && !wellFormed(r.Header):
+		refuse(w, http.StatusBadRequest, malformed)
+		return
+	}
+	modern := r.Header.Get("Mcp-Protocol-Version") >= skillsext.Since
+	switch r.Method {
+	case http.MethodPost:
+		h.servePost(w, r, modern)
+	case http.MethodGet, http.MethodDelete:
+		if modern {
+			w.Header().Set("Allow", "POST")
+			refuse(w, http.StatusMethodNotAllowed, "method not allowed: protocol version 2026-07-28 has no sessions")
+			return
+		}
+		if r.Method == http.MethodDelete {
+			h.pass(w, r, h.legacy, sent{})
+			return
+		}
+		h.stream(w, r, h.legacy, sent{})
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, "method not allowed")
+	}
+}
+
+// sent is what a refusal must know of a request.
+type sent struct {
+	id     json.RawMessage // of a call, else nil
+	method string
+}
+
+func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return
+	}
+	if !take(h.calls) {
+		refuseBusy(w, http.StatusTooManyRequests, "too many calls at once; try again")
+		return
+	}
+	release := sync.OnceFunc(func() { <-h.calls })
+	defer release()
+	body, ok := h.read(w, r)
+	if !ok {
+		return
+	}
+	s, ok := peek(w, body)
+	if !ok {
+		return
+	}
+	if !wellFormed(r.Header) {
+		refuseRPC(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest, malformed)
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	switch {
+	case modern && s.method == "subscriptions/listen":
+		release() // it waits, and does not work
+		h.stream(w, r, h.modern, s)
+	case modern:
+		h.pass(w, r, h.modern, s)
+	case r.Header.Get("Mcp-Session-Id") == "":
+		h.create(w, r, s)
+	default:
+		h.pass(w, r, h.legacy, s)
+	}
+}
+
+func take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// read takes in a body of bounded size that must arrive in bounded time.
+func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
+	if err == nil { // else the connection is to end, and must not be waited for
+		_ = rc.SetReadDeadline(time.Time{})
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
+		return nil, false
+	case err != nil:
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
+		return nil, false
+	}
+	return body, true
+}
+
+// peek looks into a message as far as a refusal needs it.
+func peek(w http.ResponseWriter, body []byte) (sent, bool) {
+	trimmed := bytes.TrimSpace(body)
+	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
+		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "batches are not supported")
+		return sent{}, false
+	}
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message")
+		return sent{}, false
+	}
+	if json.Unmarshal(trimmed, &m) != nil {
+		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the body is not a JSON-RPC message")
+		return sent{}, false
+	}
+	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {
+		return sent{m.ID, m.Method}, true
+	}
+	return sent{nil, m.Method}, true
+}
+
+// create makes a session, unless there are enough.
+func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
+	h.creating.Lock()
+	n := 0
+	for ss := range h.server.mcp.Sessions() {
+		if ss.ID() != "" {
+			n++
+		}
+	}
+	if n >= h.o.MaxSessions {
+		h.creating.Unlock()
+		refuseBusy(w, http.StatusTooManyRequests, "too many sessions; end one, or try again later")
+		return
+	}
+	// The session exists once the SDK begins to answer.
+	unlock := sync.OnceFunc(h.creating.Unlock)
+	defer unlock()
+	h.pass(&firstByte{w, unlock}, r, h.legacy, s)
+}
+
+// stream serves what waits for news until the client or the server ends.
+func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
+	if !take(h.streams) {
+		refuseBusy(w, http.StatusTooManyRequests, "too many streams; end one, or try again later")
+		return
+	}
+	defer func() { <-h.streams }()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.ended, cancel)()
+	h.pass(w, r.WithContext(ctx), next, s)
+}
+
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
+	a := newAnswer(w, h.o.WriteTimeout, s)
+	next.ServeHTTP(a, r)
+	a.finish()
+}

@@ -1,0 +1,376 @@
+package mcpserver_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// What every test over HTTP begins with: a folder of skills, a server on the
+// loopback, and clients of both eras that are written here and know no SDK.
+
+const (
+	legacy = "2025-11-25"
+	modern = "2026-07-28"
+)
+
+// site is a server under test.
+type site struct {
+	t       *testing.T
+	dir     string
+	catalog *catalog.Catalog
+	server  *mcpserver.Server
+	url     string // of MCP
+	addr    string
+	token   string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// skillText is a SKILL.md.
+func skillText(name, description string) string {
+	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n"
+}
+
+// lay writes files below a folder.
+func lay(t testing.TB, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(p, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fixtures are the skills that the extension is tried on. The first has folders, a
+// nested skill and odd names.
+func fixtures() map[string]string {
+	return map[string]string{
+		"a-first/SKILL.md":                   "---\nname: a-first\ndescription: Has all.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n---\n\n# First\n",
+		"a-first/scripts/run.sh":             "#!/bin/sh\necho hi\n",
+		"a-first/templates/deep/t.md":        "t",
+		"a-first/empty/":                     "",
+		"a-first/only-dots/.hidden":          "no",
+		"a-first/empty-file.txt":             "",
+		"a-first/crlf.txt":                   "a\r\nb\r\n",
+		"a-first/data.bin":                   "\x00\x01\xff\xfe",
+		"a-first/inner/SKILL.md":             skillText("inner", "Nested."),
+		"a-first/inner/help.md":              "h",
+		"a-first/odd name & [x] #1 100%.txt": "odd",
+		"a-first/\u00fcn\u00ef \u2603.md":    "u",
+		"a-first/a+b=c,d;e@f!g'(h)~.txt":     "q",
+		"a-first/%41.txt":                    "p",
+		"a-first/.env":                       "SECRET=canary",
+		"a-first/.git/config":                "no",
+		"b-crlf/SKILL.md":                    "---\r\nname: b-crlf\r\ndescription: CRLF.\r\n---\r\n\r\nBody\r\n",
+		"c-bom/SKILL.md":                     "\ufeff---\nname: c-bom\ndescription: A mark.\n---\nBody\n",
+		"d-types/SKILL.md":                   "---\nname: d-types\ndescription: Types.\ndate: 2026-01-02\noct: 012\nbin: 0b11\nund: 1_000\nfloat: 1.10\nzed: {b: 1, a: [1, null, true]}\n---\n",
+		"e-folder/SKILL.md":                  skillText("other-name", "Another folder."),
+		"f-bad/SKILL.md":                     skillText("Bad_Name", "Not published."),
+		"g-meta/SKILL.md":                    "---\nname: g-meta\ndescription: Metadata.\nmetadata:\n  version: 1\n---\n",
+		"h-hidden/SKILL.md":                  "---\nname: h-hidden\ndescription: Not for models.\ndisable-model-invocation: true\n---\n",
+		"i-lower/skill.md":                   skillText("i-lower", "Another spelling."),
+		"p+q/SKILL.md":                       skillText("p-q", "A plus in the folder's name."),
+	}
+}
+
+// published are the fixtures' skills in skills/list, in order.
+var published = []string{
+	"skill://a-first/SKILL.md", "skill://a-first/inner/SKILL.md", "skill://b-crlf/SKILL.md", "skill://c-bom/SKILL.md",
+	"skill://d-types/SKILL.md", "skill://h-hidden/SKILL.md", "skill://i-lower/SKILL.md", "skill://other-name/SKILL.md", "skill://p-q/SKILL.md",
+}
+
+type setting struct {
+	files   map[string]string // nil: the fixtures
+	http    mcpserver.HTTPOptions
+	log     io.Writer
+	private bool
+	more    func(*mcp.Server) // registers what only a test needs
+}
+
+// start serves a folder on the loopback until the test ends.
+func start(t *testing.T, s setting) *site {
+	t.Helper()
+	root := t.TempDir()
+	if s.files == nil {
+		s.files = fixtures()
+	}
+	lay(t, root, s.files)
+	if s.log == nil {
+		s.log = io.Discard
+	}
+	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	src := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})
+	c := catalog.New([]catalog.Source{src}, catalog.Options{Log: log})
+	tools, err := tool.ParseSets(tool.DefaultSet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Log: log})
+	if s.more != nil {
+		s.more(server.MCP())
+	}
+	s.http.Log = log
+	h, err := mcpserver.NewHTTP(server, s.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &site{t: t, dir: root, catalog: c, server: server, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	w.url = "http://" + w.addr + "/mcp"
+	go func() { _ = c.Run(ctx) }()
+	go func() { w.ended <- h.Serve(ctx, ln, nil) }()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-w.ended:
+		case <-time.After(20 * time.Second):
+			t.Error("the server did not end")
+		}
+	})
+	return w
+}
+
+// message is a JSON-RPC message as it came.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int64           `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+// code is the error's code, 0 without one.
+func (m message) code() int64 {
+	if m.Error == nil {
+		return 0
+	}
+	return m.Error.Code
+}
+
+// client asks in one era.
+type client struct {
+	*site
+	era     string
+	session string
+	next    int
+}
+
+// dial opens a session where the era has one.
+func (w *site) dial(era string) *client {
+	w.t.Helper()
+	c := &client{site: w, era: era}
+	if era != legacy {
+		return c
+	}
+	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	c.session = resp.Header.Get("Mcp-Session-Id")
+	if c.session == "" {
+		w.t.Fatalf("no session: %s", resp.Status)
+	}
+	read(w.t, resp)
+	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
+	return c
+}
+
+// request makes a request with the headers of the era.
+func (c *client) request(method, body string) *http.Request {
+	r, err := http.NewRequest(method, c.url, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", c.era)
+	if c.session != "" {
+		r.Header.Set("Mcp-Session-Id", c.session)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.era >= modern {
+		var m struct {
+			Method string
+			Params struct {
+				Name string
+				URI  string
+			}
+		}
+		_ = json.Unmarshal([]byte(body), &m)
+		r.Header.Set("Mcp-Method", m.Method)
+		if name := m.Params.Name + m.Params.URI; name != "" && (m.Method == "tools/call" || m.Method == "resources/read") {
+			r.Header.Set("Mcp-Name", name)
+		}
+	}
+	return r
+}
+
+func (c *client) post(body string) *http.Response {
+	c.t.Helper()
+	resp, err := http.DefaultClient.Do(c.request(http.MethodPost, body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp
+}
+
+// body writes a call.
+func (c *client) body(method string, params map[string]any) string {
+	c.next++
+	if params == nil {
+		params = map[string]any{}
+	}
+	if c.era >= modern {
+		params["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion": c.era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "test", "version": "1"},
+		}
+	}
+	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": method, "params": params})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// call asks and returns the answer.
+func (c *client) call(method string, params map[string]any) message {
+	c.t.Helper()
+	return read(c.t, c.post(c.body(method, params)))
+}
+
+// result asks and decodes a result that must be one.
+func (c *client) result(method string, params map[string]any, into any) map[string]json.RawMessage {
+	c.t.Helper()
+	m := c.call(method, params)
+	if m.Error != nil {
+		c.t.Fatalf("%s %s %v: %d %s", c.era, method, params, m.Error.Code, m.Error.Message)
+	}
+	if into != nil {
+		if err := json.Unmarshal(m.Result, into); err != nil {
+			c.t.Fatalf("%s: %s: %s", method, err, m.Result)
+		}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(m.Result, &members); err != nil {
+		c.t.Fatal(err)
+	}
+	return members
+}
+
+// read takes the one answer out of a response, JSON or a stream of events.
+func read(t *testing.T, resp *http.Response) message {
+	t.Helper()
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		for _, line := range bytes.Split(data, []byte("\n")) {
+			if d, ok := bytes.CutPrefix(line, []byte("data: ")); ok && bytes.Contains(d, []byte(`"jsonrpc"`)) {
+				data = d
+			}
+		}
+	}
+	var m message
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatalf("%s: %s: %.200q", resp.Status, err, data)
+	}
+	return m
+}
+
+// events reads a stream in the background.
+func events(resp *http.Response) <-chan message {
+	out := make(chan message, 64)
+	go func() {
+		defer close(out)
+		in := bufio.NewScanner(resp.Body)
+		in.Buffer(nil, 1<<20)
+		for in.Scan() {
+			if d, ok := strings.CutPrefix(in.Text(), "data: "); ok && d != "" {
+				var m message
+				if json.Unmarshal([]byte(d), &m) == nil {
+					out <- m
+				}
+			}
+		}
+	}()
+	return out
+}
+
+// await waits for a message with that method.
+func await(t *testing.T, from <-chan message, method string) message {
+	t.Helper()
+	deadline := time.After(15 * time.Second)
+	for {
+		select {
+		case m, ok := <-from:
+			if !ok {
+				t.Fatalf("the stream ended before %s", method)
+			}
+			if m.Method == method {
+				return m
+			}
+		case <-deadline:
+			t.Fatalf("no %s", method)
+		}
+	}
+}
+
+func eachEra(t *testing.T, w *site, f func(t *testing.T, c *client)) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			at := *w
+			at.t = t
+			f(t, at.dial(era))
+		})
+	}
+}
+
+// many are n small skills.
+func many(n int) map[string]string {
+	files := make(map[string]string, n)
+	for i := range n {
+		name := fmt.Sprintf("s-%04d", i)
+		files[name+"/SKILL.md"] = skillText(name, "Number "+name+".")
+	}
+	return files
+}

@@ -1,0 +1,517 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// waiting adds a tool that waits until it is let go.
+func waiting(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
+	return func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				begun <- struct{}{}
+				select {
+				case <-gate:
+				case <-ctx.Done():
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+			})
+	}
+}
+
+const listBody = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
+
+// plain makes a modern request that is well formed but for what the test changes.
+func plain(w *site, method string, change func(*http.Request)) *http.Response {
+	w.t.Helper()
+	c := &client{site: w, era: modern}
+	body := listBody
+	if method != http.MethodPost {
+		body = ""
+	}
+	r := c.request(method, body)
+	change(r)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// TestGuard is the matrix of Host, Origin and method.
+func TestGuard(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{
+		Hosts: []string{"skills.example", "port.example:8443"}, Origins: []string{"https://app.example", "http://dev.example:3000"},
+	}})
+	_, port, _ := net.SplitHostPort(w.addr)
+	hosts := map[string]bool{
+		w.addr: true, "localhost": true, "localhost:" + port: true, "LOCALHOST": true, "[::1]:" + port: true, "127.1.2.3": true,
+		"skills.example": true, "Skills.Example:99": true, "port.example:8443": true,
+		"evil.example": false, "port.example": false, "port.example:1": false, "127.0.0.1.evil.example": false, "localhost.evil.example": false,
+		"skills.example.evil": false, "0.0.0.0": false, "169.254.169.254": false, "[::]:80": false,
+	}
+	origins := map[string]bool{
+		"": true, "https://app.example": true, "http://dev.example:3000": true, "HTTPS://APP.example": true, "same": true,
+		"https://evil.example": false, "null": false, "https://app.example.evil": false, "http://app.example": false, "https://app.example:444": false,
+		"http://dev.example": false, "http://localhost:1": false, "file://": false, "*": false,
+	}
+	for host, hostOK := range hosts {
+		for origin, originOK := range origins {
+			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PUT", "HEAD", "PATCH"} {
+				for _, path := range []string{"/mcp", "/healthz", "/"} {
+					r, _ := http.NewRequest(method, "http://"+w.addr+path, strings.NewReader(""))
+					r.Host = host
+					if origin == "same" {
+						r.Header.Set("Origin", "http://"+host)
+					} else if origin != "" {
+						r.Header.Set("Origin", origin)
+					}
+					resp, err := http.DefaultClient.Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+					if ok := hostOK && originOK; ok == (resp.StatusCode == http.StatusForbidden) {
+						t.Errorf("%s %s Host %q Origin %q: %s", method, path, host, origin, resp.Status)
+					}
+					if cors := resp.Header.Get("Access-Control-Allow-Origin"); cors != "" && (!hostOK || !originOK || origin == "") {
+						t.Errorf("%s Host %q Origin %q: allows %q", method, host, origin, cors)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestGuardRefusesTwoOrigins(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{Origins: []string{"https://app.example"}}})
+	resp := plain(w, "POST", func(r *http.Request) { r.Header["Origin"] = []string{"https://app.example", "https://evil.example"} })
+	if resp.StatusCode != http.StatusForbidden {
+		t.Error(resp.Status)
+	}
+}
+
+func TestGuardRefusesNonsenseLists(t *testing.T) {
+	w := start(t, setting{})
+	for _, o := range []mcpserver.HTTPOptions{
+		{Hosts: []string{""}}, {Hosts: []string{"*"}}, {Hosts: []string{"http://x"}}, {Hosts: []string{"*.example"}},
+		{Origins: []string{"*"}}, {Origins: []string{"x.example"}}, {Origins: []string{"https://x/"}}, {Origins: []string{"null"}},
+		{Origins: []string{"https://*.example"}}, {Origins: []string{""}},
+	} {
+		if _, err := mcpserver.NewHTTP(w.server, o); err == nil {
+			t.Errorf("%v %v: taken", o.Hosts, o.Origins)
+		}
+	}
+}
+
+func TestCORS(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{Origins: []string{"https://app.example"}}})
+	resp := plain(w, "OPTIONS", func(r *http.Request) {
+		r.Header.Set("Origin", "https://app.example")
+		r.Header.Set("Access-Control-Request-Method", "POST")
+		r.Header.Set("Access-Control-Request-Headers", "authorization, mcp-param-uri, x-evil, mcp-param-b@d")
+	})
+	h := resp.Header
+	allowed := h.Get("Access-Control-Allow-Headers")
+	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(allowed, "authorization") ||
+		!strings.Contains(allowed, "mcp-protocol-version") || !strings.Contains(allowed, "mcp-param-uri") || strings.Contains(allowed, "evil") || strings.Contains(allowed, "@") {
+		t.Errorf("%s %v", resp.Status, h)
+	}
+	if h.Get("Access-Control-Allow-Credentials") != "" {
+		t.Error("credentials")
+	}
+	resp = plain(w, "POST", func(r *http.Request) { r.Header.Set("Origin", "https://app.example") })
+	if resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") || !strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Origin") {
+		t.Errorf("%s %v", resp.Status, resp.Header)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	token, line := mcpserver.NewToken()
+	other, otherLine := mcpserver.NewToken()
+	tokens, err := mcpserver.ParseTokens(strings.NewReader("# who\n\n" + line + "  anna's laptop\n" + otherLine + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, setting{http: mcpserver.HTTPOptions{Tokens: tokens}})
+	stranger, _ := mcpserver.NewToken()
+	for header, want := range map[string]int{
+		"Bearer " + token: 200, "bearer " + other: 200, "": 401, "Bearer": 401, "Bearer " + stranger: 401, "Basic " + token: 401, token: 401,
+		"Bearer " + line: 401, "Bearer " + token + "x": 401, "Bearer " + token[:len(token)-1]: 401, "Bearer " + token + " x": 401,
+	} {
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			resp := plain(w, method, func(r *http.Request) {
+				if header != "" {
+					r.Header.Set("Authorization", header)
+				}
+			})
+			body, _ := io.ReadAll(resp.Body)
+			got := resp.StatusCode
+			if got == 405 {
+				got = 200 // let in; the modern era has POST alone
+			}
+			if got != want {
+				t.Errorf("%s %q: %s", method, header, resp.Status)
+			}
+			if want == 401 && (resp.Header.Get("WWW-Authenticate") != "Bearer" || len(header) > 8 && bytes.Contains(body, []byte(header[7:]))) {
+				t.Errorf("%q: %v %s", header, resp.Header, body)
+			}
+		}
+	}
+	resp := plain(w, "POST", func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + token, "Bearer " + stranger} })
+	if resp.StatusCode != 401 {
+		t.Errorf("two headers: %s", resp.Status)
+	}
+	if resp, err := http.Get("http://" + w.addr + "/healthz"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("healthz wants a token: %v", err)
+	}
+	// A session belongs to the token that began it.
+	w.token = token
+	c := w.dial(legacy)
+	c.result("skills/list", nil, nil)
+	c.token = other
+	if m := c.call("skills/list", nil); m.Error == nil {
+		t.Error("another token uses the session")
+	}
+}
+
+func TestParseTokensRefuses(t *testing.T) {
+	token, line := mcpserver.NewToken()
+	for name, file := range map[string]string{
+		"empty": "", "only remarks": "# x\n", "a token itself": token + "\n", "upper case": strings.ToUpper(line), "short": line[:70], "no prefix": line[7:],
+	} {
+		_, err := mcpserver.ParseTokens(strings.NewReader(file))
+		if err == nil {
+			t.Errorf("%s: taken", name)
+		} else if strings.Contains(err.Error(), token) {
+			t.Errorf("%s: repeats the token", name)
+		}
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxBody: 100_000}})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		send := func(body string, change func(*http.Request)) (int, message) {
+			t.Helper()
+			r := c.request("POST", body)
+			if change != nil {
+				change(r)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.StatusCode >= 400 {
+				t.Errorf("%.40q: %s is %s", body, resp.Status, resp.Header.Get("Content-Type"))
+			}
+			return resp.StatusCode, read(t, resp)
+		}
+		ping := c.body("skills/list", nil)
+		header := func(k, v string) func(*http.Request) { return func(r *http.Request) { r.Header.Set(k, v) } }
+		for name, x := range map[string]struct {
+			body   string
+			change func(*http.Request)
+			status int
+			code   int64
+		}{
+			"no JSON":         {"{", nil, 400, -32700},
+			"empty":           {"", nil, 400, -32700},
+			"text":            {"hello", nil, 400, -32700},
+			"two values":      {ping + ping, nil, 400, -32700},
+			"a batch":         {"[" + ping + "]", nil, 400, -32600},
+			"an empty batch":  {"[]", nil, 400, -32600},
+			"a number":        {"1", nil, 400, -32700},
+			"wrong types":     {`{"jsonrpc":"2.0","id":1,"method":7}`, nil, 400, -32600},
+			"too long":        {`{"x":"` + strings.Repeat("a", 100_001) + `"}`, nil, 413, -32600},
+			"wrong type":      {ping, header("Content-Type", "text/plain"), 415, -32600},
+			"form":            {ping, header("Content-Type", "application/x-www-form-urlencoded"), 415, -32600},
+			"no type":         {ping, func(r *http.Request) { r.Header.Del("Content-Type") }, 415, -32600},
+			"Accept":          {ping, header("Accept", "text/html"), 400, -32600},
+			"garbled version": {ping, header("Mcp-Protocol-Version", "canary<script>"), 400, -32600},
+			"old version":     {ping, header("Mcp-Protocol-Version", "1999-01-01"), 400, -32600},
+			"event":           {ping, header("Last-Event-ID", "canary<script>"), 400, -32600},
+			"session":         {ping, header("Mcp-Session-Id", "a b"), 400, -32600},
+		} {
+			status, m := send(x.body, x.change)
+			if status != x.status || m.code() != x.code {
+				t.Errorf("%s: %d, %+v", name, status, m.Error)
+			}
+			if m.Error != nil && strings.Contains(m.Error.Message, "canary") {
+				t.Errorf("%s: repeats what was sent", name)
+			}
+		}
+		if _, m := send(ping, header("Last-Event-ID", "canary<script>")); string(m.ID) == "null" {
+			t.Error("a refusal does not carry the request's id")
+		}
+		status, m := send(c.body("skills/nothing", nil), nil)
+		if m.code() != -32601 || string(m.ID) == "null" || c.era == modern && status != 404 || c.era == legacy && status != 200 {
+			t.Errorf("unknown method: %d, id %s, %+v", status, m.ID, m.Error)
+		}
+		if status, m := send(strings.ReplaceAll(ping, modern, "v999.0.0"), header("Mcp-Protocol-Version", "v999.0.0")); c.era == modern && (status != 400 || m.code() != mcp.CodeUnsupportedProtocolVersion) {
+			t.Errorf("a version of the future: %d, %+v", status, m.Error)
+		}
+	})
+	for path, want := range map[string]int{"/": 404, "/mcp/": 404, "/healthz": 200} {
+		if resp, err := http.Get("http://" + w.addr + path); err != nil || resp.StatusCode != want {
+			t.Errorf("%s: %v %v", path, resp.Status, err)
+		}
+	}
+	for _, session := range []string{"", "nobody"} {
+		c := &client{site: w, era: legacy, session: session}
+		for _, method := range []string{"GET", "DELETE", "PUT"} {
+			resp, err := http.DefaultClient.Do(c.request(method, ""))
+			if err != nil || resp.StatusCode < 400 || resp.StatusCode >= 500 {
+				t.Errorf("%s %q: %v %v", method, session, resp.Status, err)
+			}
+		}
+	}
+}
+
+func TestTooManyCalls(t *testing.T) {
+	gate, begun := make(chan struct{}), make(chan struct{}, 8)
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, more: waiting(gate, begun)})
+	c := w.dial(modern)
+	var wg sync.WaitGroup
+	for range 2 {
+		r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+		wg.Go(func() {
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte("done")) {
+				t.Errorf("%s %s", resp.Status, body)
+			}
+		})
+		<-begun
+	}
+	resp := c.post(c.body("skills/list", nil))
+	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %+v", resp.Status, m.Error)
+	}
+	close(gate)
+	wg.Wait()
+	c.result("skills/list", nil, nil)
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3, SessionTimeout: time.Second}})
+	first := w.dial(legacy)
+	w.dial(legacy)
+	w.dial(legacy)
+	c := &client{site: w, era: legacy}
+	const init = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	resp := c.post(init)
+	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 {
+		t.Errorf("%s %+v", resp.Status, m.Error)
+	}
+	resp, err := http.DefaultClient.Do(first.request("DELETE", ""))
+	if err != nil || resp.StatusCode >= 300 {
+		t.Fatalf("%v %v", resp, err)
+	}
+	w.dial(legacy) // there is room again
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) { // sessions without a request end by themselves
+		time.Sleep(200 * time.Millisecond)
+		if resp := c.post(init); resp.StatusCode == 200 {
+			resp.Body.Close()
+			return
+		}
+	}
+	t.Error("idle sessions do not end")
+}
+
+// TestShutdownLetsCallsEnd: a call that is being worked on gets its answer, a
+// stream that waits is ended, and nothing new is taken.
+func TestShutdownLetsCallsEnd(t *testing.T) {
+	gate, begun := make(chan struct{}), make(chan struct{}, 8)
+	w := start(t, setting{more: waiting(gate, begun)})
+	eachCall := make(chan string, 2)
+	for _, era := range eras {
+		c := w.dial(era)
+		r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+		go func() {
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				eachCall <- err.Error()
+				return
+			}
+			body, _ := io.ReadAll(resp.Body)
+			eachCall <- string(body)
+		}()
+		<-begun
+	}
+	c := w.dial(legacy)
+	stream, err := http.DefaultClient.Do(c.request("GET", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.dial(modern)
+	listen := m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}))
+	w.stop()
+	for _, s := range []*http.Response{stream, listen} {
+		done := make(chan struct{})
+		go func() { _, _ = io.Copy(io.Discard, s.Body); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Error("a stream goes on")
+		}
+	}
+	if resp, err := http.Post(w.url, "application/json", strings.NewReader(listBody)); err == nil && resp.StatusCode != 503 {
+		t.Errorf("a new call: %s", resp.Status)
+	}
+	close(gate)
+	for range eras {
+		if got := <-eachCall; !strings.Contains(got, "done") {
+			t.Errorf("a call was lost: %q", got)
+		}
+	}
+	if err := <-w.ended; err != nil {
+		t.Error(err)
+	}
+	w.ended <- nil
+}
+
+// TestClientThatNeverReads: the slot that its call holds is free again soon.
+func TestClientThatNeverReads(t *testing.T) {
+	big := strings.Repeat("x", 8<<20)
+	w := start(t, setting{
+		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.txt": big},
+		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 300 * time.Millisecond},
+	})
+	for _, era := range eras {
+		c := w.dial(era)
+		conn, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+		if err := c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.txt"})).Write(conn); err != nil {
+			t.Fatal(err)
+		}
+		awaitFree(t, c)
+	}
+}
+
+// awaitFree waits until a call is taken, after one may have been refused.
+func awaitFree(t *testing.T, c *client) {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond)
+	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		resp := c.post(c.body("skills/list", nil))
+		resp.Body.Close()
+		if resp.StatusCode == 200 {
+			return
+		}
+	}
+	t.Error("the slot is held on and on")
+}
+
+func TestHalfARequest(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: 300 * time.Millisecond}})
+	for name, text := range map[string]string{
+		"half a body":   "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{\"js",
+		"half a header": "POST /mcp HTTP/1.1\r\nHost: local",
+		"a long header": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("a", 100_000) + "\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, text)
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		answer, err := io.ReadAll(conn)
+		if err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Errorf("%s: the connection stays: %v %q", name, err, answer)
+		}
+		if bytes.Contains(answer, []byte(" 200 ")) {
+			t.Errorf("%s: %q", name, answer)
+		}
+		awaitFree(t, w.dial(modern))
+	}
+}
+
+// TestNothingLeaks: no header, token or body is in an answer or a log line.
+func TestNothingLeaks(t *testing.T) {
+	var mu sync.Mutex
+	var logged bytes.Buffer
+	token, line := mcpserver.NewToken()
+	tokens, err := mcpserver.ParseTokens(strings.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, setting{http: mcpserver.HTTPOptions{Tokens: tokens}, log: locked{&mu, &logged}})
+	const canary = "CANARY_CANARY"
+	answers := ""
+	for _, auth := range []string{"Bearer " + token, "Bearer " + canary} {
+		for _, header := range []string{"Host", "Origin", "Mcp-Protocol-Version", "Mcp-Session-Id", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Accept", "Content-Type", "Cookie", "User-Agent"} {
+			for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
+				for _, body := range []string{listBody, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"` + canary + `":1}}`, canary, `{"` + canary} {
+					for _, era := range eras {
+						r, _ := http.NewRequest(method, w.url, strings.NewReader(body))
+						r.Header.Set("Content-Type", "application/json")
+						r.Header.Set("Accept", "application/json, text/event-stream")
+						r.Header.Set("Mcp-Protocol-Version", era)
+						r.Header.Set("Authorization", auth)
+						r.Header.Set(header, canary)
+						if header == "Host" {
+							r.Host = canary
+						}
+						resp, err := http.DefaultClient.Do(r)
+						if err != nil {
+							t.Fatal(err)
+						}
+						text, _ := io.ReadAll(resp.Body)
+						resp.Body.Close()
+						if resp.StatusCode >= 400 {
+							answers += string(text) + fmt.Sprint(resp.Header)
+						}
+					}
+				}
+			}
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, secret := range []string{canary, token, strings.ToLower(canary)} {
+		if i := strings.Index(answers, secret); i >= 0 {
+			t.Errorf("an answer has it: %.300s", answers[max(0, i-150):])
+		}
+		if i := strings.Index(logged.String(), secret); i >= 0 {
+			t.Errorf("the log has it: %.300s", logged.String()[max(0, i-150):])
+		}
+	}
+}
+
+type locked struct {
+	mu *sync.Mutex
+	to io.Writer
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}

@@ -1,0 +1,70 @@
+package mcpserver
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// tokenPrefix makes a token known for one, to people and to scanners for secrets.
+const tokenPrefix = "knack_"
+
+// Tokens are the access tokens that a server accepts. It holds their SHA-256
+// alone: tokens are 256 random bits, so that a hash cannot be tried out and needs
+// no salt.
+type Tokens struct{ hashes []skill.Digest }
+
+// NewToken makes a token and the line by which a token file knows it.
+func NewToken() (token, line string) {
+	var b [32]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	return token, skill.DigestOf([]byte(token)).String()
+}
+
+// ParseTokens reads a token file: one "sha256:…" a line, after it whatever helps
+// to remember whose it is; empty lines and those that begin with # say nothing.
+// The error names a line by its number and never repeats it: it may be a token
+// that somebody put there by mistake.
+func ParseTokens(r io.Reader) (*Tokens, error) {
+	t := &Tokens{}
+	in := bufio.NewScanner(r)
+	for n := 1; in.Scan(); n++ {
+		fields := strings.Fields(in.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		d, err := skill.ParseDigest(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d is no hash of a token: want sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
+		}
+		t.hashes = append(t.hashes, d)
+	}
+	if err := in.Err(); err != nil {
+		return nil, err
+	}
+	if len(t.hashes) == 0 {
+		return nil, errors.New("it holds no token's hash; 'knack config token' prints one")
+	}
+	return t, nil
+}
+
+// holder names who holds a token. Every hash is compared, in time that does not
+// depend on which one is equal.
+func (t *Tokens) holder(token string) (name string, ok bool) {
+	sum := sha256.Sum256([]byte(token))
+	found := 0
+	for _, h := range t.hashes {
+		found |= subtle.ConstantTimeCompare(h[:], sum[:])
+	}
+	return hex.EncodeToString(sum[:8]), found == 1
+}

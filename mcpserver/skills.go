@@ -1,0 +1,201 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"sort"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// A page of skills/list ends after skillsPage entries, or earlier once they name
+// filesPage files together (about 1 MiB of JSON). An entry is never split.
+const (
+	skillsPage = 100
+	filesPage  = 6000
+)
+
+// How long an answer may be kept. A list may be kept as long as the catalogue
+// itself may be behind the disk where nothing tells it of changes. An entry or a
+// file is read from the disk at each call, and nothing promises that it stands
+// still after it: a host that finds other bytes asks again and must then not be
+// given its own old copy.
+var (
+	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
+	entryTTL  = 0
+)
+
+// cacheable are the hints of an answer that everyone who may ask gets alike. It
+// may be shared between users where anyone may ask; where a token is needed, a
+// shared cache would hand it to those who have none.
+func (s *Server) cacheable(ttl int) mcp.Cacheable {
+	scope := "public"
+	if s.private {
+		scope = "private"
+	}
+	return mcp.Cacheable{TTLMs: ttl, CacheScope: scope}
+}
+
+func (s *Server) addSkills() error {
+	return skillsext.AddHandlers(s.mcp, &skillsext.Handlers{
+		List: s.listSkills, Get: s.getSkill, ReadDirectory: s.readDirectory,
+	}, nil)
+}
+
+// publishable: SKILL.md satisfies the specification, and the URI ends with the
+// skill's name. Whether its files fit is known only from its manifest.
+func publishable(e *catalog.Entry) bool {
+	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base) == e.Name
+}
+
+// listSkills lists every published skill in the order of the URIs' text, those
+// that a name shadows included: a skill is identified by its URI.
+func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served := v.Served()
+	start := 0
+	if p.Cursor != "" {
+		after, err := parseCursor(p.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		start = sort.Search(len(served), func(i int) bool { return served[i].URI.String() > after })
+	}
+	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
+	last, files := "", 0
+	for start < len(served) && len(res.Skills) < skillsPage && files < filesPage {
+		end := min(start+skillsPage-len(res.Skills), len(served))
+		got, err := s.entries(ctx, v, served[start:end])
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; start < end && files < filesPage; i++ {
+			last = served[start].URI.String()
+			start++
+			if got[i] != nil {
+				res.Skills = append(res.Skills, got[i])
+				files += len(got[i].Resources.List())
+			}
+		}
+	}
+	if start < len(served) {
+		res.NextCursor = cursorAfter(v.Version, last)
+	}
+	return res, nil
+}
+
+// entries makes the entries of some skills at once; nil where one is not published.
+func (s *Server) entries(ctx context.Context, v catalog.View, of []*catalog.Entry) ([]*skillsext.Skill, error) {
+	out := make([]*skillsext.Skill, len(of))
+	errs := make([]error, len(of))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(2*runtime.GOMAXPROCS(0), len(of)) {
+		wg.Go(func() {
+			for i := range next {
+				out[i], errs[i] = s.entryNow(ctx, v, of[i])
+			}
+		})
+	}
+	for i := range of {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for i, err := range errs {
+		if err != nil {
+			// One skill that cannot be read must not take the others with it.
+			s.unpublished(of[i], skill.Reason(err))
+		}
+	}
+	return out, nil
+}
+
+// entryNow is the entry of a published skill as it is on disk now; nil, and why,
+// where it is not published. Frontmatter and manifest are of one state.
+func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
+	if !publishable(e) {
+		return nil, nil
+	}
+	now, files, err := s.manifests.Of(ctx, v, e)
+	if err != nil {
+		return nil, err
+	}
+	if !publishable(now) || now.URI != e.URI {
+		return nil, nil
+	}
+	list := make([]skillsext.Resource, len(files))
+	for i, f := range files {
+		uri, err := now.FileURI(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = skillsext.Resource{URI: uri.String(), Digest: f.Digest.String(), Size: f.Size}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].URI < list[j].URI })
+	return &skillsext.Skill{
+		URI: now.URI.String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
+	}, nil
+}
+
+// getSkill answers for every published skill, in whichever way the client
+// percent-encodes its URI. For one that is served and not published it says why.
+func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*skillsext.GetSkillResult, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uri, err := skill.ParseURI(p.URI)
+	if err != nil {
+		return nil, notFound(p.URI, "want a URI of the form skill://<path>/SKILL.md")
+	}
+	e, file := v.At(uri)
+	if e == nil || file != skill.MainFile {
+		return nil, nil
+	}
+	got, err := s.entryNow(ctx, v, e)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, skill.ErrTooLarge):
+		return nil, notFound(p.URI, "the skill is over the limits of the Skills extension, 512 files and 16 MiB; its files can be read")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(p.URI), skill.Reason(err)), err)
+	case got == nil:
+		return nil, notFound(p.URI, "the skill is not published: "+whyNot(e))
+	}
+	return &skillsext.GetSkillResult{Cacheable: s.cacheable(entryTTL), Skill: got}, nil
+}
+
+// whyNot is the first reason that keeps a served skill from being published.
+func whyNot(e *catalog.Entry) string {
+	for _, p := range e.Problems {
+		if skill.RuleOf(p.Rule).Unpublishes {
+			return p.Message
+		}
+	}
+	return "its URI does not end with its name"
+}
+
+// unpublished tells the operator, once for each skill and reason.
+func (s *Server) unpublished(e *catalog.Entry, why string) {
+	if _, told := s.told.LoadOrStore(e.Place()+"\x00"+why, true); !told {
+		s.log.Warn("skill not published", "at", e.Place(), "reason", why)
+	}
+}

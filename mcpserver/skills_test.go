@@ -1,0 +1,502 @@
+package mcpserver_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// entry is a skill as the wire has it.
+type entry struct {
+	URI         string
+	Frontmatter json.RawMessage
+	Resources   []struct {
+		URI, Digest string
+		Size        int64
+	}
+}
+
+type listed struct {
+	Skills     []entry
+	NextCursor string
+}
+
+func TestCapabilitiesDeclareTheExtensionInline(t *testing.T) {
+	w := start(t, setting{})
+	c := w.dial(modern)
+	var found struct {
+		Capabilities struct {
+			Extensions  map[string]json.RawMessage
+			Resources   json.RawMessage
+			Completions json.RawMessage
+		}
+	}
+	c.result("server/discover", nil, &found)
+	if got := string(found.Capabilities.Extensions["io.modelcontextprotocol/skills"]); got != `{"directoryRead":true}` {
+		t.Errorf("extension: %s", got)
+	}
+	if found.Capabilities.Resources == nil || found.Capabilities.Completions == nil {
+		t.Errorf("resources %s, completions %s", found.Capabilities.Resources, found.Capabilities.Completions)
+	}
+	old := &client{site: w, era: legacy}
+	m := read(t, old.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+	if !strings.Contains(string(m.Result), `"io.modelcontextprotocol/skills":{"directoryRead":true}`) {
+		t.Errorf("initialize: %s", m.Result)
+	}
+}
+
+// hints: what belongs to the modern era is there, and to the legacy one is not.
+func checkEra(t *testing.T, era string, members map[string]json.RawMessage, ttl, scope string) {
+	t.Helper()
+	want := map[string]string{"resultType": `"complete"`, "ttlMs": ttl, "cacheScope": `"` + scope + `"`}
+	for key, value := range want {
+		got, there := members[key]
+		if era == legacy && there {
+			t.Errorf("legacy: %s is there: %s", key, got)
+		}
+		if era == modern && string(got) != value {
+			t.Errorf("modern: %s is %s, want %s", key, got, value)
+		}
+	}
+}
+
+func TestListShapes(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		var got listed
+		checkEra(t, c.era, c.result("skills/list", nil, &got), "30000", "public")
+		var uris []string
+		for _, s := range got.Skills {
+			uris = append(uris, s.URI)
+		}
+		if diff := cmp.Diff(published, uris); diff != "" {
+			t.Error(diff)
+		}
+		first := got.Skills[0]
+		if want := `{"name":"a-first","description":"Has all.","license":"MIT","metadata":{"version":"1.0"}}`; string(first.Frontmatter) != want {
+			t.Errorf("frontmatter %s", first.Frontmatter)
+		}
+		if want := `{"name":"d-types","description":"Types.","date":"2026-01-02","oct":12,"bin":"0b11","und":"1_000","float":1.10,"zed":{"b":1,"a":[1,null,true]}}`; string(got.Skills[4].Frontmatter) != want {
+			t.Errorf("frontmatter %s", got.Skills[4].Frontmatter)
+		}
+		var files []string
+		for _, r := range first.Resources {
+			files = append(files, strings.TrimPrefix(r.URI, "skill://a-first/"))
+			data, err := os.ReadFile(filepath.Join(w.dir, "a-first", filepath.FromSlash(unescape(t, strings.TrimPrefix(r.URI, "skill://a-first/")))))
+			if err != nil || r.Size != int64(len(data)) || r.Digest != skill.DigestOf(data).String() {
+				t.Errorf("%s: size %d, digest %s, %v", r.URI, r.Size, r.Digest, err)
+			}
+		}
+		want := []string{
+			"%2541.txt", "%C3%BCn%C3%AF%20%E2%98%83.md", "SKILL.md", "a+b=c,d;e@f!g'(h)~.txt", "crlf.txt", "data.bin", "empty-file.txt",
+			"inner/SKILL.md", "inner/help.md", "odd%20name%20&%20%5Bx%5D%20%231%20100%25.txt", "scripts/run.sh", "templates/deep/t.md",
+		}
+		if diff := cmp.Diff(want, files); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func unescape(t *testing.T, s string) string {
+	t.Helper()
+	out, err := url.PathUnescape(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestGetEqualsList(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		var all struct{ Skills []json.RawMessage }
+		c.result("skills/list", nil, &all)
+		for i, uri := range published {
+			members := c.result("skills/get", map[string]any{"uri": uri}, nil)
+			checkEra(t, c.era, members, "0", "public")
+			if string(members["skill"]) != string(all.Skills[i]) {
+				t.Errorf("%s differs:\n%s\n%s", uri, members["skill"], all.Skills[i])
+			}
+			if _, there := members["nextCursor"]; there {
+				t.Errorf("%s: a cursor", uri)
+			}
+		}
+	})
+}
+
+func TestGetRefuses(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for name, uri := range map[string]any{
+			"unknown": "skill://nothing/SKILL.md", "a file": "skill://a-first/crlf.txt", "a folder": "skill://a-first", "empty": "",
+			"no uri": nil, "another scheme": "file:///etc/passwd", "not published": "skill://f-bad/SKILL.md",
+			"metadata": "skill://g-meta/SKILL.md", "other case": "skill://A-FIRST/SKILL.md", "slash": "skill://a-first/SKILL.md/",
+			"query": "skill://a-first/SKILL.md?x", "by folder": "skill://e-folder/SKILL.md", "dots": "skill://x/../a-first/SKILL.md",
+		} {
+			if m := c.call("skills/get", map[string]any{"uri": uri}); m.code() != -32602 {
+				t.Errorf("%s: code %d, %s", name, m.code(), m.Result)
+			}
+		}
+		if m := c.call("skills/get", map[string]any{"uri": "skill://g-meta/SKILL.md"}); !strings.Contains(m.Error.Message, "metadata.version is not a string") {
+			t.Errorf("does not say why: %s", m.Error.Message)
+		}
+	})
+}
+
+// TestPages walks over 1,200 skills; one goes and one comes between two pages.
+func TestPages(t *testing.T) {
+	w := start(t, setting{files: many(1200)})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		lay(t, w.dir, map[string]string{"s-0500/SKILL.md": skillText("s-0500", "Again.")})
+		_ = os.RemoveAll(filepath.Join(w.dir, "s-0500-new"))
+		_ = w.catalog.Refresh(t.Context())
+		var uris []string
+		pages := 0
+		for cursor := ""; ; {
+			var got listed
+			params := map[string]any{}
+			if cursor != "" {
+				params["cursor"] = cursor
+			}
+			c.result("skills/list", params, &got)
+			pages++
+			for _, s := range got.Skills {
+				uris = append(uris, s.URI)
+			}
+			if cursor = got.NextCursor; cursor == "" {
+				break
+			}
+			if pages == 2 {
+				_ = os.RemoveAll(filepath.Join(w.dir, "s-0500"))
+				lay(t, w.dir, map[string]string{"s-0500-new/SKILL.md": skillText("s-0500-new", "New.")})
+				if err := w.catalog.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if pages != 12 || len(uris) != 1200 || !slices.IsSorted(uris) || len(slices.Compact(slices.Clone(uris))) != 1200 {
+			t.Errorf("%d pages, %d skills, sorted %v", pages, len(uris), slices.IsSorted(uris))
+		}
+		if slices.Contains(uris, "skill://s-0500/SKILL.md") || !slices.Contains(uris, "skill://s-0500-new/SKILL.md") {
+			t.Error("the later pages are of the older snapshot")
+		}
+	})
+}
+
+func TestForgedCursorsOfSkills(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for _, cursor := range []string{
+			"x", "0", "%%%", "AAAA", base64.RawURLEncoding.EncodeToString([]byte("nonsense")),
+			base64.RawURLEncoding.EncodeToString([]byte("-1 skill://a/SKILL.md")), strings.Repeat("A", 20000),
+		} {
+			for _, method := range []string{"skills/list", "resources/list", "resources/directory/read"} {
+				params := map[string]any{"cursor": cursor}
+				if method == "resources/directory/read" {
+					params["uri"] = "skill://a-first"
+				}
+				if m := c.call(method, params); m.code() != -32602 {
+					t.Errorf("%s %.20q: code %d", method, cursor, m.code())
+				}
+			}
+		}
+	})
+}
+
+// TestEncodings: every way to write one URI leads to the same skill, and no way
+// leads out of it.
+func TestEncodings(t *testing.T) {
+	w := start(t, setting{})
+	lay(t, w.dir, map[string]string{"../outside.txt": "canary"})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for _, uri := range []string{
+			"skill://a-first/SKILL.md", "SKILL://a-first/SKILL.md", "skill://%61-first/SKILL.md", "skill://a%2Dfirst/%53KILL.md", "skill://a%2dfirst/SKILL%2Emd",
+		} {
+			var got struct{ Skill entry }
+			c.result("skills/get", map[string]any{"uri": uri}, &got)
+			if got.Skill.URI != "skill://a-first/SKILL.md" {
+				t.Errorf("%s: %s", uri, got.Skill.URI)
+			}
+		}
+		for _, uri := range []string{
+			"skill://a-first/../../outside.txt", "skill://a-first/%2e%2e/%2e%2e/outside.txt", "skill://a-first/..%2f..%2foutside.txt",
+			"skill://a-first/%252e%252e/outside.txt", "skill://a-first/..\\outside.txt", "skill://a-first/..%5coutside.txt",
+			"skill://a-first/.env", "skill://a-first/%2eenv", "skill://a-first/.git/config", "skill://a-first//SKILL.md", "skill://a-first/SKILL.md%00",
+			"skill:///etc/passwd", "skill://user@a-first/SKILL.md", "skill://a-first/SKILL.md#x", "skill://a-first/./SKILL.md", "skill://a-first/\xff",
+			"skill://a-first/%ff", "skill://a-first/%", "skill://", "skill:a-first", "C:\\x", "skill://a-first/C:/x", "",
+		} {
+			for _, method := range []string{"skills/get", "resources/directory/read", "resources/read"} {
+				if m := c.call(method, map[string]any{"uri": uri}); m.code() != -32602 && (c.era == legacy || m.code() != -32020) {
+					t.Errorf("%s %q: code %d, %s", method, uri, m.code(), m.Result)
+				}
+			}
+		}
+	})
+}
+
+func TestReadDirectory(t *testing.T) {
+	w := start(t, setting{})
+	type child struct {
+		URI, Name, MIMEType, Description string
+		Size                             int64
+	}
+	eachEra(t, w, func(t *testing.T, c *client) {
+		dir := func(uri string) (out []child) {
+			t.Helper()
+			var got struct{ Resources []child }
+			members := c.result("resources/directory/read", map[string]any{"uri": uri}, &got)
+			checkEra(t, c.era, members, "0", "public")
+			if string(members["resources"]) == "null" {
+				t.Errorf("%s: null", uri)
+			}
+			return got.Resources
+		}
+		want := []child{
+			{"skill://a-first/%2541.txt", "%41.txt", "text/plain", "", 1},
+			{"skill://a-first/%C3%BCn%C3%AF%20%E2%98%83.md", "\u00fcn\u00ef \u2603.md", "text/markdown", "", 1},
+			{"skill://a-first/SKILL.md", "a-first", "text/markdown", "Has all.", 93},
+			{"skill://a-first/a+b=c,d;e@f!g'(h)~.txt", "a+b=c,d;e@f!g'(h)~.txt", "text/plain", "", 1},
+			{"skill://a-first/crlf.txt", "crlf.txt", "text/plain", "", 6},
+			{"skill://a-first/data.bin", "data.bin", "", "", 4},
+			{"skill://a-first/empty", "empty", "inode/directory", "", 0},
+			{"skill://a-first/empty-file.txt", "empty-file.txt", "text/plain", "", 0},
+			{"skill://a-first/inner", "inner", "inode/directory", "", 0},
+			{"skill://a-first/odd%20name%20&%20%5Bx%5D%20%231%20100%25.txt", "odd name & [x] #1 100%.txt", "text/plain", "", 3},
+			{"skill://a-first/only-dots", "only-dots", "inode/directory", "", 0},
+			{"skill://a-first/scripts", "scripts", "inode/directory", "", 0},
+			{"skill://a-first/templates", "templates", "inode/directory", "", 0},
+		}
+		if diff := cmp.Diff(want, dir("skill://a-first")); diff != "" {
+			t.Error(diff)
+		}
+		nested := []child{
+			{"skill://a-first/inner/SKILL.md", "inner", "text/markdown", "Nested.", 0},
+			{"skill://a-first/inner/help.md", "help.md", "text/markdown", "", 1},
+		}
+		nested[0].Size = int64(len(skillText("inner", "Nested.")))
+		if diff := cmp.Diff(nested, dir("skill://a-first/inner")); diff != "" {
+			t.Error(diff)
+		}
+		for _, empty := range []string{"skill://a-first/empty", "skill://a-first/only-dots"} {
+			if got := dir(empty); len(got) != 0 {
+				t.Errorf("%s: %v", empty, got)
+			}
+		}
+		if got := dir("skill://i-lower"); len(got) != 1 || got[0].URI != "skill://i-lower/SKILL.md" {
+			t.Errorf("another spelling: %v", got)
+		}
+		for _, uri := range []string{
+			"skill://a-first/", "skill://a-first/crlf.txt", "skill://a-first/nothing", "skill://nothing", "skill://a-first/.git",
+			"skill://a-first/SKILL.md", "skill://a-first/empty/..", "",
+		} {
+			if m := c.call("resources/directory/read", map[string]any{"uri": uri}); m.code() != -32602 {
+				t.Errorf("%q: code %d", uri, m.code())
+			}
+		}
+	})
+}
+
+func TestDirectoryPages(t *testing.T) {
+	files := map[string]string{"big/SKILL.md": skillText("big", "Many files.")}
+	for i := range 1100 {
+		files[fmt.Sprintf("big/f/%04d.txt", i)] = "x"
+	}
+	w := start(t, setting{files: files})
+	c := w.dial(modern)
+	n, pages := 0, 0
+	for cursor := ""; ; {
+		params := map[string]any{"uri": "skill://big/f"}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		var got struct {
+			Resources  []struct{ URI string }
+			NextCursor string
+		}
+		c.result("resources/directory/read", params, &got)
+		n, pages = n+len(got.Resources), pages+1
+		if cursor = got.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if n != 1100 || pages != 3 {
+		t.Errorf("%d files in %d pages", n, pages)
+	}
+	// Over the limit of 512 files the skill is not published, and its files are read.
+	m := c.call("skills/get", map[string]any{"uri": "skill://big/SKILL.md"})
+	if m.code() != -32602 || !strings.Contains(m.Error.Message, "limits") {
+		t.Errorf("skills/get: %d %s", m.code(), m.Result)
+	}
+	var got listed
+	if c.result("skills/list", nil, &got); len(got.Skills) != 0 {
+		t.Errorf("listed: %v", got.Skills)
+	}
+	c.result("resources/read", map[string]any{"uri": "skill://big/f/0001.txt"}, nil)
+}
+
+// TestChangeBetweenManifestAndRead: the answer is the new bytes, and the next
+// entry describes them.
+func TestChangeBetweenManifestAndRead(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for i, file := range []string{"SKILL.md", "crlf.txt"} {
+			uri := "skill://a-first/" + file
+			var before, after struct{ Skill entry }
+			c.result("skills/get", map[string]any{"uri": "skill://a-first/SKILL.md"}, &before)
+			text := fmt.Sprintf("---\nname: a-first\ndescription: Changed %s %d.\n---\n", c.era, i)
+			lay(t, w.dir, map[string]string{"a-first/" + file: text})
+			var got struct{ Contents []struct{ Text string } }
+			c.result("resources/read", map[string]any{"uri": uri}, &got)
+			if got.Contents[0].Text != text {
+				t.Errorf("%s: old bytes", file)
+			}
+			c.result("skills/get", map[string]any{"uri": "skill://a-first/SKILL.md"}, &after)
+			digest := skill.DigestOf([]byte(text)).String()
+			for _, r := range after.Skill.Resources {
+				if r.URI == uri && r.Digest != digest {
+					t.Errorf("%s: the entry describes other bytes", file)
+				}
+			}
+			if file == "SKILL.md" && !strings.Contains(string(after.Skill.Frontmatter), "Changed") {
+				t.Errorf("a mixture: %s", after.Skill.Frontmatter)
+			}
+		}
+		_ = os.WriteFile(filepath.Join(w.dir, "a-first", "SKILL.md"), []byte(fixtures()["a-first/SKILL.md"]), 0o644)
+	})
+}
+
+// TestNeverAMixture rewrites a skill while it is asked for: frontmatter and digest
+// of SKILL.md are always of one version.
+func TestNeverAMixture(t *testing.T) {
+	w := start(t, setting{})
+	c := w.dial(modern)
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			p := filepath.Join(w.dir, "b-crlf", "SKILL.md")
+			_ = os.WriteFile(p+".new", []byte(fmt.Sprintf("---\nname: b-crlf\ndescription: Version %d.\n---\n", i)), 0o644)
+			_ = os.Rename(p+".new", p)
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	defer func() { close(done); <-stopped }()
+	for range 200 {
+		m := c.call("skills/get", map[string]any{"uri": "skill://b-crlf/SKILL.md"})
+		if m.Error != nil {
+			continue // it would not stand still
+		}
+		var got struct{ Skill entry }
+		var fm struct{ Description string }
+		if json.Unmarshal(m.Result, &got) != nil || json.Unmarshal(got.Skill.Frontmatter, &fm) != nil {
+			t.Fatal(string(m.Result))
+		}
+		want := skill.DigestOf([]byte("---\nname: b-crlf\ndescription: " + fm.Description + "\n---\n")).String()
+		for _, r := range got.Skill.Resources {
+			if r.URI == "skill://b-crlf/SKILL.md" && r.Digest != want {
+				t.Fatalf("frontmatter %q and digest %s", fm.Description, r.Digest)
+			}
+		}
+	}
+}
+
+func TestDeletedBetweenListAndRead(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		lay(t, w.dir, map[string]string{"zz/SKILL.md": skillText("zz", "Goes.")})
+		_ = w.catalog.Refresh(t.Context())
+		c.result("skills/get", map[string]any{"uri": "skill://zz/SKILL.md"}, nil)
+		_ = os.RemoveAll(filepath.Join(w.dir, "zz"))
+		for _, method := range []string{"resources/read", "skills/get"} {
+			if m := c.call(method, map[string]any{"uri": "skill://zz/SKILL.md"}); m.code() != -32602 {
+				t.Errorf("%s: %d %s", method, m.code(), m.Result)
+			}
+		}
+	})
+}
+
+func TestPrivateAnswersAreNotShared(t *testing.T) {
+	w := start(t, setting{private: true})
+	c := w.dial(modern)
+	checkEra(t, modern, c.result("skills/list", nil, nil), "30000", "private")
+	checkEra(t, modern, c.result("resources/read", map[string]any{"uri": published[0]}, nil), "0", "private")
+}
+
+// TestVerifiesItself runs the verifier over the fixtures, with the SDK's client.
+func TestVerifiesItself(t *testing.T) {
+	w := start(t, setting{})
+	for _, era := range eras {
+		report, err := skillsext.CheckServer(t.Context(), skillsext.CheckOptions{Endpoint: w.url, Protocol: era})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]skillsext.Finding{}, report.Findings); diff != "" || report.Skills != len(published) || report.Files != 21 || report.Protocol != era {
+			t.Errorf("%s: %d skills, %d files: %s", report.Protocol, report.Skills, report.Files, diff)
+		}
+	}
+}
+
+func TestCompletes(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for value, want := range map[string][]string{
+			"a-f":               {"a-first/SKILL.md", "a-first/inner/SKILL.md"},
+			"inn":               {"a-first/inner/SKILL.md"},
+			"a-first/scr":       {"a-first/scripts/run.sh"},
+			"skill://a-first/%": {"a-first/%2541.txt", "a-first/%C3%BCn%C3%AF%20%E2%98%83.md"},
+			"nothing":           {},
+			"a-first/.":         {},
+		} {
+			var got struct{ Completion struct{ Values []string } }
+			c.result("completion/complete", map[string]any{
+				"ref": map[string]any{"type": "ref/resource", "uri": "skill://{+path}"}, "argument": map[string]any{"name": "path", "value": value},
+			}, &got)
+			if diff := cmp.Diff(want, got.Completion.Values); diff != "" {
+				t.Errorf("%s: %s", value, diff)
+			}
+		}
+		m := c.call("completion/complete", map[string]any{
+			"ref": map[string]any{"type": "ref/prompt", "name": "x"}, "argument": map[string]any{"name": "path", "value": ""},
+		})
+		if m.code() != -32602 {
+			t.Errorf("a prompt: %d", m.code())
+		}
+	})
+}
+
+func TestSearchLinks(t *testing.T) {
+	w := start(t, setting{})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		var got mcp.CallToolResult
+		c.result("tools/call", map[string]any{"name": "find_skills", "arguments": map[string]any{"query": "types"}}, &got)
+		if len(got.Content) != 2 {
+			t.Fatalf("%d contents", len(got.Content))
+		}
+		if link, ok := got.Content[1].(*mcp.ResourceLink); !ok || link.URI != "skill://d-types/SKILL.md" {
+			t.Errorf("%v", got.Content[1])
+		}
+		c.result("tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": "d-types"}}, &got)
+		if len(got.Content) != 1 || !strings.Contains(got.Content[0].(*mcp.TextContent).Text, "Base directory: skill://d-types\n") {
+			t.Errorf("%d contents, %v", len(got.Content), got.Content[0])
+		}
+	})
+}

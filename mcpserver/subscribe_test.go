@@ -1,0 +1,245 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// follow opens what brings notifications in the era, for some files.
+func follow(t *testing.T, c *client, uris ...string) <-chan message {
+	t.Helper()
+	if c.era == legacy {
+		resp, err := http.DefaultClient.Do(c.request("GET", ""))
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp.Status, err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		for _, uri := range uris {
+			c.result("resources/subscribe", map[string]any{"uri": uri}, nil)
+		}
+		return events(resp)
+	}
+	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
+		"resourceSubscriptions": uris, "toolsListChanged": true, "resourcesListChanged": true,
+	}}))
+	t.Cleanup(func() { resp.Body.Close() })
+	out := events(resp)
+	await(t, out, "notifications/subscriptions/acknowledged")
+	return out
+}
+
+func TestChangesAreTold(t *testing.T) {
+	w := start(t, setting{})
+	// Files as old as most are: a young one is read again each time.
+	old := time.Now().Add(-time.Hour)
+	_ = os.Chtimes(filepath.Join(w.dir, "a-first", "crlf.txt"), old, old)
+	eachEra(t, w, func(t *testing.T, c *client) {
+		file, main := "skill://a-first/crlf.txt", "skill://%61-first/SKILL.md" // told in the client's own spelling
+		told := follow(t, c, file, main)
+		updated := func(want string) {
+			t.Helper()
+			var p struct{ URI string }
+			m := await(t, told, "notifications/resources/updated")
+			if _ = json.Unmarshal(m.Params, &p); p.URI != want {
+				t.Errorf("%s, want %s", p.URI, want)
+			}
+			if c.era == modern && !strings.Contains(string(m.Params), "io.modelcontextprotocol/subscriptionId") {
+				t.Errorf("no subscription id: %s", m.Params)
+			}
+		}
+		lay(t, w.dir, map[string]string{"a-first/crlf.txt": "changed " + c.era})
+		updated(file)
+		_ = os.Remove(filepath.Join(w.dir, "a-first", "crlf.txt"))
+		updated(file)
+		lay(t, w.dir, map[string]string{"a-first/crlf.txt": "back"})
+		updated(file)
+		lay(t, w.dir, map[string]string{"a-first/SKILL.md": skillText("a-first", "Changed in "+c.era)})
+		w.catalog.Poke()
+		updated(main)
+		lay(t, w.dir, map[string]string{"new-" + c.era + "/SKILL.md": skillText("new-"+c.era, "New.")})
+		w.catalog.Poke()
+		await(t, told, "notifications/resources/list_changed")
+		if c.era == legacy {
+			c.result("resources/unsubscribe", map[string]any{"uri": file}, nil)
+			lay(t, w.dir, map[string]string{"a-first/crlf.txt": "unheard"})
+			quiet(t, told, "notifications/resources/updated")
+		}
+	})
+}
+
+// quiet: no such message comes within the time in which one would.
+func quiet(t *testing.T, from <-chan message, method string) {
+	t.Helper()
+	for deadline := time.After(5 * time.Second); ; {
+		select {
+		case m, ok := <-from:
+			if ok && m.Method == method {
+				t.Errorf("%s: %s", m.Method, m.Params)
+			}
+			if !ok {
+				return
+			}
+		case <-deadline:
+			return
+		}
+	}
+}
+
+// TestTouchedIsNotChanged: a file that was written and is the same is not told of.
+func TestTouchedIsNotChanged(t *testing.T) {
+	w := start(t, setting{})
+	c := w.dial(modern)
+	told := follow(t, c, "skill://a-first/crlf.txt")
+	lay(t, w.dir, map[string]string{"a-first/crlf.txt": fixtures()["a-first/crlf.txt"]})
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(w.dir, "a-first", "crlf.txt"), now, now)
+	quiet(t, told, "notifications/resources/updated")
+}
+
+func TestSubscribeRefuses(t *testing.T) {
+	w := start(t, setting{})
+	c := w.dial(legacy)
+	for _, uri := range []string{"", "skill://nothing/SKILL.md", "skill://a-first", "skill://a-first/.env", "skill://a-first/../x", "file:///etc/passwd"} {
+		if m := c.call("resources/subscribe", map[string]any{"uri": uri}); m.code() != -32602 {
+			t.Errorf("%q: %d %s", uri, m.code(), m.Result)
+		}
+	}
+	// In a listen an unknown one does not keep the others out; the answer says so.
+	m := w.dial(modern)
+	resp := m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
+		"resourceSubscriptions": []string{"skill://nothing/SKILL.md", published[0], "x"},
+	}}))
+	defer resp.Body.Close()
+	ack := await(t, events(resp), "notifications/subscriptions/acknowledged")
+	if got := string(ack.Params); !strings.Contains(got, `["`+published[0]+`"]`) {
+		t.Error(got)
+	}
+}
+
+// TestTenThousandSubscriptions: the files that are watched are bounded, and a
+// session that ends gives its own back.
+func TestTenThousandSubscriptions(t *testing.T) {
+	files := many(1)
+	for i := range 500 {
+		files[fmt.Sprintf("s-0000/%d.txt", i)] = "x"
+	}
+	w := start(t, setting{files: files})
+	c := w.dial(legacy)
+	spellings := func(i int) string { // twenty ways to write each of 500 files
+		name, n := fmt.Sprint(i%500), i/500
+		escaped := ""
+		for j := range name {
+			if n>>j&1 == 1 {
+				escaped += fmt.Sprintf("%%%X", name[j])
+			} else {
+				escaped += name[j : j+1]
+			}
+		}
+		return "skill://s-000" + []string{"0", "%30"}[n>>3&1] + "/" + escaped + []string{".txt", "%2Etxt"}[n>>4&1]
+	}
+	refused := 0
+	taken := map[string]bool{}
+	for i := range 10_000 {
+		switch m := c.call("resources/subscribe", map[string]any{"uri": spellings(i)}); m.code() {
+		case 0:
+			taken[spellings(i)] = true
+		case -32000:
+			refused++
+		default:
+			t.Fatal(m.Error)
+		}
+	}
+	if refused == 0 || len(taken) != 1024 {
+		t.Errorf("%d taken, %d refused", len(taken), refused)
+	}
+	if resp, err := http.DefaultClient.Do(c.request("DELETE", "")); err != nil || resp.StatusCode >= 300 {
+		t.Fatal(err)
+	}
+	c = w.dial(legacy)
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if m := c.call("resources/subscribe", map[string]any{"uri": spellings(1)}); m.Error == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a session that ended keeps its subscriptions")
+		}
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxStreams: 3}})
+	m := w.dial(modern)
+	listen := func() *http.Response {
+		return m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}))
+	}
+	var open []*http.Response
+	for range 3 {
+		open = append(open, listen())
+	}
+	resp := listen()
+	if got := read(t, resp); resp.StatusCode != 429 || got.code() != -32000 {
+		t.Errorf("%s %+v", resp.Status, got.Error)
+	}
+	c := w.dial(legacy)
+	resp, err := http.DefaultClient.Do(c.request("GET", ""))
+	if err != nil || resp.StatusCode != 429 {
+		t.Errorf("GET: %v %v", resp.Status, err)
+	}
+	m.result("skills/list", nil, nil) // calls are not streams
+	for _, r := range open {
+		r.Body.Close()
+	}
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		resp := listen()
+		resp.Body.Close()
+		if resp.StatusCode == 200 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a stream that was left is still counted")
+		}
+	}
+}
+
+// TestResumes: what came while nobody listened is sent again behind the last event
+// that the client names.
+func TestResumes(t *testing.T) {
+	w := start(t, setting{})
+	c := w.dial(legacy)
+	get := func(last string) (*http.Response, error) {
+		r := c.request("GET", "")
+		if last != "" {
+			r.Header.Set("Last-Event-ID", last)
+		}
+		return http.DefaultClient.Do(r)
+	}
+	stream, err := get("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := events(stream)
+	lay(t, w.dir, map[string]string{"n-1/SKILL.md": skillText("n-1", "One.")})
+	w.catalog.Poke()
+	await(t, told, "notifications/resources/list_changed")
+	stream.Body.Close()
+	time.Sleep(200 * time.Millisecond)
+	lay(t, w.dir, map[string]string{"n-2/SKILL.md": skillText("n-2", "Two.")})
+	if err := w.catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	again, err := get("_0")
+	if err != nil || again.StatusCode != 200 {
+		t.Fatal(again.Status, err)
+	}
+	defer again.Body.Close()
+	await(t, events(again), "notifications/resources/list_changed")
+}

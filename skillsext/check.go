@@ -1,0 +1,334 @@
+package skillsext
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxEvent bounds one answer: a file of 16 MiB in base64, and room.
+const maxEvent = 32 << 20
+
+// maxPages bounds a listing that does not end.
+const maxPages = 10_000
+
+// CheckOptions say which server to check and how.
+type CheckOptions struct {
+	Endpoint string       // the URL of MCP over Streamable HTTP
+	HTTP     *http.Client // nil is the default one
+	// Protocol pins a protocol version; empty takes the newest of both sides.
+	Protocol string
+	// Progress, if set, is called with the number of skills that are done and of all.
+	Progress func(done, all int)
+}
+
+// Finding is one thing that a server does not do as SEP-2640 asks.
+type Finding struct {
+	Rule    string `json:"rule"`            // "capability", "list", "get", "entry", "directory", "size", "digest", …
+	Skill   string `json:"skill,omitempty"` // the URI of its SKILL.md
+	URI     string `json:"uri,omitempty"`   // of the file or folder, where it is another
+	Message string `json:"message"`
+}
+
+// Report is what a check found.
+type Report struct {
+	Server   string    `json:"server"` // what it calls itself
+	Protocol string    `json:"protocol"`
+	Skills   int       `json:"skills"`
+	Files    int       `json:"files"` // read and verified
+	Findings []Finding `json:"findings"`
+}
+
+// CheckServer checks a server's side of the extension: what it declares, the
+// shapes of its answers, each entry, and each file against its entry. Unlike a
+// host it reads every file. The error says that the server could not be asked; what
+// it does wrong stands in the report.
+func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "knack-check", Version: "1"}, nil)
+	if err := AddMethods(client); err != nil {
+		return nil, err
+	}
+	var session *mcp.ClientSessionOptions
+	if o.Protocol != "" {
+		session = &mcp.ClientSessionOptions{ProtocolVersion: o.Protocol}
+	}
+	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxEvent,
+	}, session)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer ss.Close()
+	return CheckSession(ctx, ss, o.Progress)
+}
+
+// CheckSession is [CheckServer] on a session that is open, of a client that
+// [AddMethods] was called for.
+func CheckSession(ctx context.Context, ss *mcp.ClientSession, progress func(done, all int)) (*Report, error) {
+	c := &checker{Client: Client{ss}, report: &Report{Findings: []Finding{}}}
+	init := ss.InitializeResult()
+	c.report.Protocol = init.ProtocolVersion
+	if init.ServerInfo != nil {
+		c.report.Server = init.ServerInfo.Name
+	}
+	c.modern = init.ProtocolVersion >= Since
+	if !c.capability(init.Capabilities) {
+		return c.report, nil
+	}
+	entries, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.report.Skills = len(entries)
+	for i, s := range entries {
+		if progress != nil {
+			progress(i, len(entries))
+		}
+		c.skill(ctx, s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	c.unknown(ctx)
+	return c.report, ctx.Err()
+}
+
+type checker struct {
+	Client
+	report    *Report
+	modern    bool
+	directory bool
+}
+
+func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
+	if uri == skillURI {
+		uri = ""
+	}
+	c.report.Findings = append(c.report.Findings, Finding{rule, skill.Echo(skillURI), skill.Echo(uri), skill.OneLine(fmt.Sprintf(format, args...))})
+}
+
+// capability reports whether it makes sense to go on.
+func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
+	if caps == nil {
+		caps = &mcp.ServerCapabilities{}
+	}
+	declared, ok := caps.Extensions[ExtensionID]
+	if !ok {
+		c.find("capability", "", "", "the server does not declare %s", ExtensionID)
+		return false
+	}
+	if caps.Resources == nil {
+		c.find("capability", "", "", "the server does not declare resources, which the extension needs")
+	}
+	settings, ok := declared.(map[string]any)
+	if !ok {
+		c.find("capability", "", "", "the settings of %s are no object", ExtensionID)
+		return true
+	}
+	for _, key := range []string{"config", "specVersion", "stability", "id"} {
+		if _, wrapped := settings[key]; wrapped {
+			c.find("capability", "", "", "the settings of %s are wrapped: %s stands there", ExtensionID, key)
+		}
+	}
+	c.directory, _ = settings["directoryRead"].(bool)
+	return true
+}
+
+// hints checks what a result carries beside its content.
+func (c *checker) hints(rule, uri string, p *page) {
+	if !c.modern {
+		return
+	}
+	if p.ResultType != Complete {
+		c.find(rule, uri, "", "resultType is not \"complete\"")
+	}
+	if p.TTLMs == nil || *p.TTLMs < 0 {
+		c.find(rule, uri, "", "ttlMs is missing or negative")
+	}
+	if p.CacheScope == nil || *p.CacheScope != "public" && *p.CacheScope != "private" {
+		c.find(rule, uri, "", "cacheScope is neither public nor private")
+	}
+}
+
+func (c *checker) list(ctx context.Context) ([]*Skill, error) {
+	var out []*Skill
+	uris, cursors := map[string]bool{}, map[string]bool{}
+	cursor := ""
+	for range maxPages {
+		p, entries, err := c.listPage(ctx, cursor)
+		if err != nil {
+			if ctx.Err() != nil || p == nil && !isRPC(err) {
+				return nil, fmt.Errorf("skills/list: %w", err)
+			}
+			c.find("list", "", "", "%s", err)
+			return out, nil
+		}
+		if cursor == "" {
+			c.hints("list", "", p)
+		}
+		for _, data := range entries {
+			s := &Skill{}
+			if err := json.Unmarshal(data, s); err != nil {
+				var at struct{ URI string }
+				_ = json.Unmarshal(data, &at)
+				c.find("entry", at.URI, "", "the entry is not of its type: %s", err)
+				continue
+			}
+			if uris[canonical(s.URI)] {
+				c.find("list", s.URI, "", "it is listed more than once")
+				continue
+			}
+			uris[canonical(s.URI)] = true
+			out = append(out, s)
+		}
+		if cursor = p.NextCursor; cursor == "" {
+			return out, nil
+		}
+		if cursors[cursor] {
+			break
+		}
+		cursors[cursor] = true
+	}
+	c.find("list", "", "", "the pages do not end")
+	return out, nil
+}
+
+func isRPC(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc)
+}
+
+func (c *checker) skill(ctx context.Context, s *Skill) {
+	for _, problem := range CheckEntry(s, Limits{}) {
+		c.find("entry", s.URI, "", "%s", problem)
+	}
+	p, got, err := c.get(ctx, s.URI)
+	switch {
+	case err != nil:
+		c.find("get", s.URI, "", "skills/get: %s", err)
+	default:
+		c.hints("get", s.URI, p)
+		if p.NextCursor != "" {
+			c.find("get", s.URI, "", "skills/get answers with a cursor")
+		}
+		if !sameEntry(s, got) {
+			c.find("get", s.URI, "", "skills/get answers otherwise than skills/list; has it changed meanwhile?")
+		}
+	}
+	files := []string{s.URI}
+	if !s.Resources.IsDynamic() {
+		files = files[:0]
+		for _, r := range s.Resources.List() {
+			files = append(files, r.URI)
+		}
+	}
+	for _, uri := range files {
+		c.file(ctx, s, uri)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory {
+		c.complete(ctx, s, root)
+	}
+}
+
+func (c *checker) file(ctx context.Context, s *Skill, uri string) {
+	_, err := c.Read(ctx, s, uri)
+	var failed *VerificationError
+	switch {
+	case err == nil:
+		c.report.Files++
+	case errors.As(err, &failed):
+		c.find(string(failed.Reason), s.URI, uri, "%s", failed.detail)
+	default:
+		c.find("read", s.URI, uri, "resources/read: %s", err)
+	}
+}
+
+// complete compares the folders with the manifest.
+func (c *checker) complete(ctx context.Context, s *Skill, root string) {
+	there := map[string]bool{}
+	if !c.walk(ctx, s, root, there, 0) || s.Resources.IsDynamic() {
+		return
+	}
+	for _, r := range s.Resources.List() {
+		if !there[canonical(r.URI)] {
+			c.find("directory", s.URI, r.URI, "the manifest lists it and its folder does not")
+		}
+	}
+	for uri := range there {
+		if _, listed := s.resource(uri); !listed {
+			c.find("complete", s.URI, uri, "its folder lists it and the manifest does not")
+		}
+	}
+}
+
+func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[string]bool, depth int) bool {
+	if depth > 32 || len(there) > 100_000 {
+		c.find("directory", s.URI, uri, "the folders do not end")
+		return false
+	}
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		p, children, err := c.Client.directory(ctx, uri, cursor)
+		if err != nil {
+			c.find("directory", s.URI, uri, "resources/directory/read: %s", err)
+			return false
+		}
+		c.hints("directory", s.URI, p)
+		for _, child := range children {
+			if child == nil || !strings.HasPrefix(canonical(child.URI), canonical(uri)+"/") || strings.HasSuffix(child.URI, "/") {
+				c.find("directory", s.URI, uri, "a child's URI does not lie directly below it, without a slash at its end")
+				return false
+			}
+			if child.MIMEType != DirectoryType {
+				there[canonical(child.URI)] = true
+			} else if !c.walk(ctx, s, child.URI, there, depth+1) {
+				return false
+			}
+		}
+		if cursor = p.NextCursor; cursor == "" {
+			return true
+		}
+		if seen[cursor] {
+			c.find("directory", s.URI, uri, "the pages do not end")
+			return false
+		}
+		seen[cursor] = true
+	}
+}
+
+// unknown asks for what no server has.
+func (c *checker) unknown(ctx context.Context) {
+	const nowhere = "skill://knack-check-there-is-no-such-skill/SKILL.md"
+	_, _, err := c.get(ctx, nowhere)
+	c.wantInvalid("get", "skills/get of an unknown skill", err)
+	_, err = c.fetch(ctx, nowhere)
+	c.wantInvalid("read", "resources/read of an unknown file", err)
+	if !c.directory {
+		return
+	}
+	_, _, err = c.Client.directory(ctx, strings.TrimSuffix(nowhere, "/"+skill.MainFile), "")
+	c.wantInvalid("directory", "resources/directory/read of an unknown folder", err)
+}
+
+func (c *checker) wantInvalid(rule, what string, err error) {
+	var rpc *jsonrpc.Error
+	switch {
+	case err == nil:
+		c.find(rule, "", "", "%s is answered without an error; -32602 is due", what)
+	case !errors.As(err, &rpc):
+		c.find(rule, "", "", "%s is answered with no JSON-RPC error; -32602 is due", what)
+	case rpc.Code != jsonrpc.CodeInvalidParams:
+		c.find(rule, "", "", "%s is answered with code %d; -32602 is due", what, rpc.Code)
+	}
+}

@@ -1,0 +1,221 @@
+package skillsext
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// raw is a result as it came: what an era leaves out must be told from what it
+// sets to zero.
+type raw struct {
+	mcp.ResultBase
+	data json.RawMessage
+}
+
+// MarshalJSON writes what came.
+func (r *raw) MarshalJSON() ([]byte, error) { return r.data, nil }
+
+// UnmarshalJSON keeps a copy.
+func (r *raw) UnmarshalJSON(data []byte) error {
+	r.data = append(r.data[:0], data...)
+	return nil
+}
+
+// AddMethods teaches a client the extension's methods. It must be called before
+// the client connects.
+func AddMethods(c *mcp.Client) error {
+	return errors.Join(
+		mcp.AddSendingCustomMethod[*ListSkillsParams, *raw](c, MethodList),
+		mcp.AddSendingCustomMethod[*GetSkillParams, *raw](c, MethodGet),
+		mcp.AddSendingCustomMethod[*ReadDirectoryParams, *raw](c, MethodReadDirectory),
+	)
+}
+
+// Client is a host's side of the extension, on a session of a client that
+// [AddMethods] was called for.
+type Client struct {
+	Session *mcp.ClientSession
+}
+
+// page are the members of the three results.
+type page struct {
+	ResultType string          `json:"resultType"`
+	TTLMs      *int            `json:"ttlMs"`
+	CacheScope *string         `json:"cacheScope"`
+	NextCursor string          `json:"nextCursor"`
+	Skills     json.RawMessage `json:"skills"`
+	Skill      json.RawMessage `json:"skill"`
+	Resources  json.RawMessage `json:"resources"`
+}
+
+func (p *page) cacheable() mcp.Cacheable {
+	var c mcp.Cacheable
+	if p.TTLMs != nil {
+		c.TTLMs = *p.TTLMs
+	}
+	if p.CacheScope != nil {
+		c.CacheScope = *p.CacheScope
+	}
+	return c
+}
+
+func (r *raw) page() (*page, error) {
+	p := &page{}
+	if err := json.Unmarshal(r.data, p); err != nil {
+		return nil, fmt.Errorf("the result is not of its type: %w", err)
+	}
+	return p, nil
+}
+
+func (c *Client) listPage(ctx context.Context, cursor string) (*page, []json.RawMessage, error) {
+	r, err := mcp.CallCustomMethod[*ListSkillsParams, *raw](ctx, c.Session, MethodList, &ListSkillsParams{Cursor: cursor})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := r.page()
+	if err != nil {
+		return nil, nil, err
+	}
+	var entries []json.RawMessage
+	if err := json.Unmarshal(p.Skills, &entries); err != nil || entries == nil {
+		return p, nil, errors.New("the result has no array skills")
+	}
+	return p, entries, nil
+}
+
+// List lists one page.
+func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, error) {
+	p, entries, err := c.listPage(ctx, cursor)
+	if err != nil {
+		return nil, err
+	}
+	res := &ListSkillsResult{ResultType: p.ResultType, Cacheable: p.cacheable(), NextCursor: p.NextCursor}
+	for _, data := range entries {
+		s := &Skill{}
+		if err := json.Unmarshal(data, s); err != nil {
+			return nil, fmt.Errorf("an entry is not of its type: %w", err)
+		}
+		res.Skills = append(res.Skills, s)
+	}
+	return res, nil
+}
+
+// All walks through every page. It stops with an error where the server repeats a
+// cursor.
+func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
+	return func(yield func(*Skill, error) bool) {
+		seen := map[string]bool{}
+		for cursor := ""; ; {
+			res, err := c.List(ctx, cursor)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, s := range res.Skills {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			switch cursor = res.NextCursor; {
+			case cursor == "":
+				return
+			case seen[cursor]:
+				yield(nil, errors.New("the server repeats a cursor"))
+				return
+			}
+			seen[cursor] = true
+		}
+	}
+}
+
+// Get returns one skill's entry as it is now.
+func (c *Client) Get(ctx context.Context, uri string) (*GetSkillResult, error) {
+	p, s, err := c.get(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	return &GetSkillResult{ResultType: p.ResultType, Cacheable: p.cacheable(), Skill: s}, nil
+}
+
+func (c *Client) get(ctx context.Context, uri string) (*page, *Skill, error) {
+	r, err := mcp.CallCustomMethod[*GetSkillParams, *raw](ctx, c.Session, MethodGet, &GetSkillParams{URI: uri})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := r.page()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Skill{}
+	if err := json.Unmarshal(p.Skill, s); err != nil {
+		return p, nil, fmt.Errorf("the entry is not of its type: %w", err)
+	}
+	return p, s, nil
+}
+
+// ReadDirectory lists one page of a directory's children.
+func (c *Client) ReadDirectory(ctx context.Context, uri, cursor string) (*ReadDirectoryResult, error) {
+	p, list, err := c.directory(ctx, uri, cursor)
+	if err != nil {
+		return nil, err
+	}
+	return &ReadDirectoryResult{ResultType: p.ResultType, Cacheable: p.cacheable(), NextCursor: p.NextCursor, Resources: list}, nil
+}
+
+func (c *Client) directory(ctx context.Context, uri, cursor string) (*page, []*mcp.Resource, error) {
+	r, err := mcp.CallCustomMethod[*ReadDirectoryParams, *raw](ctx, c.Session, MethodReadDirectory, &ReadDirectoryParams{URI: uri, Cursor: cursor})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := r.page()
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []*mcp.Resource
+	if err := json.Unmarshal(p.Resources, &list); err != nil || list == nil {
+		return p, nil, errors.New("the result has no array resources")
+	}
+	return p, list, nil
+}
+
+// Read fetches one file of a skill, and nothing else, and verifies it against the
+// entry; a SKILL.md its frontmatter too. A file that the entry does not list is
+// not asked for. The error is a [*VerificationError] where the bytes must not be
+// used.
+func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error) {
+	if r, ok := s.resource(uri); ok {
+		uri = r.URI
+	} else if !s.Resources.IsDynamic() {
+		return nil, VerifyResource(s, uri, nil)
+	}
+	data, err := c.fetch(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if canonical(uri) == canonical(s.URI) {
+		return data, VerifySkillMD(s, data)
+	}
+	return data, VerifyResource(s, uri, data)
+}
+
+func (c *Client) fetch(ctx context.Context, uri string) ([]byte, error) {
+	res, err := c.Session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		return nil, err
+	}
+	for _, content := range res.Contents {
+		if content.URI != uri && canonical(content.URI) != canonical(uri) {
+			continue
+		}
+		if content.Blob != nil {
+			return content.Blob, nil
+		}
+		return []byte(content.Text), nil
+	}
+	return nil, fmt.Errorf("resources/read of %s returned nothing for it", uri)
+}

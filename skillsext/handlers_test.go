@@ -1,0 +1,217 @@
+package skillsext
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// bad is what a wrong server does, in one of the rules' eyes.
+type bad struct {
+	list  func(*ListSkillsResult)
+	get   func(*GetSkillResult)
+	files map[string]string
+	known bool // answers for what it does not have
+}
+
+// serve makes a server with one skill, and a client's session with it.
+func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
+	t.Helper()
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
+	Declare(caps, true)
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
+	files := map[string]string{"skill://git-flow/SKILL.md": mainText, "skill://git-flow/a%20b.txt": "text", "skill://git-flow/empty": ""}
+	maps.Copy(files, b.files)
+	h := &Handlers{
+		List: func(context.Context, *mcp.ServerSession, *ListSkillsParams) (*ListSkillsResult, error) {
+			res := &ListSkillsResult{Skills: []*Skill{good()}}
+			if b.list != nil {
+				b.list(res)
+			}
+			return res, nil
+		},
+		Get: func(_ context.Context, _ *mcp.ServerSession, p *GetSkillParams) (*GetSkillResult, error) {
+			if p.URI != good().URI && !b.known {
+				return nil, nil
+			}
+			res := &GetSkillResult{Skill: good()}
+			if b.get != nil {
+				b.get(res)
+			}
+			return res, nil
+		},
+		ReadDirectory: func(_ context.Context, _ *mcp.ServerSession, p *ReadDirectoryParams) (*ReadDirectoryResult, error) {
+			if p.URI != "skill://git-flow" && !b.known {
+				return nil, nil
+			}
+			res := &ReadDirectoryResult{}
+			for _, uri := range slices.Sorted(maps.Keys(files)) {
+				res.Resources = append(res.Resources, &mcp.Resource{URI: uri, Name: uri})
+			}
+			return res, nil
+		},
+	}
+	if err := AddHandlers(server, h, nil); err != nil {
+		t.Fatal(err)
+	}
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != "resources/read" {
+				return next(ctx, method, req)
+			}
+			uri := req.(*mcp.ReadResourceRequest).Params.URI
+			text, ok := files[uri]
+			if !ok && !b.known {
+				return nil, mcp.ResourceNotFoundError(uri)
+			}
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Blob: []byte(text)}}}, nil
+		}
+	})
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	if err := AddMethods(client); err != nil {
+		t.Fatal(err)
+	}
+	a, z := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	ss, err := client.Connect(t.Context(), z, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ss.Close() })
+	return ss
+}
+
+const modernEra, legacyEra = "2026-07-28", "2025-11-25"
+
+func TestCheckSession(t *testing.T) {
+	twice := func(r *ListSkillsResult) { r.Skills = append(r.Skills, good()) }
+	for name, x := range map[string]struct {
+		b    bad
+		want []string // rules
+	}{
+		"all is well":       {bad{}, nil},
+		"listed twice":      {bad{list: twice}, []string{"list"}},
+		"cursor repeated":   {bad{list: func(r *ListSkillsResult) { r.NextCursor = "x"; r.Skills = nil }}, []string{"list"}},
+		"scope":             {bad{list: func(r *ListSkillsResult) { r.CacheScope = "shared" }}, []string{"list"}},
+		"negative ttl":      {bad{get: func(r *GetSkillResult) { r.TTLMs = -1 }}, []string{"get"}},
+		"other entry":       {bad{get: func(r *GetSkillResult) { r.Skill.Frontmatter = Frontmatter(`{"name":"git-flow","description":"Y."}`) }}, []string{"get"}},
+		"digest":            {bad{files: map[string]string{"skill://git-flow/a%20b.txt": "tExt"}}, []string{"digest"}},
+		"size":              {bad{files: map[string]string{"skill://git-flow/empty": "x"}}, []string{"size"}},
+		"a file more":       {bad{files: map[string]string{"skill://git-flow/more": "x"}}, []string{"complete"}},
+		"a file elsewhere":  {bad{files: map[string]string{"skill://git-flow-2/x": "x"}}, []string{"directory"}},
+		"knows the unknown": {bad{known: true}, []string{"get", "read", "directory"}},
+		"frontmatter": {bad{
+			list: func(r *ListSkillsResult) {
+				r.Skills[0].Frontmatter = Frontmatter(`{"name":"git-flow","description":"Z."}`)
+			},
+			get: func(r *GetSkillResult) { r.Skill.Frontmatter = Frontmatter(`{"name":"git-flow","description":"Z."}`) },
+		}, []string{"frontmatter"}},
+	} {
+		for _, era := range []string{legacyEra, modernEra} {
+			report, err := CheckSession(t.Context(), serve(t, era, x.b), nil)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			var got []string
+			for _, f := range report.Findings {
+				got = append(got, f.Rule)
+			}
+			want := x.want
+			if era == legacyEra && (name == "scope" || name == "negative ttl") {
+				want = nil // they are not sent
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s: %s %+v", name, era, diff, report.Findings)
+			}
+		}
+	}
+}
+
+func TestClientIsLazy(t *testing.T) {
+	ss := serve(t, modernEra, bad{files: map[string]string{"skill://git-flow/empty": "x"}})
+	c := &Client{ss}
+	var found []*Skill
+	for s, err := range c.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, s)
+	}
+	if data, err := c.Read(t.Context(), found[0], "skill://git-flow/a%20%62.txt"); err != nil || string(data) != "text" {
+		t.Errorf("%q %v", data, err) // the one file alone: another's fault does no harm
+	}
+	var failed *VerificationError
+	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/none"); !errors.As(err, &failed) || failed.Reason != Unlisted {
+		t.Errorf("unlisted: %v", err)
+	}
+	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/empty"); !errors.As(err, &failed) || failed.Reason != WrongSize {
+		t.Errorf("size: %v", err)
+	}
+}
+
+// TestSharedResults: a handler may return one value to everyone.
+func TestSharedResults(t *testing.T) {
+	shared := &ListSkillsResult{Skills: []*Skill{good()}}
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
+	h := &Handlers{
+		List: func(context.Context, *mcp.ServerSession, *ListSkillsParams) (*ListSkillsResult, error) {
+			return shared, nil
+		},
+		Get: func(context.Context, *mcp.ServerSession, *GetSkillParams) (*GetSkillResult, error) { return nil, nil },
+	}
+	if err := AddHandlers(server, h, nil); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		_ = AddMethods(client)
+		a, z := mcp.NewInMemoryTransports()
+		if _, err := server.Connect(t.Context(), a, nil); err != nil {
+			t.Fatal(err)
+		}
+		session, err := client.Connect(t.Context(), z, &mcp.ClientSessionOptions{ProtocolVersion: modernEra})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		wg.Go(func() {
+			for range 20 {
+				if _, err := (&Client{session}).List(context.Background(), ""); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if shared.Meta != nil || shared.ResultType != "" {
+		t.Errorf("the shared result was written to: %v %q", shared.Meta, shared.ResultType)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	over := func(r *ListSkillsResult) {
+		r.Skills[0].Resources = StaticResources(Resource{good().URI, "", 16<<20 + 1})
+	}
+	ss := serve(t, legacyEra, bad{list: over})
+	_, err := (&Client{ss}).List(t.Context(), "")
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInternalError || !strings.Contains(rpc.Message, "over the limit") {
+		t.Error(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	if AddHandlers(server, nil, nil) == nil || AddHandlers(server, &Handlers{}, nil) == nil {
+		t.Error("handlers without list and get are taken")
+	}
+}

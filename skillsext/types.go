@@ -1,0 +1,244 @@
+package skillsext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Names of the extension (SEP-2640).
+const (
+	ExtensionID         = "io.modelcontextprotocol/skills"
+	MethodList          = "skills/list"
+	MethodGet           = "skills/get"
+	MethodReadDirectory = "resources/directory/read"
+	// DirectoryType is the media type of a directory resource.
+	DirectoryType = "inode/directory"
+	// dynamic stands in the place of a manifest where content has no stable digests.
+	dynamic = "dynamic"
+)
+
+// Since is the first protocol version whose results carry resultType, ttlMs and
+// cacheScope.
+const Since = "2026-07-28"
+
+// Limits of one skill, SKILL.md included. A host must accept a skill within them.
+type Limits struct {
+	Files int   // entries of its manifest; 512 where zero
+	Bytes int64 // sum of their sizes; 16 MiB where zero
+}
+
+// DefaultLimits are those of SEP-2640.
+var DefaultLimits = Limits{Files: 512, Bytes: 16 << 20}
+
+func (l Limits) orDefault() Limits {
+	if l.Files == 0 {
+		l.Files = DefaultLimits.Files
+	}
+	if l.Bytes == 0 {
+		l.Bytes = DefaultLimits.Bytes
+	}
+	return l
+}
+
+// Skill is an entry: everything a host needs to know of one skill to show it, ask
+// for approval, and verify every file that it reads later.
+type Skill struct {
+	URI         string      `json:"uri"` // of SKILL.md
+	Frontmatter Frontmatter `json:"frontmatter"`
+	Resources   Resources   `json:"resources"`
+}
+
+// Frontmatter is a SKILL.md's frontmatter as one JSON object, each field as its
+// author wrote it, in the author's order.
+type Frontmatter json.RawMessage
+
+// MarshalJSON writes the object as it is.
+func (f Frontmatter) MarshalJSON() ([]byte, error) {
+	if len(f) == 0 {
+		return []byte("{}"), nil
+	}
+	return f, nil
+}
+
+// UnmarshalJSON keeps a copy.
+func (f *Frontmatter) UnmarshalJSON(data []byte) error {
+	*f = append((*f)[:0], data...)
+	return nil
+}
+
+// Map decodes the object. Numbers stay [json.Number].
+func (f Frontmatter) Map() (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(f))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, errors.New("frontmatter is not an object")
+	}
+	return m, nil
+}
+
+// Resource is one file of a skill with the digest and size of its raw bytes.
+type Resource struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"` // "sha256:" and 64 lower-case hexadecimal digits
+	Size   int64  `json:"size"`
+}
+
+// Resources is a skill's complete manifest, or says that there is none because
+// its content is generated.
+type Resources struct {
+	list    []Resource
+	dynamic bool
+}
+
+// StaticResources is a manifest. The slice is kept.
+func StaticResources(list ...Resource) Resources { return Resources{list: list} }
+
+// DynamicResources stands where no stable digests exist.
+func DynamicResources() Resources { return Resources{dynamic: true} }
+
+// IsDynamic reports whether there is no manifest.
+func (r Resources) IsDynamic() bool { return r.dynamic }
+
+// List is the manifest. It must not be changed.
+func (r Resources) List() []Resource { return r.list }
+
+// MarshalJSON writes the array, or "dynamic".
+func (r Resources) MarshalJSON() ([]byte, error) {
+	if r.dynamic {
+		return []byte(`"` + dynamic + `"`), nil
+	}
+	if r.list == nil {
+		return []byte("[]"), nil
+	}
+	return encode(r.list)
+}
+
+// UnmarshalJSON reads an array or "dynamic" and refuses everything else.
+func (r *Resources) UnmarshalJSON(data []byte) error {
+	*r = Resources{}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		if s != dynamic {
+			return errors.New(`resources is neither an array nor "dynamic"`)
+		}
+		r.dynamic = true
+		return nil
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '[' {
+		return errors.New(`resources is neither an array nor "dynamic"`)
+	}
+	return json.Unmarshal(data, &r.list)
+}
+
+// ListSkillsParams are the parameters of skills/list.
+type ListSkillsParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// GetSkillParams are the parameters of skills/get.
+type GetSkillParams struct {
+	mcp.ParamsBase
+	URI string `json:"uri"`
+}
+
+// ReadDirectoryParams are the parameters of resources/directory/read.
+type ReadDirectoryParams struct {
+	mcp.ParamsBase
+	URI    string `json:"uri"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// ListSkillsResult is the result of skills/list. ResultType is set by
+// [AddHandlers]; where it is empty, it and the cache hints are not written.
+type ListSkillsResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string
+	NextCursor string
+	Skills     []*Skill
+}
+
+// GetSkillResult is the result of skills/get.
+type GetSkillResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string
+	Skill      *Skill
+}
+
+// ReadDirectoryResult is the result of resources/directory/read.
+type ReadDirectoryResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string
+	NextCursor string
+	Resources  []*mcp.Resource
+}
+
+// hints are the members that belong to the modern era only.
+type hints struct {
+	Meta       mcp.Meta `json:"_meta,omitempty"`
+	ResultType string   `json:"resultType,omitempty"`
+	TTLMs      *int     `json:"ttlMs,omitempty"`
+	CacheScope string   `json:"cacheScope,omitempty"`
+}
+
+func hintsOf(meta mcp.Meta, resultType string, c mcp.Cacheable) hints {
+	h := hints{Meta: meta, ResultType: resultType}
+	if resultType != "" {
+		h.TTLMs, h.CacheScope = &c.TTLMs, c.CacheScope
+	}
+	return h
+}
+
+// MarshalJSON writes what the era of the request has.
+func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
+	return encode(struct {
+		hints
+		Skills     []*Skill `json:"skills"`
+		NextCursor string   `json:"nextCursor,omitempty"`
+	}{hintsOf(r.Meta, r.ResultType, r.Cacheable), notNil(r.Skills), r.NextCursor})
+}
+
+// MarshalJSON writes what the era of the request has.
+func (r *GetSkillResult) MarshalJSON() ([]byte, error) {
+	return encode(struct {
+		hints
+		Skill *Skill `json:"skill"`
+	}{hintsOf(r.Meta, r.ResultType, r.Cacheable), r.Skill})
+}
+
+// MarshalJSON writes what the era of the request has.
+func (r *ReadDirectoryResult) MarshalJSON() ([]byte, error) {
+	return encode(struct {
+		hints
+		Resources  []*mcp.Resource `json:"resources"`
+		NextCursor string          `json:"nextCursor,omitempty"`
+	}{hintsOf(r.Meta, r.ResultType, r.Cacheable), notNil(r.Resources), r.NextCursor})
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// encode is json.Marshal without HTML escapes.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}

@@ -1,0 +1,319 @@
+package skillsext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Reason says how a file failed verification.
+type Reason string
+
+// The ways to fail. In each case the file must not be used; for a SKILL.md the
+// skill must not be loaded (SEP-2640, integrity and verification).
+const (
+	Unlisted            Reason = "unlisted"    // the entry does not have it
+	WrongSize           Reason = "size"        // other than the entry says
+	WrongDigest         Reason = "digest"      // other than the entry says
+	FrontmatterMismatch Reason = "frontmatter" // the entry's differs from the file's
+)
+
+// VerificationError says that a file is not what the entry described.
+type VerificationError struct {
+	Reason      Reason
+	URI         string
+	Differences []string // of the frontmatter, one a field
+	detail      string
+}
+
+// Error names the file and what is wrong with it.
+func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
+
+// VerifyResource checks the bytes of one file against the entry that the host
+// holds: the file is listed, and size and digest are those of the list. A skill
+// without a manifest has nothing to check against; its files only have to lie
+// within it.
+func VerifyResource(s *Skill, uri string, data []byte) error {
+	if s.Resources.IsDynamic() {
+		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
+			return &VerificationError{Reason: Unlisted, URI: uri, detail: "lies outside of the skill"}
+		}
+		return nil
+	}
+	r, ok := s.resource(uri)
+	if !ok {
+		return &VerificationError{Reason: Unlisted, URI: uri, detail: "the entry does not list it"}
+	}
+	if int64(len(data)) != r.Size {
+		return &VerificationError{Reason: WrongSize, URI: uri, detail: fmt.Sprintf("it has %d bytes; the entry says %d", len(data), r.Size)}
+	}
+	if d := skill.DigestOf(data).String(); d != r.Digest {
+		return &VerificationError{Reason: WrongDigest, URI: uri, detail: fmt.Sprintf("its digest is %s; the entry says %s", d, skill.Echo(r.Digest))}
+	}
+	return nil
+}
+
+// VerifySkillMD checks a SKILL.md: size and digest, and its frontmatter against
+// the entry's, field by field.
+func VerifySkillMD(s *Skill, data []byte) error {
+	if err := VerifyResource(s, s.URI, data); err != nil {
+		return err
+	}
+	differences, err := FrontmatterDifferences(s.Frontmatter, data)
+	if err != nil {
+		return &VerificationError{Reason: FrontmatterMismatch, URI: s.URI, detail: "its frontmatter cannot be read: " + err.Error()}
+	}
+	if len(differences) > 0 {
+		return &VerificationError{Reason: FrontmatterMismatch, URI: s.URI, Differences: differences,
+			detail: "its frontmatter is not the entry's: " + strings.Join(differences[:min(len(differences), 3)], "; ")}
+	}
+	return nil
+}
+
+func (s *Skill) resource(uri string) (Resource, bool) {
+	want := canonical(uri)
+	for _, r := range s.Resources.list {
+		if r.URI == uri || canonical(r.URI) == want {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+// canonical is one spelling for all ways to percent-encode a skill URI. URIs of
+// other schemes are compared as they are.
+func canonical(uri string) string {
+	if u, err := skill.ParseURI(uri); err == nil {
+		return u.String()
+	}
+	return uri
+}
+
+// FrontmatterDifferences compares an entry's frontmatter with that of a SKILL.md:
+// every field, in both directions, mappings in any order, lists in order, numbers
+// by their value, no types converted.
+func FrontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
+	d := skill.Parse(data)
+	if d.Repaired || len(d.Fields) == 0 {
+		return nil, errors.New("it is no valid YAML mapping between two lines of ---")
+	}
+	got, err := entry.Map()
+	if err != nil {
+		return nil, fmt.Errorf("the entry's is no JSON object: %w", err)
+	}
+	want, err := Frontmatter(d.JSON()).Map()
+	if err != nil {
+		return nil, err
+	}
+	return compare("", got, want, nil), nil
+}
+
+func compare(at string, entry, file any, out []string) []string {
+	switch e := entry.(type) {
+	case map[string]any:
+		f, ok := file.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := make([]string, 0, len(e)+len(f))
+		for k := range e {
+			keys = append(keys, k)
+		}
+		for k := range f {
+			if _, both := e[k]; !both {
+				keys = append(keys, k)
+			}
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			ev, inEntry := e[k]
+			fv, inFile := f[k]
+			name := strings.TrimPrefix(at+"."+skill.Excerpt(k), ".")
+			switch {
+			case !inEntry:
+				out = append(out, name+" stands in the file alone")
+			case !inFile:
+				out = append(out, name+" stands in the entry alone")
+			default:
+				out = compare(name, ev, fv, out)
+			}
+		}
+		return out
+	case []any:
+		f, ok := file.([]any)
+		if !ok || len(f) != len(e) {
+			break
+		}
+		for i := range e {
+			out = compare(at+"["+strconv.Itoa(i)+"]", e[i], f[i], out)
+		}
+		return out
+	case json.Number:
+		if f, ok := file.(json.Number); ok && sameNumber(string(e), string(f)) {
+			return out
+		}
+	default:
+		if entry == file && !isComposite(file) {
+			return out
+		}
+	}
+	return append(out, fmt.Sprintf("%s is %s in the entry and %s in the file", at, shown(entry), shown(file)))
+}
+
+func isComposite(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// sameNumber compares exactly what doubles can hold the size of.
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX != nil || errY != nil || x != y {
+		return false
+	}
+	if len(a) > 400 || len(b) > 400 || x == 0 {
+		return true
+	}
+	p, okP := new(big.Rat).SetString(a)
+	q, okQ := new(big.Rat).SetString(b)
+	return okP && okQ && p.Cmp(q) == 0
+}
+
+func shown(v any) string {
+	b, _ := encode(v)
+	return skill.Excerpt(string(b))
+}
+
+// CheckEntry says what is wrong with an entry by itself, one line each: what
+// SEP-2640 and the Agent Skills specification ask, and the limits.
+func CheckEntry(s *Skill, limits Limits) []string {
+	limits = limits.orDefault()
+	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
+	if !ok || !strings.Contains(s.URI, "://") || strings.HasSuffix(root, "/") {
+		return []string{"the uri does not end in <name>/SKILL.md"}
+	}
+	out := checkFrontmatter(s, skill.Base(decoded(root)))
+	if s.Resources.IsDynamic() {
+		return out
+	}
+	return append(out, checkResources(s, root, limits)...)
+}
+
+// decoded is the path of a URI as people read it.
+func decoded(uri string) string {
+	if u, err := skill.ParseURI(uri); err == nil {
+		return u.Path()
+	}
+	return uri
+}
+
+func checkFrontmatter(s *Skill, last string) (out []string) {
+	m, err := s.Frontmatter.Map()
+	if err != nil {
+		return []string{"frontmatter is no object"}
+	}
+	name, isText := m["name"].(string)
+	switch {
+	case !isText:
+		out = append(out, "frontmatter.name is missing or no string")
+	case !skill.ValidName(name):
+		out = append(out, "frontmatter.name "+skill.Quote(name)+" is not 1 to 64 of a-z, 0-9 and single inner hyphens")
+	case name != last:
+		out = append(out, "frontmatter.name "+skill.Quote(name)+" is not the last segment of the path, "+skill.Quote(last))
+	}
+	description, isText := m["description"].(string)
+	if n := utf8.RuneCountInString(description); !isText || n < 1 || n > skill.MaxDescription {
+		out = append(out, "frontmatter.description is no string of 1 to 1024 characters")
+	}
+	if v, given := m["compatibility"]; given {
+		text, isText := v.(string)
+		if n := utf8.RuneCountInString(text); !isText || n < 1 || n > skill.MaxCompatibility {
+			out = append(out, "frontmatter.compatibility is no string of 1 to 500 characters")
+		}
+	}
+	if v, given := m["metadata"]; given && !mapsStrings(v) {
+		out = append(out, "frontmatter.metadata does not map strings to strings")
+	}
+	return out
+}
+
+func mapsStrings(v any) bool {
+	m, ok := v.(map[string]any)
+	for _, item := range m {
+		if _, isText := item.(string); !isText {
+			return false
+		}
+	}
+	return ok
+}
+
+func checkResources(s *Skill, root string, limits Limits) (out []string) {
+	var total int64
+	seen := map[string]bool{}
+	for _, r := range s.Resources.list {
+		at := canonical(r.URI)
+		switch {
+		case seen[at]:
+			out = append(out, skill.Echo(r.URI)+" is listed more than once")
+		case !strings.HasPrefix(at, canonical(root)+"/"):
+			out = append(out, skill.Echo(r.URI)+" lies outside of the skill")
+		}
+		seen[at] = true
+		if _, err := skill.ParseDigest(r.Digest); err != nil {
+			out = append(out, skill.Echo(r.URI)+": its digest is not sha256: and 64 lower-case hexadecimal digits")
+		}
+		if r.Size < 0 {
+			out = append(out, skill.Echo(r.URI)+": its size is negative")
+		}
+		total += max(r.Size, 0)
+	}
+	if !seen[canonical(s.URI)] {
+		out = append(out, "resources does not list the skill's own SKILL.md")
+	}
+	if len(s.Resources.list) > limits.Files {
+		out = append(out, fmt.Sprintf("it has %d files, over the limit of %d", len(s.Resources.list), limits.Files))
+	}
+	if total > limits.Bytes {
+		out = append(out, fmt.Sprintf("it has %d bytes, over the limit of %d", total, limits.Bytes))
+	}
+	return out
+}
+
+// sameEntry reports whether two entries are equal as JSON.
+func sameEntry(a, b *Skill) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	if errX != nil || errY != nil {
+		return false
+	}
+	if bytes.Equal(x, y) {
+		return true
+	}
+	var v, w any
+	for _, p := range []struct {
+		data []byte
+		into *any
+	}{{x, &v}, {y, &w}} {
+		dec := json.NewDecoder(bytes.NewReader(p.data))
+		dec.UseNumber()
+		if dec.Decode(p.into) != nil {
+			return false
+		}
+	}
+	return len(compare("", v, w, nil)) == 0
+}

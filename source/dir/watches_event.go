@@ -1,0 +1,158 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// drain takes everything from the watcher at once, since it must never wait for
+// us: on some systems it answers Add from the goroutine that sends. What does
+// not fit into the queue counts as an overflow.
+func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
+	events, errs := make(chan fsnotify.Event, 4096), make(chan error, 16)
+	report := func(err error) {
+		select {
+		case errs <- err:
+		default:
+		}
+	}
+	go func() {
+		defer close(events)
+		troubles := fw.Errors
+		for {
+			select {
+			case e, ok := <-fw.Events:
+				if !ok {
+					return
+				}
+				select {
+				case events <- e:
+				default:
+					report(fsnotify.ErrEventOverflow)
+				}
+			case err, ok := <-troubles:
+				if !ok {
+					troubles = nil
+					continue
+				}
+				report(err)
+			}
+		}
+	}()
+	return events, errs
+}
+
+func (w *Watches) dispatch(fw *fsnotify.Watcher, events <-chan fsnotify.Event, errs <-chan error) {
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				w.trouble(fw, errClosed)
+				return
+			}
+			w.event(fw, e)
+		case err := <-errs:
+			w.trouble(fw, err)
+		}
+	}
+}
+
+// event passes on what happened to those who watch the folder it happened in or
+// to, and keeps the watches in step.
+func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.fw != fw:
+		return
+	case e.Name == "":
+		// A watch has ended. Ours to end, or an unmount: nobody says which.
+		for f := range w.followers {
+			if !f.missing {
+				f.poke()
+			}
+		}
+		return
+	}
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		w.forget(e.Name)
+	}
+	if s := w.spots[filepath.Dir(e.Name)]; s != nil {
+		for u := range s.uses {
+			w.tell(u.by, filepath.Join(u.path, filepath.Base(e.Name)), e.Op)
+		}
+	}
+	if s := w.spots[e.Name]; s != nil {
+		for u := range s.uses {
+			w.tell(u.by, u.path, e.Op)
+		}
+	}
+}
+
+// tell pokes a follower to whom an event can matter. What it watches is extended
+// before the poke, so that what is written during the scan is seen.
+func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
+	if f.missing {
+		if !within(name, f.root) {
+			return // something else beside the place of a missing root
+		}
+	} else if base := filepath.Base(name); base == ".git" || base == "node_modules" {
+		return
+	}
+	var err error
+	switch {
+	case !op.Has(fsnotify.Create) || len(w.spots) >= maxWatches:
+		// The next scan will tell whether all still fit.
+	case f.missing:
+		_, err = w.add(f, f.nearest())
+	default:
+		if fi, statErr := os.Lstat(name); statErr == nil && fi.IsDir() {
+			_, err = w.add(f, name)
+		}
+	}
+	if err != nil {
+		f.fail(err)
+	}
+	f.poke()
+}
+
+// trouble deals with what the watcher complains of. Events that were lost may
+// have been of folders that are now others.
+func (w *Watches) trouble(fw *fsnotify.Watcher, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fw != fw {
+		return
+	}
+	if !passing(err) {
+		fw.Close()
+		w.clear()
+		for f := range w.followers {
+			f.at = map[string]*spot{}
+			f.fail(err)
+		}
+		return
+	}
+	for name, s := range w.spots {
+		// Adding again keeps a watch that lives.
+		if identify(name) != s.id || fw.Add(name) != nil {
+			w.lose(s)
+		}
+	}
+	for f := range w.followers {
+		f.poke()
+	}
+}
+
+// passing reports whether the watcher works on after an error: the queue ran
+// over, or a folder went away under its hands. EINVAL: it was moved, then
+// removed, and its watch with it (inotify_rm_watch(2)).
+func passing(err error) bool {
+	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) ||
+		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+}
