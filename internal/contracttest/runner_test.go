@@ -332,3 +332,16 @@ func TestRunnerReadsTheDisk(t *testing.T) {
 	w.refresh()
 	get(docError("SKILL.MD not found for skill 'calculator'"))
 }
+
+// list_skills names the folders that get_skill reads, whatever their frontmatter.
+func TestRunnerList(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"weather/SKILL.md": "no frontmatter", "calculator/SKILL.MD": calculatorDoc, "docless/notes.md": "", "größe/SKILL.MD": "<b>",
+		"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
+	})
+	const list = `{"skills":["calculator","größe","weather"]}`
+	w.ask(t, "runner", "list_skills", `{"ignored":1}`, answer{text: list, object: list})
+	w.remove(0, "weather")
+	w.refresh()
+	w.ask(t, "runner", "list_skills", "", answer{text: `{"skills":["calculator","größe"]}`, object: `{"skills":["calculator","größe"]}`})
+}
