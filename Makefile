@@ -1,9 +1,9 @@
-# What .ci/run does, in pieces, and what it leaves out: fuzzing and benchmarks.
+# What .ci/run does, in pieces, and what it leaves out: fuzzing, benchmarks and mutations.
 
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz bench interop build
+.PHONY: check test race fuzz bench mutate interop build
 
 check:
 	bash .ci/gofmt
@@ -28,6 +28,10 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# One mutation for each contract, which that contract's tests must notice.
+mutate:
+	bash .ci/mutate
 
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error

@@ -189,13 +189,13 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 		return nil, err
 	}
 	for _, doc := range docNames {
-		if !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc }) {
-			continue
-		}
 		read := *e.Skill // the same folder, with this file as its own
 		read.Entry, read.Fault = doc, nil
 		data, _, err := read.Read()
-		return data, err
+		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
+		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not listed
+			return data, err
+		}
 	}
 	return nil, fs.ErrNotExist
 }

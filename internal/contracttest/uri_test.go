@@ -1,0 +1,169 @@
+//go:build unix
+
+package contracttest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const engage = "skill://claude-project/engage/SKILL.md"
+
+func uriWorld(t testing.TB) *world {
+	return newWorld(t, map[string]string{
+		"engage/SKILL.md":   md("engage", "How to use <skills> & more"),
+		"größe/SKILL.md":    md("größe", "d"),
+		"hidden/SKILL.md":   "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
+		"nodesc/SKILL.md":   "---\nname: nodesc\n---\n",
+		"engage/other.md":   "other",
+		"postgres/SKILL.md": md("postgres", "d"),
+	})
+}
+
+func document(uri, text string) answer {
+	return answer{text: "URI: " + uri + "\n\n" + text, object: `{"uri":` + quote(uri) + `,"mimeType":"text/markdown","text":` + quote(text) + `}`}
+}
+
+func unsupported(shown string) answer {
+	return answer{isError: true, text: "Unsupported skill URI: " + shown + "\nUse list_skills to discover supported URIs. Currently supported: " +
+		engage + ", skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md, skill://claude-project/postgres/SKILL.md"}
+}
+
+var noURI = answer{text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md.", isError: true}
+
+func TestURI(t *testing.T) {
+	w := uriWorld(t)
+	get := func(id, uri string, want answer) row {
+		return row{id: id, tool: "get_skill", args: `{"uri":` + quote(uri) + `}`, want: want}
+	}
+	whole := document(engage, md("engage", "How to use <skills> & more"))
+	extra := func(keys string) answer {
+		return answer{isError: true, text: "Invalid arguments for tool get_skill: unrecognized " + keys + "; the only one is 'uri'"}
+	}
+	rows := []row{
+		get("004-request-field", engage, whole),
+		get("004-request-1", "", noURI),
+		get("004-request-1", "   ", noURI),
+		{id: "004-request-1", tool: "get_skill", args: "", want: noURI},
+		{id: "004-request-1", tool: "get_skill", args: `{"uri":7}`, want: noURI},
+		get("004-request-2", "https://example.com/SKILL.md", noURI),
+		get("004-request-2", "skill://", noURI),
+		get("004-request-2", "engage", noURI),
+		get("004-request-3", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		get("004-request-3", "skill://claude-project/nodesc/SKILL.md", unsupported("skill://claude-project/nodesc/SKILL.md")),
+		get("004-request-3", "skill://claude-project/engage/other.md", unsupported("skill://claude-project/engage/other.md")),
+		get("004-request-3", "skill://claude-project/engage/../engage/SKILL.md", unsupported("skill://claude-project/engage/../engage/SKILL.md")),
+		get("004-request-3", "skill://claude-project/engage%2fSKILL.md", unsupported("skill://claude-project/engage%2fSKILL.md")),
+		get("004-request-role", " skill://engage/SKILL.md\n", whole),
+		get("004-skill-uri", "SKILL://claude-project/engage/SKILL.md", whole),
+		get("004-skill-uri", "skill://größe/SKILL.md", document("skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md", md("größe", "d"))),
+		get("004-skill-type", engage, whole),
+		get("004-skill-text", engage, whole),
+		get("004-skill-rule-1", "skill://engage/SKILL.md", whole),
+		get("004-skill-rule-2", engage, whole),
+		get("004-success-error-flag", engage, whole),
+		get("004-success-content", engage, whole),
+		get("004-success-structured", engage, whole),
+		get("004-success-rule-1", engage, whole),
+		get("004-success-rule-2", engage, whole),
+		get("004-error-flag", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		get("004-error-content", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		get("004-error-rule-1", "x", noURI),
+		get("004-error-rule-2", "skill://user:pw@nope/SKILL.md?token=ghp_CANARYcanary0123456789#x", unsupported("skill://nope/SKILL.md")),
+		get("004-error-rule-2", "skill://ghp_CANARYcanary0123456789/SKILL.md", unsupported("skill://[redacted]/SKILL.md")),
+		get("004-relation-1", engage, whole),
+		get("004-relation-2", engage, whole),
+		get("004-relation-3", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		get("004-state-1", "skill", noURI),
+		get("004-state-2", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		get("004-state-3", engage, whole),
+		get("004-state-4", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
+		{id: "004-secret-1", tool: "get_skill", args: `{"uri":"` + engage + `","token":"CANARY"}`, want: extra("key 'token'")},
+		{id: "004-secret-1", tool: "get_skill", args: `{"uri":"` + engage + `","pat":"CANARY","credential":"CANARY"}`, want: extra("keys 'credential', 'pat'")},
+		get("004-secret-2", engage, whole),
+		get("004-secret-2", "skill://hidden/SKILL.md", answer{isError: true, text: "Skill 'skill://hidden/SKILL.md' is not available for model invocation."}),
+		get("004-secret-2", "skill://"+strings.Repeat("é", 300), unsupported("skill://"+strings.Repeat("é", 124))),
+	}
+	run(t, w, "uri", rows)
+}
+
+func (w *world) resource(t *testing.T, uri string) (text string, meta map[string]any) {
+	t.Helper()
+	line := w.session("uri").request(t, "resources/read", `{"uri":`+quote(uri)+`}`)
+	var m struct {
+		Result struct {
+			Meta     map[string]any `json:"_meta"`
+			Contents []struct{ URI, MIMEType, Text string }
+		}
+		Error json.RawMessage
+	}
+	must(t, json.Unmarshal([]byte(line), &m))
+	if m.Error != nil || len(m.Result.Contents) != 1 || m.Result.Contents[0].URI != uri || m.Result.Contents[0].MIMEType != "text/markdown" {
+		t.Fatalf("resources/read %s: %s", uri, short(line))
+	}
+	return m.Result.Contents[0].Text, m.Result.Meta
+}
+
+// A registered skill whose file cannot be read answers with the text last served,
+// by the tool and as a resource alike, and says so.
+func TestURIFallback(t *testing.T) {
+	w := uriWorld(t)
+	text := md("engage", "How to use <skills> & more")
+	fallback := func(text string) answer {
+		a := document(engage, text)
+		a.meta = `{"availability":"fallback"}`
+		return a
+	}
+	host, session := w.host(), w.session("uri")
+	_ = session
+	block := func() {
+		at := filepath.Join(w.dirs[0], "engage")
+		if os.Getuid() != 0 {
+			must(t, os.Chmod(filepath.Join(at, "SKILL.md"), 0))
+			return
+		}
+		t.Skip("modes are nothing to root; TestURIFallbackAsNobody runs this")
+	}
+	args := `{"uri":"` + engage + `"}`
+	w.askMCP(t, "uri", "get_skill", args, document(engage, text))
+	if got, meta := w.resource(t, engage); got != text || meta != nil {
+		t.Errorf("%q, %v", got, meta)
+	}
+	block()
+	w.askMCP(t, "uri", "get_skill", args, fallback(text))
+	got, meta := w.resource(t, engage)
+	if d := cmp.Diff(map[string]any{"availability": "fallback"}, meta); got != text || d != "" {
+		t.Errorf("%q, %s", got, d)
+	}
+	// A server that never served the text knows the name alone.
+	r, err := toolsOf(t, "uri")[1].Call(t.Context(), host, json.RawMessage(args))
+	must(t, err)
+	if !r.IsError {
+		t.Errorf("%q", r.Text)
+	}
+	w.refresh()
+	w.askMCP(t, "uri", "get_skill", args, fallback(text))
+	must(t, os.Chmod(filepath.Join(w.dirs[0], "engage/SKILL.md"), 0o644))
+	w.refresh()
+	w.askMCP(t, "uri", "get_skill", args, document(engage, text))
+}
+
+func TestURIFallbackAsNobody(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as such a user already")
+	}
+	asNobody(t, "^TestURIFallback$")
+}
+
+// The listing of this set names every URI, and each of them answers.
+func TestURIList(t *testing.T) {
+	w := uriWorld(t)
+	const listed = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"
+	w.ask(t, "uri", "list_skills", `{}`, answer{text: listed, object: `{"skills":[{"uri":"` + engage + `","name":"engage","description":"How to use <skills> & more"},` +
+		`{"uri":"skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md","name":"größe","description":"d"},{"uri":"skill://claude-project/postgres/SKILL.md","name":"postgres","description":"d"}]}`})
+}

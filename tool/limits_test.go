@@ -1,0 +1,228 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// What contracts 000, 001 and 003 promise of time and memory, on a real disk.
+
+// onDisk writes skills and serves them: skill-00000 and so on, each with the size
+// of a real one, and calculator with a file and a document of 1 MiB.
+func onDisk(t testing.TB, skills int) (*Host, []catalog.Source) {
+	t.Helper()
+	root := t.TempDir()
+	put := func(name, text string) {
+		at := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range skills {
+		name := fmt.Sprintf("skill-%05d", i)
+		put(name+"/SKILL.md", md(name, strings.Repeat("Works on all the words. ", 11))+strings.Repeat("A line of what to do.\n", 264))
+	}
+	mb := strings.Repeat("0123456789abcde\n", 1<<16)
+	put("calculator/mb.txt", mb)
+	put("calculator/SKILL.md", md("calculator", "Adds")+mb[:1<<20-64])
+	sources := []catalog.Source{dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root}})}
+	c := catalog.New(sources, catalog.Options{})
+	if err := c.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return &Host{Catalog: c}, sources
+}
+
+// limited are the calls that have a limit.
+var limited = []struct {
+	name, set, tool, args string
+	limit                 time.Duration
+	isError               bool
+}{
+	{"000/1MB", "runner", "get_skill", `{"skill_name":"calculator"}`, 500 * time.Millisecond, false},
+	{"001/1MB", "runner", "read_file_in_skill", `{"skill_name":"calculator","file_path":"mb.txt"}`, 500 * time.Millisecond, false},
+	{"001/path", "runner", "read_file_in_skill", `{"skill_name":"calculator","file_path":"../../etc/passwd"}`, 10 * time.Millisecond, true},
+	{"001/error", "runner", "read_file_in_skill", `{"skill_name":"calculator","file_path":"none"}`, 100 * time.Millisecond, true},
+	{"001/no-skill", "runner", "read_file_in_skill", `{"skill_name":"none","file_path":"x"}`, 100 * time.Millisecond, true},
+	{"003/load", "wave", "Skill", `{"skill_name":"skill-00042"}`, 100 * time.Millisecond, false},
+	{"003/load-1MB", "wave", "Skill", `{"skill_name":"calculator"}`, 100 * time.Millisecond, false},
+	{"003/not-found", "wave", "Skill", `{"skill_name":"none"}`, 10 * time.Millisecond, true},
+}
+
+func BenchmarkGetSkill(b *testing.B) { benchLimited(b, "000/") }
+
+func BenchmarkReadFileOnDisk(b *testing.B) { benchLimited(b, "001/") }
+
+func BenchmarkWave(b *testing.B) {
+	benchLimited(b, "003/")
+	h, _ := onDisk(b, 1000)
+	v, t := viewOf(b, h), toolOf(b, "wave", "Skill")
+	b.Run("003/description", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			t.Define(v, Client{})
+		}
+	})
+}
+
+func benchLimited(b *testing.B, prefix string) {
+	h, _ := onDisk(b, 1000)
+	for _, l := range limited {
+		if !strings.HasPrefix(l.name, prefix) {
+			continue
+		}
+		b.Run(l.name, func(b *testing.B) {
+			b.ReportAllocs()
+			t := toolOf(b, l.set, l.tool)
+			for b.Loop() {
+				if r, err := t.Call(b.Context(), h, json.RawMessage(l.args)); err != nil || r.IsError != l.isError {
+					b.Fatalf("%v, %.200s", err, r.Text)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWaveDiscovery(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			_, sources := onDisk(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				m := SkillManager{Host: &Host{Catalog: catalog.New(sources, catalog.Options{})}}
+				if err := m.Host.Catalog.Refresh(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				if got := len(m.AvailableSkills()); got != n+1 {
+					b.Fatalf("%d skills", got)
+				}
+			}
+		})
+	}
+}
+
+// waveHeap is what stays alive of 1,000 skills' metadata, and of 100 skills that
+// were loaded, in bytes.
+func waveHeap(t testing.TB) (metadata, loaded int64) {
+	_, sources := onDisk(t, 1000)
+	before := alive()
+	h := &Host{Catalog: catalog.New(sources, catalog.Options{})}
+	if err := h.Catalog.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	m := SkillManager{Host: h}
+	all := m.AvailableSkills()
+	metadata = int64(alive()) - int64(before)
+	var keep []*Skill
+	for _, s := range all[len(all)-100:] {
+		one, err := m.LoadSkill(context.Background(), s.Name)
+		if err != nil || one == nil {
+			t.Fatal(s.Name, err)
+		}
+		keep = append(keep, one)
+	}
+	loaded = int64(alive()) - int64(before) - metadata
+	runtime.KeepAlive(keep)
+	runtime.KeepAlive(m)
+	runtime.KeepAlive(all)
+	return metadata, loaded
+}
+
+func BenchmarkWaveHeap(b *testing.B) {
+	for b.Loop() {
+		metadata, loaded := waveHeap(b)
+		b.ReportMetric(float64(metadata), "metadata-bytes")
+		b.ReportMetric(float64(loaded), "loaded-bytes")
+	}
+}
+
+func TestWaveHeap(t *testing.T) {
+	metadata, loaded := waveHeap(t)
+	if metadata > 10<<20 || loaded > 50<<20 {
+		t.Errorf("1,000 skills hold %d bytes, 100 loaded ones %d more", metadata, loaded)
+	}
+}
+
+// The fastest of a few calls keeps each limit; the others may have met a busy
+// machine.
+func TestContractTimes(t *testing.T) {
+	h, sources := onDisk(t, 1000)
+	within := func(name string, limit time.Duration, do func()) {
+		t.Helper()
+		best := time.Hour
+		for range 5 {
+			begun := time.Now()
+			do()
+			best = min(best, time.Since(begun))
+		}
+		if best > limit {
+			t.Errorf("%s: %v, the limit is %v", name, best, limit)
+		}
+	}
+	for _, l := range limited {
+		tl := toolOf(t, l.set, l.tool)
+		within(l.name, l.limit, func() {
+			if r, err := tl.Call(t.Context(), h, json.RawMessage(l.args)); err != nil || r.IsError != l.isError {
+				t.Fatalf("%s: %v, %.200s", l.name, err, r.Text)
+			}
+		})
+	}
+	v, wave := viewOf(t, h), toolOf(t, "wave", "Skill")
+	within("003/description", 50*time.Millisecond, func() { wave.Define(v, Client{}) })
+	within("003/discovery", 500*time.Millisecond, func() {
+		if err := catalog.New(sources, catalog.Options{}).Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What the system refuses is neither the skill's fault nor its absence.
+func TestWaveSystemError(t *testing.T) {
+	root := project(map[string]string{"x/SKILL.md": md("x", "d")})
+	root.fsys = failing{root.files, map[string]error{"x/SKILL.md": syscall.EIO}}
+	h := hostOf(t, root)
+	_, err := (&SkillManager{Host: h}).LoadSkill(t.Context(), "x")
+	same(t, err, error(&SkillErrorDetails{Type: SkillSystemError, SkillName: "x", Message: "SKILL.md: input/output error",
+		Suggestions: []string{"see whether the disk and the file can be read at all"}}))
+	e := "Error invoking skill 'x': SKILL.md: input/output error\n\nAvailable skills:\n(none)"
+	same(t, call(t, h, "wave", "Skill", args{"skill_name": "x"}), Result{Text: e, IsError: true, Object: ToolResult{Content: e, Error: e}})
+}
+
+// No answer and no event holds what a caller put into a URI beside the path, a
+// value of the environment, or a stack.
+func TestURISecrets(t *testing.T) {
+	t.Setenv("KNACK_CANARY", "CANARY-in-the-environment")
+	h := hostOf(t, project(map[string]string{"engage/SKILL.md": md("engage", "d")}))
+	var events []string
+	h.Observe = func(e Event) { events = append(events, e.String()) }
+	for _, in := range []string{
+		`{"uri":"skill://CANARY:CANARY@x/SKILL.md"}`, `{"uri":"skill://x/SKILL.md?CANARY=CANARY"}`, `{"uri":"skill://x/SKILL.md#CANARY"}`,
+		`{"uri":"skill://x/ghp_CANARYCANARY0123456789/SKILL.md"}`, `{"uri":"https://CANARY:CANARY@example.com"}`,
+		`{"uri":"skill://engage/SKILL.md","token":"CANARY"}`, `{"CANARY0":"x"`, `["CANARY"]`, `{"uri":{"CANARY":1}}`,
+	} {
+		r := call(t, h, "uri", "get_skill", in)
+		if !r.IsError || strings.Contains(r.Text, "CANARY") || strings.Contains(r.Text, "goroutine") {
+			t.Errorf("%s: %s", in, r.Text)
+		}
+	}
+	for _, e := range events[:6] {
+		if strings.Contains(e, "CANARY") {
+			t.Errorf("shown: %s", e)
+		}
+	}
+}
