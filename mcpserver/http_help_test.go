@@ -99,6 +99,7 @@ func fixtures() map[string]string {
 		"g-meta/SKILL.md":                    "---\nname: g-meta\ndescription: Metadata.\nmetadata:\n  version: 1\n---\n",
 		"h-hidden/SKILL.md":                  "---\nname: h-hidden\ndescription: Not for models.\ndisable-model-invocation: true\n---\n",
 		"i-lower/skill.md":                   skillText("i-lower", "Another spelling."),
+		"j-same/SKILL.md":                    skillText("other-name", "Its name is taken, its URI has the folder's."),
 		"p+q/SKILL.md":                       skillText("p-q", "A plus in the folder's name."),
 	}
 }

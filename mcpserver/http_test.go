@@ -394,21 +394,33 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 
 // TestClientThatNeverReads: the slot that its call holds is free again soon.
 func TestClientThatNeverReads(t *testing.T) {
-	big := strings.Repeat("x", 8<<20)
 	w := start(t, setting{
-		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.txt": big},
-		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 300 * time.Millisecond},
+		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
+		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 500 * time.Millisecond},
 	})
 	for _, era := range eras {
 		c := w.dial(era)
-		conn, err := net.Dial("tcp", w.addr)
+		time.Sleep(50 * time.Millisecond) // the call before has its answer; now its slot is free too
+		conn, err := (&net.Dialer{}).Dial("tcp", w.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		_ = conn.(*net.TCPConn).SetReadBuffer(4096)
-		if err := c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.txt"})).Write(conn); err != nil {
+		if err := c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.bin"})).Write(conn); err != nil {
 			t.Fatal(err)
+		}
+		held := 0
+		for deadline := time.Now().Add(2 * time.Second); held == 0 && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond)
+			resp := c.post(c.body("skills/list", nil))
+			resp.Body.Close()
+			if resp.StatusCode == 429 {
+				held++
+			}
+		}
+		if held == 0 {
+			t.Errorf("%s: the answer fits into buffers; the test shows nothing", era)
 		}
 		awaitFree(t, c)
 	}

@@ -144,7 +144,7 @@ func TestGetRefuses(t *testing.T) {
 			"unknown": "skill://nothing/SKILL.md", "a file": "skill://a-first/crlf.txt", "a folder": "skill://a-first", "empty": "",
 			"no uri": nil, "another scheme": "file:///etc/passwd", "not published": "skill://f-bad/SKILL.md",
 			"metadata": "skill://g-meta/SKILL.md", "other case": "skill://A-FIRST/SKILL.md", "slash": "skill://a-first/SKILL.md/",
-			"query": "skill://a-first/SKILL.md?x", "by folder": "skill://e-folder/SKILL.md", "dots": "skill://x/../a-first/SKILL.md",
+			"query": "skill://a-first/SKILL.md?x", "by folder": "skill://e-folder/SKILL.md", "name taken": "skill://j-same/SKILL.md", "dots": "skill://x/../a-first/SKILL.md",
 		} {
 			if m := c.call("skills/get", map[string]any{"uri": uri}); m.code() != -32602 {
 				t.Errorf("%s: code %d, %s", name, m.code(), m.Result)

@@ -162,6 +162,7 @@ func TestClientIsLazy(t *testing.T) {
 // TestSharedResults: a handler may return one value to everyone.
 func TestSharedResults(t *testing.T) {
 	shared := &ListSkillsResult{Skills: []*Skill{good()}}
+	shared.Meta = mcp.Meta{"example.com/a": 1}
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
 	h := &Handlers{
@@ -195,7 +196,7 @@ func TestSharedResults(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if shared.Meta != nil || shared.ResultType != "" {
+	if len(shared.Meta) != 1 || shared.ResultType != "" {
 		t.Errorf("the shared result was written to: %v %q", shared.Meta, shared.ResultType)
 	}
 }

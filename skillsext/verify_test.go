@@ -85,6 +85,10 @@ func TestVerifySkillMD(t *testing.T) {
 	if err := VerifySkillMD(reordered, []byte(mainText)); err != nil {
 		t.Error(err)
 	}
+	repaired := "---\nname: git-flow\ndescription: a: b\n---\n" // what one reader makes of it, another does not
+	if _, err := FrontmatterDifferences(Frontmatter(`{"name":"git-flow","description":"a: b"}`), []byte(repaired)); err == nil {
+		t.Error("repaired frontmatter is taken")
+	}
 	for _, text := range []string{"no frontmatter", "---\nname: git-flow\ndescription: a: b\n---\n", "", "\xff"} {
 		s := &Skill{URI: "skill://git-flow/SKILL.md", Frontmatter: Frontmatter(`{"name":"git-flow"}`),
 			Resources: StaticResources(Resource{"skill://git-flow/SKILL.md", skill.DigestOf([]byte(text)).String(), int64(len(text))})}
