@@ -102,7 +102,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 	}
 	for _, r := range v.Roots {
-		if r.Missing && !all {
+		if r.Missing && r.Err == nil && !all {
 			continue
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
