@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,7 +99,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 // watch learns that its folders have gone, so that it looks out for the next.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
-	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, errIsFile)}
+	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotFolder)}
 	if scan.Missing {
 		s.remember(nil)
 	}
@@ -118,7 +119,27 @@ func (s *Source) remember(folders []string) {
 	}
 }
 
-var errIsFile = errors.New("is a file, not a folder")
+// ErrNotFolder says that something else stands in a root's place.
+var ErrNotFolder = errors.New("is a file, not a folder")
+
+// Check says what keeps the folder at an absolute path from being a root:
+// [fs.ErrNotExist], [ErrNotFolder], [fs.ErrPermission], a link loop
+// ([syscall.ELOOP]) or what else the system says; nil where nothing does.
+func Check(dir string) error {
+	real, err := realRoot(dir)
+	if err != nil {
+		return bare(err)
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return bare(err)
+	}
+	defer f.Close()
+	if _, err := f.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+		return bare(err)
+	}
+	return nil
+}
 
 // realRoot resolves the root, which may be a link.
 func realRoot(dir string) (string, error) {
@@ -127,7 +148,7 @@ func realRoot(dir string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", errIsFile
+		return "", ErrNotFolder
 	}
 	return filepath.EvalSymlinks(dir)
 }
