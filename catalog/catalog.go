@@ -25,8 +25,9 @@ type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
 	// Scan finds every skill below the root. It opens no file's content. A root
-	// that is absent yields Scan.Missing; an error means that the root cannot be
-	// read now, and the last scan's skills stay in force.
+	// that is absent yields Scan.Missing; an error alone means that the root cannot
+	// be read now, and the last scan's skills stay in force. With Missing beside the
+	// error the root was wanted and is gone: its skills go, and the error is shown.
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 

@@ -103,6 +103,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
+	kept   bool           // the root cannot be read now: the scan is the last good one
 	skills []*skill.Skill // of scan.Bundles, one each
 	read   []int          // those of them that were read just now
 	begun  time.Time      // of the look
@@ -227,8 +228,31 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	return c.current.Load()
 }
 
-// gone: the file is no longer there, so that the next scan will not see it.
+// forget takes out the skills of which drop says so.
+func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
+	if !slices.ContainsFunc(f.skills, drop) {
+		return
+	}
+	var skills []*skill.Skill
+	var read []int
+	for i, s := range f.skills {
+		if drop(s) {
+			continue
+		}
+		if _, ok := slices.BinarySearch(f.read, i); ok {
+			read = append(read, len(skills))
+		}
+		skills = append(skills, s)
+	}
+	f.skills, f.read = skills, read
+}
+
+// gone: the file is no longer there, so that the next scan will not see it. A
+// link that leads nowhere is there.
 func gone(s *skill.Skill) bool {
+	if s.Fault != nil {
+		return false
+	}
 	for _, p := range s.Problems {
 		if p.Rule == skill.RuleFileGone {
 			return true

@@ -333,3 +333,50 @@ func TestLog(t *testing.T) {
 		t.Errorf("remembers %d lines", len(c.logged))
 	}
 }
+
+// A root that was wanted and is gone takes its skills along, and is an error; one
+// that cannot be read now keeps them, those too that were just written.
+func TestRequiredRootGone(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	a.touch("x/SKILL.md", time.Now())
+	c := catalogOf(t, a)
+	a.set(func() { a.err = errDisk })
+	blind := a.files
+	a.set(func() { a.files = nil })
+	refresh(t, c)
+	if v := view(t, c); v.Named("x") == nil || !errors.Is(v.Roots[0].Err, errDisk) {
+		t.Errorf("not readable: %q, %+v", said(v.Entries), v.Roots)
+	}
+	a.set(func() { a.missing, a.err = true, fs.ErrNotExist })
+	refresh(t, c)
+	if v := view(t, c); len(v.Entries) > 0 || !errors.Is(v.Roots[0].Err, fs.ErrNotExist) || !v.Roots[0].Missing {
+		t.Errorf("gone: %q, %+v", said(v.Entries), v.Roots)
+	}
+	a.set(func() { a.missing, a.err = false, errDisk })
+	refresh(t, c)
+	if v := view(t, c); len(v.Entries) > 0 {
+		t.Errorf("not readable after it was gone: %q", said(v.Entries))
+	}
+	a.set(func() { a.files, a.err = blind, nil })
+	refresh(t, c)
+	diffs(t, "back", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+}
+
+// A file that goes away between the scan and the reading is gone, not skipped.
+func TestFileGoneBeforeItIsRead(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, late{a, "x/SKILL.md"})
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available y skill://a/y/SKILL.md"})
+}
+
+// late is a source from which a file goes away right after the scan.
+type late struct {
+	*memory
+	file string
+}
+
+func (l late) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := l.memory.Scan(ctx)
+	l.remove(l.file)
+	return s, err
+}

@@ -15,4 +15,7 @@ var (
 	ErrNotUTF8 = errors.New("not valid UTF-8")
 	// ErrUnstable: the file changed each time it was read.
 	ErrUnstable = errors.New("changes while it is read")
+	// ErrIncomplete: a folder of the skill cannot be listed, so that a list of its
+	// files would lack some.
+	ErrIncomplete = errors.New("has files that cannot be listed")
 )

@@ -102,7 +102,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 	}
 	for _, r := range v.Roots {
-		if r.Missing && !all {
+		if r.Missing && r.Err == nil && !all {
 			continue
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
@@ -199,7 +199,7 @@ func printRest(w io.Writer, v catalog.View) {
 			if e.Status == catalog.Copy {
 				what = "is a copy of"
 			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(reach(v, e)))
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
 		}
 	}
 	if len(v.Skipped) > 0 {
@@ -210,15 +210,6 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
-}
-
-// reach is what loads a shadowed skill: "<label>:<name>", or its URI where that
-// pair means another one, as between two of one root.
-func reach(v catalog.View, e *catalog.Entry) string {
-	if v.Named(e.Qualified()) == e {
-		return e.Qualified()
-	}
-	return e.URI.String()
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -92,6 +93,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		Remote: web.addr != "", Private: web.tokenFile != ""}
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
+			warnOfRoots(log, *env, folders)
 			sources, err := from.sources(*env, folders)
 			if err != nil {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
@@ -119,6 +121,17 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		return nil
 	}
 	return runError("", "the session ended: %w", err)
+}
+
+// warnOfRoots says once for each of a client's roots what is wrong with it; the
+// folders that would lie below it are only missing.
+func warnOfRoots(log *slog.Logger, env Env, folders []string) {
+	for _, d := range folders {
+		if err := dir.Check(d); err != nil {
+			words, _ := folderFault(err)
+			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
+		}
+	}
 }
 
 // interruptible is an input that ends when done is closed. What a read that was

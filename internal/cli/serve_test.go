@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -189,3 +190,34 @@ func (full) Write([]byte) (int, error) {
 type errNoSpace struct{}
 
 func (errNoSpace) Error() string { return "no space left on device" }
+
+// A client's root that is a file is one line in the log, not one for each folder
+// that could lie below it.
+func TestServeRootIsFile(t *testing.T) {
+	env := environment(t)
+	file := filepath.Join(env.Dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, client := io.Pipe()
+	env.Stdin = in
+	out, told := env.Stdout.(*locked), env.Stderr.(*locked)
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(t.Context(), env, []string{"serve", "--exclude", "agents-user"}) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+	eventually(t, out, `"serverInfo"`)
+	io.WriteString(client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	eventually(t, out, `"roots/list"`)
+	id := regexp.MustCompile(`"id":(\d+|"[^"]*")[^\n]*"roots/list"|"roots/list"[^\n]*"id":(\d+|"[^"]*")`).FindStringSubmatch(out.String())
+	io.WriteString(client, `{"jsonrpc":"2.0","id":`+id[1]+id[2]+`,"result":{"roots":[{"uri":"file://`+filepath.ToSlash(file)+`"}]}}`+"\n")
+	eventually(t, told, "a root of the client cannot be used")
+	io.WriteString(client, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+	eventually(t, out, `"id":2`)
+	client.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if n := strings.Count(told.String(), "level=WARN"); n != 2 || !strings.Contains(told.String(), "it is a file, not a folder") {
+		t.Errorf("%d warnings, want one of the root and one of the broken skill:\n%s", n, told)
+	}
+}
