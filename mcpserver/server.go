@@ -32,6 +32,8 @@ const (
 	// rootsGrace is how long lists wait for a client that offers roots to name
 	// them: its project's skills should be in the first list it sees.
 	rootsGrace = 500 * time.Millisecond
+	// endGrace is what handlers have to end once nobody waits for them any more.
+	endGrace = time.Second
 )
 
 // Options of a server.
@@ -115,8 +117,30 @@ func New(o Options) *Server {
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
-// Run serves one session over a transport until the client ends it.
-func (s *Server) Run(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
+// Run serves one session over a transport until the client ends it. Over a
+// [StdioTransport] it returns soon after the session's end even where a handler
+// hangs: the SDK would wait for it.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.mcp.Run(ctx, t) }()
+	pipes, ok := t.(*StdioTransport)
+	if !ok {
+		return <-ended
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-pipes.over():
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(endGrace):
+		s.log.Warn("the session has ended, and a call has not")
+		return ErrUnanswered
+	}
+}
 
 // guard turns a panic in a handler into an internal error: one bad request must
 // not end the session. The value is logged, never sent.
@@ -158,14 +182,18 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
 		case "tools/call":
-			return s.explicitly(next(ctx, method, req))
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return res, s.toolError(req, err)
+			}
+			return s.explicitly(res, nil)
 		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
 			s.awaitRoots(ctx, req)
 		case "subscriptions/listen":
 			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
 		case "logging/setLevel":
 			// The SDK answers some of them although they are not declared.
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not supported", method)}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		}
 		return next(ctx, method, req)
 	}
@@ -215,7 +243,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 // replacing a tool, and adding and removing a template or prompt, make it notify, debounced.
 // (go-sdk#1238 brings one for its own skills package.)
 func (s *Server) announce(d catalog.Diff) {
-	if d.Listing {
+	if d.Listing && len(s.tools) > 0 {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
