@@ -123,6 +123,8 @@ to any agent.
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env))
+	root.AddCommand(doctorCommand(env))
+	root.AddCommand(newCommand(env))
 	return root
 }
 
