@@ -211,9 +211,9 @@ func (x *examined) printSkill(p *paper, e *catalog.Entry) {
 	case catalog.Available:
 		p.line("  %s  %s", skill.OneLine(e.Name), e.Place())
 	case catalog.Copy:
-		p.line("  %s  is a copy of %s; load it as %s", e.Place(), e.By.Place(), reach(x.view, e))
+		p.line("  %s  is a copy of %s; load it as %s", e.Place(), e.By.Place(), x.view.Called(e))
 	default:
-		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), reach(x.view, e))
+		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), x.view.Called(e))
 	}
 	if !e.ModelInvocable {
 		p.line("    not for models: disable-model-invocation is true")

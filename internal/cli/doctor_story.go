@@ -202,10 +202,10 @@ func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
 		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI)
 	case catalog.Shadowed:
 		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
-		p.line("  loads as   %s", reach(x.view, e))
+		p.line("  loads as   %s", x.view.Called(e))
 	case catalog.Copy:
 		p.line("%s is a copy of %s, which comes first", e.Place(), e.By.Place())
-		p.line("  loads as   %s", reach(x.view, e))
+		p.line("  loads as   %s", x.view.Called(e))
 	case catalog.Skipped:
 		p.line("%s is skipped", e.Place())
 	}
