@@ -2,15 +2,9 @@
 package interop
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,7 +65,7 @@ const (
 func fixture(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range map[string]string{
+	err := put(root, map[string]string{
 		"a-odd/SKILL.md":            oddMD,
 		"a-odd/!0 ä#%41.bin":        "\x00\x01\xff",
 		"a-odd/!1 [empty] 'x'.txt":  "",
@@ -83,71 +77,24 @@ func fixture(t *testing.T) string {
 		"skipped/SKILL.md":          "---\nname: skipped\n---\n",
 		"skipped/not-served.txt":    "x",
 		"git/references/.hidden.md": "CANARY",
-	} {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return root
-}
-
-// needs skips with a message where the client is not installed. Continuous
-// integration always has it.
-func needs(t *testing.T) string {
-	t.Helper()
-	missing := t.Skipf
-	if os.Getenv("CI") != "" {
-		missing = t.Fatalf
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		missing("node is not installed: %v", err)
-	}
-	for _, file := range []string{"sdk_stdio.mjs", "package-lock.json"} {
-		if _, err := os.ReadFile(file); err != nil { // the test cache looks at what is read here
-			t.Fatal(err)
-		}
-	}
-	if _, err := os.Stat("node_modules/@modelcontextprotocol/sdk"); err != nil {
-		missing("no client; run npm ci --prefix interop: %v", err)
-	}
-	return node
-}
-
-// build makes the binary that users run.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "knack")
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return binary
 }
 
 // TestInteropSDKStdio: the SDK inside most of today's agents lists, loads, reads
 // a binary and an empty file, and hears of a new skill within two seconds.
 func TestInteropSDKStdio(t *testing.T) {
-	node, binary, root := needs(t), build(t), fixture(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, node, "sdk_stdio.mjs", binary, root)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &stderr)
+	t.Parallel()
+	program, root := node(t, "sdk"), fixture(t)
+	r := start(t, program, script(t, "sdk_stdio.mjs"), knack(t), root)
+	if r.code != 0 {
+		t.Fatalf("exit status %d: %s", r.code, r.stderr)
 	}
 	var got seen
-	if err := json.Unmarshal(out, &got); err != nil {
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
 

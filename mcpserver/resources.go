@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -189,8 +190,14 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 	return c
 }
 
+// notFound names the URI in its data too, as the protocol asks (SEP-2164), cut and
+// cleaned there as well.
 func notFound(uri, why string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why)}
+	data, err := json.Marshal(map[string]string{"uri": skill.Echo(uri)})
+	if err != nil {
+		data = nil // a string always marshals
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

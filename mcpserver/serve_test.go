@@ -241,16 +241,6 @@ func TestNoWaitWithoutRoots(t *testing.T) {
 	}
 }
 
-// What is not served is refused as such, whatever the SDK would answer.
-func TestNotServed(t *testing.T) {
-	client := connect(t, serve(t, scanned(t, folder(tree(t, nil)))), "2025-11-25", nil)
-	//lint:ignore SA1019 older clients still ask
-	err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"})
-	if code(err) != jsonrpc.CodeMethodNotFound {
-		t.Errorf("logging/setLevel: %v", err)
-	}
-}
-
 // panicking is a file system that a scan may look at and nobody may read.
 type panicking struct{ fs.FS }
 

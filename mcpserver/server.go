@@ -90,6 +90,8 @@ func New(o Options) *Server {
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 		Completions: &mcp.CompletionCapabilities{},
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
+		Logging: &mcp.LoggingCapabilities{},
 	}
 	skillsext.Declare(capabilities, true)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
@@ -192,8 +194,7 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "subscriptions/listen":
 			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
 		case "logging/setLevel":
-			// The SDK answers some of them although they are not declared.
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			return s.setLevel(ctx, next, req)
 		}
 		return next(ctx, method, req)
 	}
@@ -236,6 +237,12 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 		r.Instructions = text
 	case *mcp.DiscoverResult:
 		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
+		if r.Capabilities != nil {
+			capabilities := *r.Capabilities
+			//lint:ignore SA1019 not declared where it is no longer of the protocol
+			capabilities.Logging = nil
+			r.Capabilities = &capabilities
+		}
 	}
 }
 
@@ -248,6 +255,7 @@ func (s *Server) announce(d catalog.Diff) {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
 	s.subscriptions.poke()
+	s.logSkipped(d)
 	if s.promptsDiffer() {
 		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		s.mcp.RemovePrompts("changed")

@@ -1,0 +1,133 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// TestInteropGoSDK: the Go SDK's client with a host's side of the extension
+// verifies every skill. Both are used by knack too, so that this says less than
+// the other clients do.
+func TestInteropGoSDK(t *testing.T) {
+	t.Parallel()
+	binary := knack(t)
+	for _, tree := range trees(t) {
+		for _, transport := range []string{stdio, web} {
+			for _, version := range []string{legacy, modern} {
+				client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
+				if err := skillsext.AddMethods(client); err != nil {
+					t.Fatal(err)
+				}
+				var via mcp.Transport = &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary, tree.args()...)}
+				if transport == web {
+					via = &mcp.StreamableClientTransport{Endpoint: tree.http(t), HTTPClient: &http.Client{}, DisableStandaloneSSE: true, MaxRetries: -1}
+				}
+				session, err := client.Connect(t.Context(), via, &mcp.ClientSessionOptions{ProtocolVersion: version})
+				if err != nil {
+					t.Fatal(err)
+				}
+				report, err := skillsext.CheckSession(t.Context(), session, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tools, err := session.ListTools(t.Context(), nil)
+				if err != nil || len(tools.Tools) != 3 {
+					t.Errorf("%v, %+v", err, tools)
+				}
+				if err := session.Close(); err != nil {
+					t.Error(err)
+				}
+				if report.Protocol != version || report.Skills != tree.skills || report.Files != tree.files || len(report.Findings) > 0 {
+					t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, report)
+				}
+				result := fmt.Sprintf("%d skills, %d files verified, %d findings", report.Skills, report.Files, len(report.Findings))
+				matrix.cell(t, "skills", "Go SDK with skillsext", transport, version, tree.name, result, "`go test ./interop -run TestInteropGoSDK`")
+			}
+		}
+	}
+}
+
+// TestInteropCheck: our own verifier, as users run it.
+func TestInteropCheck(t *testing.T) {
+	t.Parallel()
+	binary := knack(t)
+	for _, tree := range trees(t) {
+		url := tree.http(t)
+		for _, version := range []string{legacy, modern} {
+			args := []string{"check", "--protocol", version, url}
+			r := start(t, binary, args...)
+			result := fmt.Sprintf("%d skills, %d files verified, protocol %s: 0 findings", tree.skills, tree.files, version)
+			if r.code != 0 || r.stdout != result+"\n" {
+				t.Errorf("%s: exit status %d: %s%s", tree.name, r.code, tail(r.stdout), tail(r.stderr))
+			}
+			matrix.cell(t, "skills", "knack check", web, version, tree.name, result, command(binary, url, tree.dir, append([]string{binary}, args...)...))
+		}
+	}
+}
+
+// mcpgo builds the program that has mcp-go in it: a module of its own, so that
+// knack's has no such dependency.
+var mcpgo = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(work, "mcpgo.exe")
+	out, err := exec.Command("go", "build", "-C", "mcpgo", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build mcpgo: %w: %s", err, out)
+	}
+	return program, nil
+})
+
+// TestInteropMCPGo: a client in Go that shares no code with knack.
+func TestInteropMCPGo(t *testing.T) {
+	t.Parallel()
+	binary := knack(t)
+	for _, name := range []string{"main.go", "go.mod", "go.sum"} {
+		script(t, filepath.Join("mcpgo", name))
+	}
+	program, err := mcpgo()
+	if err != nil {
+		matrix.skipped()
+		missing(t, "%v", err)
+	}
+	for _, tree := range trees(t) {
+		for _, transport := range []string{stdio, web} {
+			for _, version := range []string{legacy, modern} {
+				args := append([]string{version, binary}, tree.args()...)
+				if transport == web {
+					args = []string{version, tree.http(t)}
+				}
+				r := start(t, program, args...)
+				var got struct {
+					Protocol                        string
+					Tools, Skills, Files, Resources int
+					Pages                           int
+					ResultType, Called              string
+					Problems                        []string
+					RefusedSkill, RefusedMD         bool
+				}
+				if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+					t.Fatalf("exit status %d: %s: %v", r.code, tail(r.stderr), err)
+				}
+				resultType := ""
+				if version == modern {
+					resultType = "complete"
+				}
+				if got.Protocol != version || got.Skills != tree.skills || got.Files != tree.files || len(got.Problems) > 0 || got.Tools != 3 ||
+					got.Resources < tree.skills || got.Called == "" || got.ResultType != resultType || !got.RefusedMD || !got.RefusedSkill {
+					t.Errorf("%s, %s, %s: %+v", tree.name, transport, version, got)
+				}
+				result := fmt.Sprintf("%d skills on %s, %d files verified, %d resources listed", got.Skills, plural(got.Pages, "page"), got.Files, got.Resources)
+				matrix.cell(t, "skills", "mcp-go, raw requests", transport, version, tree.name, result,
+					command(binary, tree.url, tree.dir, append([]string{"mcpgo"}, args...)...))
+			}
+		}
+	}
+}

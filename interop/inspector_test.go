@@ -1,0 +1,50 @@
+package interop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const inspector = packages + "inspector/clients/launcher/build/index.js"
+
+// inspect has the Inspector read and verify every file of every skill.
+func inspect(t *testing.T, transport, era, binary, url, dir string) (ran, []string) {
+	t.Helper()
+	program := node(t, "inspector")
+	args := []string{inspector, "--cli"}
+	if transport == web {
+		args = append(args, url, "--transport", "http")
+	} else {
+		args = append(args, binary, "serve", "--no-builtin", "--dir", dir, "--transport", "stdio")
+	}
+	args = append(args, "--method", "skills/list", "--verify", "--require-digests", "--protocol-era", era,
+		"--skill-catalog-max-skills", "5000", "--skill-catalog-max-bytes", "1000000000")
+	return start(t, program, args...), args
+}
+
+// TestInteropInspector: the Inspector finds every published skill of every tree
+// conformant, with the number of skills and files that are there.
+func TestInteropInspector(t *testing.T) {
+	t.Parallel()
+	node(t, "inspector")
+	binary := knack(t)
+	for _, tree := range trees(t) {
+		url := tree.http(t)
+		for _, transport := range []string{stdio, web} {
+			for era, version := range map[string]string{"legacy": legacy, "modern": modern} {
+				r, args := inspect(t, transport, era, binary, url, tree.dir)
+				result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)
+				want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", tree.skills, tree.files)
+				if r.code != 0 || !strings.Contains(r.stderr, want) || strings.Count(r.stdout, `"outcome":"verified"`) != tree.skills {
+					t.Errorf("%s, %s, %s: exit status %d, %d verified, want %q: %s", tree.name, transport, era, r.code,
+						strings.Count(r.stdout, `"outcome":"verified"`), want, tail(r.stderr))
+				}
+				matrix.cell(t, "skills", "Inspector", transport, version, tree.name, result, command(binary, url, tree.dir, args...))
+			}
+		}
+	}
+}
+
+// tail is the end of what a client said.
+func tail(s string) string { return s[max(0, len(s)-2000):] }

@@ -1,0 +1,239 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	legacy = "2025-11-25"
+	modern = "2026-07-28"
+
+	stdio = "stdio"
+	web   = "HTTP"
+)
+
+// work holds what tests share and what TestMain throws away: the binary, the
+// generated skills, the clients' home.
+var work string
+
+// children are the servers that tests share.
+var children struct {
+	sync.Mutex
+	stop []func()
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if work, err = os.MkdirTemp("", "knack-interop-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	code := m.Run()
+	for _, stop := range children.stop {
+		stop()
+	}
+	if err := matrix.close(code == 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// missing skips where something is not installed. Continuous integration always
+// has it.
+func missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// big skips what takes long in a short run.
+func big(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long; run without -short")
+	}
+}
+
+// lock is read so that the test cache looks at what was installed.
+var lock = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("package-lock.json") })
+
+const packages = "node_modules/@modelcontextprotocol/"
+
+// node finds the Node that npm ci installed, which is newer than what systems
+// have, and one of the packages.
+func node(t *testing.T, pkg string) string {
+	t.Helper()
+	if _, err := lock(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(packages + pkg); err != nil {
+		missing(t, "no %s; run npm ci --prefix interop: %v", pkg, err)
+	}
+	bin := "node_modules/node/bin/node"
+	if runtime.GOOS == "windows" {
+		bin += ".exe"
+	}
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(bin); err != nil {
+		missing(t, "no Node of our own; run npm ci --prefix interop, and let the package node run its install script: %v", err)
+	}
+	return bin
+}
+
+// script reads a script of ours, so that a change to it is a reason to test again.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := os.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// knack builds the binary that users run, once.
+func knack(t *testing.T) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+var built = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(work, "knack")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../cmd/knack")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build knack: %w: %s", err, out)
+	}
+	return binary, nil
+})
+
+// tree is a folder of skills.
+type tree struct {
+	name string // in the matrix
+	dir  string
+	// skills and files are how many are published, counted by who made the folder.
+	skills, files int
+
+	once sync.Once
+	url  string
+	err  error
+}
+
+// args serve the tree over stdio.
+func (r *tree) args() []string { return []string{"serve", "--no-builtin", "--dir", r.dir} }
+
+// http serves the tree over HTTP until all tests are done.
+func (r *tree) http(t *testing.T) string {
+	t.Helper()
+	binary := knack(t)
+	r.once.Do(func() {
+		var stop func()
+		if r.url, stop, r.err = serve(binary, r.dir); r.err == nil {
+			children.Lock()
+			defer children.Unlock()
+			children.stop = append(children.stop, stop)
+		}
+	})
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.url
+}
+
+// serve starts knack on a free port.
+func serve(binary, dir string) (url string, stop func(), err error) {
+	cmd := exec.Command(binary, "serve", "--no-builtin", "--dir", dir, "--http", "127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	found := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(stderr); lines.Scan(); { // to the end, or the server would block
+			if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
+				found <- url
+			}
+		}
+		close(found)
+	}()
+	select {
+	case url, ok := <-found:
+		if !ok {
+			stop()
+			return "", nil, errors.New("knack serve ended at once")
+		}
+		return url, stop, nil
+	case <-time.After(20 * time.Second):
+		stop()
+		return "", nil, errors.New("knack serve says no address")
+	}
+}
+
+// ran is how a client ended.
+type ran struct {
+	code           int
+	stdout, stderr string
+}
+
+// start runs a client for at most two minutes, in a home of its own.
+func start(t *testing.T, program string, args ...string) ran {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	home := filepath.Join(work, "home")
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "NO_COLOR=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s %q: %v", program, args, err)
+	}
+	return ran{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// plural counts.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,131 @@
+package interop
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what was seen into doc/conformance.md")
+
+const document = "../doc/conformance.md"
+
+// record is what a run of the suite saw, and what doc/conformance.md says it
+// sees. The tables in the document stand between two comments with their name.
+type record struct {
+	sync.Mutex
+	seen    map[string][]string // rows by table, as they stand in the document
+	partial bool                // something was left out
+}
+
+var matrix = &record{seen: map[string][]string{}}
+
+// cell notes one row of a table, and fails where the document has another.
+func (m *record) cell(t *testing.T, table string, columns ...string) {
+	t.Helper()
+	for i, c := range columns {
+		columns[i] = strings.ReplaceAll(c, "|", `\|`)
+	}
+	row := "| " + strings.Join(columns, " | ") + " |"
+	m.Lock()
+	m.seen[table] = append(m.seen[table], row)
+	m.Unlock()
+	if *update {
+		return
+	}
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _, err := section(string(text), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(strings.Split(rows, "\n"), row) {
+		t.Errorf("doc/conformance.md has no such row; -update writes it:\n%s", row)
+	}
+}
+
+// skipped notes that a table is not seen whole in this run.
+func (m *record) skipped() {
+	m.Lock()
+	defer m.Unlock()
+	m.partial = true
+}
+
+// close compares the other way round after a whole run: no row of the document
+// may be one that nothing saw. With -update it writes the tables.
+func (m *record) close(passed bool) error {
+	if !passed || m.partial || testing.Short() || flag.Lookup("test.run").Value.String() != "" && flag.Lookup("test.run").Value.String() != "Interop" ||
+		flag.Lookup("test.skip").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" || len(m.seen) == 0 {
+		return nil
+	}
+	data, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	text := string(data)
+	for _, table := range tables {
+		before, rows, after, err := section(text, table)
+		if err != nil {
+			return err
+		}
+		head := strings.SplitN(rows, "\n", 3)
+		if len(head) < 2 {
+			return fmt.Errorf("%s: the table %s has no heading", document, table)
+		}
+		seen := slices.Clone(m.seen[table])
+		slices.Sort(seen)
+		seen = slices.Compact(seen)
+		if *update {
+			text = before + strings.Join(append(head[:2:2], seen...), "\n") + "\n" + after
+			continue
+		}
+		for row := range strings.Lines(rows) {
+			row = strings.TrimSuffix(row, "\n")
+			if row != head[0] && row != head[1] && !slices.Contains(seen, row) {
+				return fmt.Errorf("%s: nothing saw this row of the table %s; -update removes it:\n%s", document, table, row)
+			}
+		}
+	}
+	if *update {
+		return os.WriteFile(document, []byte(text), 0o644)
+	}
+	return nil
+}
+
+// tables are those of the document that are checked against what was seen.
+var tables = []string{"skills", "general", "reference"}
+
+// section cuts a document at one table.
+func section(text, table string) (before, rows, after string, err error) {
+	begin, end := "<!-- "+table+": written by go test ./interop -update -->\n", "<!-- end of "+table+" -->"
+	head, rest, ok := strings.Cut(text, begin)
+	rows, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return "", "", "", fmt.Errorf("%s has no table %s", document, table)
+	}
+	return head + begin, rows, end + tail, nil
+}
+
+// command is how a cell shows what was run: the folders and ports of one run
+// become names.
+func command(binary, url, dir string, args ...string) string {
+	for i, a := range args {
+		switch {
+		case a == binary:
+			args[i] = "knack"
+		case a == url:
+			args[i] = "URL"
+		case a == dir:
+			args[i] = "DIR"
+		default:
+			args[i] = strings.TrimPrefix(a, packages)
+		}
+	}
+	return "`" + strings.Join(args, " ") + "`"
+}

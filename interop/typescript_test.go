@@ -1,0 +1,197 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// entry is a skill of skills/list, undecoded beyond its URI.
+type entry struct {
+	uri   string
+	value any
+}
+
+func (e *entry) UnmarshalJSON(data []byte) error {
+	var head struct{ URI string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return err
+	}
+	e.uri = head.URI
+	return json.Unmarshal(data, &e.value)
+}
+
+// walked is what skills_client.mjs prints.
+type walked struct {
+	Protocol              string
+	Files, Bytes, Folders int
+	Problems              []string
+	TTLMs                 *int
+	CacheScope            *string
+	Skills                []entry
+}
+
+// typescript runs one of our scripts against a tree.
+func typescript(t *testing.T, out any, name, transport string, tree *tree, mode ...string) []string {
+	t.Helper()
+	program, binary, url := node(t, "client"), knack(t), tree.http(t)
+	args := append([]string{script(t, name)}, mode...)
+	if transport == web {
+		args = append(args, "http", url)
+	} else {
+		args = append(append(args, "stdio", binary), tree.args()...)
+	}
+	r := start(t, program, args...)
+	if r.code != 0 {
+		t.Fatalf("%q: exit status %d: %s", args, r.code, tail(r.stderr))
+	}
+	if err := json.Unmarshal([]byte(r.stdout), out); err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{}, args...)
+}
+
+// TestInteropSkillsClient: the strictest reader lists, gets, reads and walks every
+// skill over both transports, whichever way it settles on a version.
+func TestInteropSkillsClient(t *testing.T) {
+	t.Parallel()
+	node(t, "client")
+	binary := knack(t)
+	for _, tree := range trees(t) {
+		for _, transport := range []string{stdio, web} {
+			for _, mode := range []string{"legacy", "auto", "modern"} {
+				if tree.name == "generated" && (mode == "auto" || mode == "legacy" && transport == stdio) {
+					continue // one of each is enough of so many
+				}
+				var got walked
+				args := typescript(t, &got, "skills_client.mjs", transport, tree, mode)
+				version := modern
+				if mode == "legacy" {
+					version = legacy
+				}
+				if got.Protocol != version || len(got.Problems) > 0 || len(got.Skills) != tree.skills || got.Files != tree.files {
+					t.Errorf("%s, %s, %s: protocol %s, %d skills and %d files, want %d and %d: %q", tree.name, transport, mode,
+						got.Protocol, len(got.Skills), got.Files, tree.skills, tree.files, got.Problems[:min(10, len(got.Problems))])
+				}
+				if hints := got.TTLMs != nil && got.CacheScope != nil; hints != (version == modern) {
+					t.Errorf("%s, %s, %s: ttlMs and cacheScope are there: %t", tree.name, transport, mode, hints)
+				}
+				result := fmt.Sprintf("%d skills, %d files verified, %d folders walked", len(got.Skills), got.Files, got.Folders)
+				matrix.cell(t, "skills", "TypeScript SkillsClient, "+mode, transport, version, tree.name, result, command(binary, tree.url, tree.dir, append([]string{"node"}, args...)...))
+			}
+		}
+	}
+}
+
+// TestInteropSDKRaw: the older TypeScript SDK, by raw requests.
+func TestInteropSDKRaw(t *testing.T) {
+	t.Parallel()
+	node(t, "sdk")
+	binary := knack(t)
+	for _, tree := range trees(t) {
+		for _, transport := range []string{stdio, web} {
+			var got struct {
+				Protocol                    *string
+				Skills, Pages, Files, Tools int
+				Problems, Hints             []string
+				Refused                     map[string]any
+			}
+			args := typescript(t, &got, "sdk_raw.mjs", transport, tree)
+			if got.Skills != tree.skills || got.Files != tree.files || len(got.Problems)+len(got.Hints) > 0 || got.Tools != 3 {
+				t.Errorf("%s, %s: %+v", tree.name, transport, got)
+			}
+			if tree.name == "generated" && got.Pages < 3 {
+				t.Errorf("%d skills on %d pages", got.Skills, got.Pages)
+			}
+			want := map[string]any{"skill": -32602.0, "folder": -32602.0, "file": -32602.0, "cursor": -32602.0}
+			if diff := cmp.Diff(want, got.Refused); diff != "" {
+				t.Errorf("%s, %s: refusals: %s", tree.name, transport, diff)
+			}
+			result := fmt.Sprintf("%d skills on %s, %d files verified", got.Skills, plural(got.Pages, "page"), got.Files)
+			matrix.cell(t, "skills", "TypeScript SDK 1, raw requests", transport, legacy, tree.name, result, command(binary, tree.url, tree.dir, append([]string{"node"}, args...)...))
+		}
+	}
+}
+
+// warned are the reference's reasons to leave a skill out, by what its warning
+// says, and what knack does with the skill.
+var warned = []struct{ text, reason string }{
+	{"must match the last path segment", "the name differs from the folder; knack's URI ends with the name"},
+	{"description must be 1-1024 characters", "the description is too long; in neither list"},
+	{"metadata must map strings to strings", "metadata holds more than strings; in neither list"},
+	{"frontmatter name", "the name is none; in neither list"},
+	{"", "the frontmatter does not parse unrepaired, or not as JSON; in neither list"},
+}
+
+// TestInteropReference: what the TypeScript SDK's own server lists too is equal as
+// JSON, and each skill that one of the two leaves out has a reason.
+func TestInteropReference(t *testing.T) {
+	t.Parallel()
+	program := node(t, "server")
+	for _, tree := range trees(t) {
+		var ours walked
+		typescript(t, &ours, "skills_client.mjs", web, tree, "modern")
+		var reference struct {
+			Skills   []entry
+			Warnings []struct{ Path, Message string }
+		}
+		r := start(t, program, script(t, "reference.mjs"), tree.dir)
+		if r.code != 0 {
+			t.Fatalf("exit status %d: %s", r.code, tail(r.stderr))
+		}
+		if err := json.Unmarshal([]byte(r.stdout), &reference); err != nil {
+			t.Fatal(err)
+		}
+		mine := map[string]any{}
+		for _, e := range ours.Skills {
+			mine[e.uri] = e.value
+		}
+		equal := 0
+		for _, theirs := range reference.Skills {
+			value, ok := mine[theirs.uri]
+			if !ok {
+				t.Errorf("%s: only the reference lists %s", tree.name, theirs.uri)
+				continue
+			}
+			if reflect.DeepEqual(value, theirs.value) {
+				equal++
+			} else {
+				t.Errorf("%s: %s", tree.name, cmp.Diff(theirs.value, value))
+			}
+			delete(mine, theirs.uri)
+		}
+		// What is left is ours alone: below a dot-folder, or warned of for its name.
+		counts, renamed := map[string]int{}, 0
+		for _, w := range reference.Warnings {
+			for _, known := range warned {
+				if strings.Contains(w.Message, known.text) {
+					if known.text == "" {
+						t.Logf("%s: %s: %s", tree.name, w.Path, w.Message)
+					}
+					counts[known.reason]++
+					break
+				}
+			}
+			if strings.Contains(w.Message, warned[0].text) {
+				renamed++
+			}
+		}
+		for _, uri := range slices.Sorted(maps.Keys(mine)) {
+			if strings.Contains(uri, "/.") {
+				counts["below a dot-folder, which the reference does not enter"]++
+			} else if renamed--; renamed < 0 {
+				t.Errorf("%s: only we list %s, and nothing says why", tree.name, uri)
+			}
+		}
+		matrix.cell(t, "reference", tree.name, fmt.Sprint(equal), "in both lists, equal as JSON")
+		for reason, n := range counts {
+			matrix.cell(t, "reference", tree.name, fmt.Sprint(n), reason)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/tool"
+)
+
+// A session that sets a level of "warning" or below is told of every skill that is
+// skipped, and why: at once of those there are, later of new ones. 2026-07-28 has
+// taken logging out of the protocol, and knack does not declare it there.
+
+// levels are those of the protocol; the SDK takes any word.
+var levels = map[mcp.LoggingLevel]bool{
+	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
+}
+
+// skippedGrace is how long a client may take to receive a message before it goes
+// without.
+const skippedGrace = 10 * time.Second
+
+// setLevel takes a session's level and tells it what is skipped.
+func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+	set, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
+	if !ok || skillsext.Modern(set.Params) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: `"logging/setLevel" is not supported`}
+	}
+	if set.Params == nil || !levels[set.Params.Level] {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such level: use one of debug, info, notice, warning, error, critical, alert and emergency"}
+	}
+	res, err := next(ctx, "logging/setLevel", req)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tellSkipped(ctx, set.Session, v.Skipped)
+	return res, nil
+}
+
+// tellSkipped sends a warning for each entry, if the session's level lets it.
+func tellSkipped(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
+	for _, e := range entries {
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
+		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: Name, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
+		if err != nil {
+			return // the session is over, or does not read
+		}
+	}
+}
+
+// logSkipped tells the sessions that set a level of what a refresh has skipped.
+func (s *Server) logSkipped(d catalog.Diff) {
+	var fresh []*catalog.Entry
+	for _, entries := range [][]*catalog.Entry{d.Added, d.Changed} {
+		for _, e := range entries {
+			if e.Status == catalog.Skipped {
+				fresh = append(fresh, e)
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	for session := range s.mcp.Sessions() {
+		go func() { // a client that does not read holds up nobody else
+			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
+			defer cancel()
+			tellSkipped(ctx, session, fresh)
+		}()
+	}
+}
