@@ -72,8 +72,11 @@ func plain(err error) *jsonrpc.Error {
 	}
 	out := &jsonrpc.Error{Code: code}
 	out.Code, out.Message = reword(code, text)
-	if code == mcp.CodeUnsupportedProtocolVersion {
+	switch {
+	case code == mcp.CodeUnsupportedProtocolVersion:
 		out.Data = versions(wire.Data)
+	case strings.HasPrefix(out.Message, missingResource) && len(wire.Data) <= maxMessage:
+		out.Data = wire.Data // the URI, as 2026-07-28 asks; notFound has cut it
 	}
 	return out
 }

@@ -33,7 +33,7 @@ var badCalls = []struct {
 	{"skills/get", "skills/get", `{"uri":{"SECRET":1}}`, -32602, ""},
 	{"no such method", "SECRET", `{}`, -32601, "method not found"},
 	{"a long method", strings.Repeat("SECRET", 100_000), `{}`, -32601, "method not found"},
-	{"logging", "logging/setLevel", `{"level":"info"}`, -32601, "method not found"},
+	{"logging", "logging/setLevel", `{"level":"loud"}`, -32602, ""},
 	{"no such tool", "tools/call", `{"name":"nope","arguments":{"x":"SECRET"}}`, -32602, "Unknown tool: nope (the tools are skill, read_file_in_skill, find_skills)"},
 	{"a long tool", "tools/call", `{"name":"` + strings.Repeat("n", 1_000_000) + `"}`, -32602,
 		"Unknown tool: " + strings.Repeat("n", 256) + " (the tools are skill, read_file_in_skill, find_skills)"},

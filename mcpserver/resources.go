@@ -192,12 +192,15 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), cut and
 // cleaned there as well.
+// missingResource begins the message of an unknown resource.
+const missingResource = "Resource not found: "
+
 func notFound(uri, why string) error {
 	data, err := json.Marshal(map[string]string{"uri": skill.Echo(uri)})
 	if err != nil {
 		data = nil // a string always marshals
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, skill.Echo(uri), why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would
