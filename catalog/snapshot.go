@@ -88,6 +88,9 @@ type Snapshot struct {
 
 	servedOnce sync.Once
 	served     []*Entry
+
+	invocableOnce sync.Once
+	invocable     []*Entry
 }
 
 // View is what one request reads: a snapshot, and the one who asks. Access rules

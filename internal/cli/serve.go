@@ -37,6 +37,7 @@ A client starts it. For Claude Code, for example:
 Standard output carries the protocol and nothing else; what was skipped, and why,
 goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
 asked before it is answered, for up to 10 seconds; a second one ends at once.
+Where answers are missing then, or the client does not read, the status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
@@ -90,7 +91,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log,
-		Remote: web.addr != "", Private: web.tokenFile != ""}
+		Remote: web.addr != "", Private: web.addr == "" || web.tokenFile != ""} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			warnOfRoots(log, *env, folders)
@@ -186,11 +187,17 @@ func (r *interruptible) pump() {
 	}
 }
 
+// softLimit is where the collector stops to trade memory: a thousand skills live in
+// some 10 MiB, five times that is the percentage's, and the rest is for a request or
+// a file of 16 MiB and its copies.
+const softLimit = 128 << 20
+
 // tuneCollector trades memory for speed, unless the operator has chosen: the
 // SDK allocates about 385 KB a request and keeps none of it.
 func tuneCollector(env *Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(softLimit)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -131,6 +132,53 @@ func TestServeSignalDrains(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.Contains(out.String(), `"id":1`) {
 		t.Errorf("%d answers: %s", n, out)
+	}
+}
+
+// A client that stops reading does not keep the process after one signal.
+func TestServeClientStopsReading(t *testing.T) {
+	t.Parallel()
+	env := environment(t)
+	in, client := io.Pipe()
+	defer client.Close()
+	env.Stdin = in
+	out := &gate{locked: new(locked), held: make(chan struct{}), open: make(chan struct{})}
+	defer close(out.open)
+	env.Stdout = out
+	ctx, signal := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(ctx, env, []string{"serve", "--dir", env.Home}) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+	<-out.held
+	signal()
+	select {
+	case code := <-ended:
+		if code != 3 {
+			t.Errorf("exit status %d", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the process does not end")
+	}
+}
+
+// Over stdio the skills are one person's own: no answer is for a shared cache.
+func TestServeIsPrivate(t *testing.T) {
+	env := environment(t)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
+	var in string
+	for i, method := range []string{"resources/list", "resources/templates/list", "skills/list", "tools/list", "prompts/list"} {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", i, method, meta)
+	}
+	for i, method := range []string{"resources/read", "skills/get"} {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"uri":"skill://claude-user/git/SKILL.md",%s}}`+"\n", 10+i, method, meta)
+	}
+	env.Stdin = strings.NewReader(in)
+	if code := cli.Main(t.Context(), env, []string{"serve"}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	out := env.Stdout.(*locked).String()
+	if strings.Contains(out, `"cacheScope":"public"`) || strings.Count(out, `"cacheScope":"private"`) != 7 {
+		t.Error(out)
 	}
 }
 
