@@ -42,8 +42,8 @@ type candidate struct {
 // Fix mends a SKILL.md in a folder of the given name, at the given level. Each
 // mend is tried and kept only if it solves a problem, makes no new one, leaves
 // every field that was readable with its value, and every byte of the body in its
-// place. So Fix of what it returned changes nothing.
-func Fix(data []byte, folder string, level Level) ([]byte, []Mended) {
+// place. Mends of the rules in except are not tried. So Fix of what it returned changes nothing.
+func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Mended) {
 	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
 		return data, nil
 	}
@@ -51,7 +51,7 @@ func Fix(data []byte, folder string, level Level) ([]byte, []Mended) {
 	now := judgeBytes(data, folder)
 	for {
 		i := slices.IndexFunc(now.candidates(folder), func(c candidate) bool {
-			if c.level > level {
+			if c.level > level || slices.Contains(except, c.rule) {
 				return false
 			}
 			next := judgeBytes(c.data, folder)
@@ -68,24 +68,37 @@ func Fix(data []byte, folder string, level Level) ([]byte, []Mended) {
 	}
 }
 
-// markFixable notes which findings a mend would solve, by trying.
+// markFixable notes which findings a mend solves, by mending and judging again.
 func markFixable(s *subject, findings []Finding) {
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return mendable[f.Rule] }) {
 		return
 	}
-	_, mended := Fix([]byte(s.text), s.skill.Folder, Guess)
-	for i := range findings {
-		f := &findings[i]
-		if f.Rule == skill.RuleFileSpelling {
-			f.Fix = Guess
+	for _, level := range []Level{Guess, Certain} {
+		data, mended := Fix([]byte(s.text), s.skill.Folder, level)
+		if len(mended) == 0 {
+			continue
 		}
-		for _, m := range mended {
-			if m.Rule == f.Rule {
-				f.Fix = Certain
-				if f.Rule == skill.RuleNameMissing {
-					f.Fix = Guess
+		left := map[Finding]int{}
+		after := judgeBytes(data, s.skill.Folder)
+		for _, p := range after.problems {
+			left[Finding{Rule: p.Rule, Field: p.Field, Message: p.Message}]++
+		}
+		for i := range findings {
+			f := &findings[i]
+			same := Finding{Rule: f.Rule, Field: f.Field, Message: f.Message}
+			switch left[same]--; {
+			case f.Rule == RuleAllowedTools:
+				if slices.ContainsFunc(mended, func(m Mended) bool { return m.Rule == f.Rule }) {
+					f.Fix = level
 				}
+			case mendable[f.Rule] && left[same] < 0:
+				f.Fix = level
 			}
+		}
+	}
+	for i := range findings {
+		if findings[i].Rule == skill.RuleFileSpelling {
+			findings[i].Fix = Guess
 		}
 	}
 }

@@ -130,8 +130,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
 		t.Errorf("%s: the body changed", name)
 	}
-	if !holdsInOrder(got, visible(data)) && !bytes.Equal(got, data) && len(was.Fields) == 0 {
-		t.Errorf("%s: text was lost", name)
+	if !bytes.HasSuffix(data, got[is.Body:]) {
+		t.Errorf("%s: there is a body that was not there", name)
 	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
@@ -149,16 +149,6 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		bytes.Contains(bytes.ReplaceAll(got, []byte("\r\n"), nil), []byte("\n")) {
 		t.Errorf("%s: the line ends changed", name)
 	}
-}
-
-// visible drops what a mend may delete: blanks and line ends.
-func visible(data []byte) []byte {
-	return bytes.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\r\n", r) {
-			return -1
-		}
-		return r
-	}, data)
 }
 
 func FuzzFix(f *testing.F) {
