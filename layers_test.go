@@ -34,6 +34,7 @@ var directions = map[string][]string{
 	"skillsext":      {"skill"},
 	"client":         {},
 	"edit":           {},
+	"check":          {"skill"},
 	"catalog":        {"skill"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
@@ -42,7 +43,7 @@ var directions = map[string][]string{
 	"web":            {"catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web",
+		"access", "tool", "function", "mcpserver", "web", "check",
 	},
 	"cmd/knack": {"internal/cli"},
 }
