@@ -24,6 +24,7 @@ func build(found []foundRoot) *Snapshot {
 		byFolder: make(map[string][]*Entry, n),
 		byBase:   make(map[string]*Entry, n),
 		byPlace:  make(map[place]*Entry, n),
+		reserved: map[place]*Entry{},
 	}
 	for _, f := range found {
 		status := f.status
@@ -45,6 +46,9 @@ func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
 		entries[i] = e
 		s.byFolder[sk.Folder] = append(s.byFolder[sk.Folder], e)
 		s.byPlace[place{root.Label, sk.Path}] = e
+		if !sk.ModelInvocable {
+			s.reserved[place{root.Label, strings.ToLower(sk.Path)}] = e
+		}
 	}
 	s.Entries = append(s.Entries, entries...)
 	s.assignURIs(root, entries, f.claimed)

@@ -75,6 +75,8 @@ type Catalog struct {
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
+	gates gates // of the reads that calls wait for
+
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
@@ -110,8 +112,8 @@ func New(sources []Source, o Options) *Catalog {
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
-		refreshing: make(chan struct{}, 1),
-		known:      map[place]known{}, gone: map[place]time.Time{},
+		refreshing: make(chan struct{}, 1), gates: gates{all: map[place]*queue{}},
+		known: map[place]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}

@@ -380,3 +380,58 @@ func (l late) Scan(ctx context.Context) (skill.Scan, error) {
 	l.remove(l.file)
 	return s, err
 }
+
+// Of a change the old state is known too, so that a skill which was skipped before
+// and after concerns nobody who lists resources.
+func TestDiffServed(t *testing.T) {
+	a := source("a", "x/SKILL.md", "no frontmatter", "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a)
+	var served []bool
+	c.Subscribe(func(d Diff) {
+		served = append(served, d.Served())
+		if len(d.Before) != len(d.Changed) {
+			t.Errorf("%d states before, %d after", len(d.Before), len(d.Changed))
+		}
+	})
+	for _, step := range []func(){
+		func() { a.write("x/SKILL.md", "still none") },
+		func() { a.write("x/SKILL.md", text("x", "one")) },
+		func() { a.write("y/SKILL.md", text("y", "two")) },
+		func() { a.write("x/SKILL.md", "none again") },
+		func() { a.write("x/SKILL.md", "and no more") },
+		func() { a.remove("x/SKILL.md") },
+		func() { a.remove("y/SKILL.md") },
+	} {
+		step()
+		refresh(t, c)
+	}
+	// In the fourth step only the old state was served.
+	diffs(t, "served", served, []bool{false, true, true, true, false, false, true})
+}
+
+// A source may be of any type, one that cannot be compared too.
+func TestUncomparableSource(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	s := uncomparable{a, map[string]int{"any": 1}}
+	c := catalogOf(t, s)
+	c.SetSources([]Source{s, uncomparable{source("b"), nil}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	waitFor(t, "it is watched", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.poke != nil })
+	c.SetSources([]Source{s})
+	refresh(t, c)
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+	if view(t, c).HasFolder(ctx, "x") {
+		t.Error("it has folders and cannot tell")
+	}
+	cancel()
+	<-ended
+}
+
+type uncomparable struct {
+	*memory
+	extra map[string]int
+}
+
+func (u uncomparable) Watch(ctx context.Context, poke func()) { watched{u.memory}.Watch(ctx, poke) }

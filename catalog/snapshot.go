@@ -82,7 +82,8 @@ type Snapshot struct {
 	byFolder map[string][]*Entry    // all, in root order
 	byBase   map[string]*Entry      // not skipped
 	byPlace  map[place]*Entry
-	longest  int // the length of the longest key of byBase
+	reserved map[place]*Entry // not for models, by the path in lower case
+	longest  int              // the length of the longest key of byBase
 
 	found []foundRoot // what it was built from
 

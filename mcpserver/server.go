@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,19 +262,11 @@ func (s *Server) announce(d catalog.Diff) {
 		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		s.mcp.RemovePrompts("changed")
 	}
-	if !d.Listing && !servedDiffer(d) {
+	if !d.Listing && !d.Served() {
 		return // a skipped skill is in no list
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
 	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-}
-
-// servedDiffer reports whether the list of resources may differ: a skill that is
-// or was served came, went or changed. Of a changed one only the new state is
-// known.
-func servedDiffer(d catalog.Diff) bool {
-	served := func(e *catalog.Entry) bool { return e.Status != catalog.Skipped }
-	return len(d.Changed) > 0 || slices.ContainsFunc(d.Added, served) || slices.ContainsFunc(d.Removed, served)
 }
 
 // internal hides what an error says behind a code; the log has it.

@@ -113,7 +113,7 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrIncomplete} {
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrIncomplete} {
 		if errors.Is(err, s) {
 			return s.Error()
 		}
