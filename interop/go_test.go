@@ -22,6 +22,9 @@ func TestInteropGoSDK(t *testing.T) {
 	binary := knack(t)
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
+			if !tree.over(transport) {
+				continue
+			}
 			for _, version := range []string{legacy, modern} {
 				client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
 				if err := skillsext.AddMethods(client); err != nil {
@@ -99,6 +102,9 @@ func TestInteropMCPGo(t *testing.T) {
 	}
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
+			if !tree.over(transport) {
+				continue
+			}
 			for _, version := range []string{legacy, modern} {
 				args := append([]string{version, binary}, tree.args()...)
 				if transport == web {

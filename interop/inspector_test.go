@@ -32,6 +32,9 @@ func TestInteropInspector(t *testing.T) {
 	for _, tree := range trees(t) {
 		url := tree.http(t)
 		for _, transport := range []string{stdio, web} {
+			if !tree.over(transport) {
+				continue
+			}
 			for era, version := range map[string]string{"legacy": legacy, "modern": modern} {
 				r, args := inspect(t, transport, era, binary, url, tree.dir)
 				result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)

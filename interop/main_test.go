@@ -68,14 +68,6 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// big skips what takes long in a short run.
-func big(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes long; run without -short")
-	}
-}
-
 // lock is read so that the test cache looks at what was installed.
 var lock = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("package-lock.json") })
 
@@ -151,6 +143,11 @@ type tree struct {
 
 // args serve the tree over stdio.
 func (r *tree) args() []string { return []string{"serve", "--no-builtin", "--dir", r.dir} }
+
+// over reports whether a client is pointed at the tree over a transport. Of the
+// generated skills one is enough: the differences between the transports show on
+// the others.
+func (r *tree) over(transport string) bool { return r.name != "generated" || transport == web }
 
 // http serves the tree over HTTP until all tests are done.
 func (r *tree) http(t *testing.T) string {

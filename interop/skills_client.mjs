@@ -1,10 +1,10 @@
 // Reads every skill of a server with the TypeScript SDK's SkillsClient and prints
 // what it saw as one JSON object.
 //
-//   node skills_client.mjs legacy|auto|modern http URL
-//   node skills_client.mjs legacy|auto|modern stdio COMMAND [ARG]…
+//   node skills_client.mjs legacy|auto|modern|list http URL
+//   node skills_client.mjs legacy|auto|modern|list stdio COMMAND [ARG]…
 //
-// modern is pinned to 2026-07-28. Every entry is asked for again by its URI, every
+// modern is pinned to 2026-07-28, list too, and lists alone. Every entry is asked for again by its URI, every
 // file read and hashed here once more, and every folder walked. "problems" are what
 // did not agree; a Go test judges.
 // Exit status: 0 an object was printed, 1 the server could not be driven, 2 wrong usage.
@@ -16,11 +16,12 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 
 const SKILL_MD = '/SKILL.md';
-const modes = { legacy: { mode: 'legacy' }, auto: { mode: 'auto' }, modern: { mode: { pin: '2026-07-28' } } };
+const pinned = { mode: { pin: '2026-07-28' } };
+const modes = { legacy: { mode: 'legacy' }, auto: { mode: 'auto' }, modern: pinned, list: pinned };
 
 const [mode, kind, target, ...args] = process.argv.slice(2);
 if (!modes[mode] || !target || !['http', 'stdio'].includes(kind)) {
-  console.error('usage: node skills_client.mjs legacy|auto|modern http URL | stdio COMMAND [ARG]…');
+  console.error('usage: node skills_client.mjs legacy|auto|modern|list http URL | stdio COMMAND [ARG]…');
   process.exit(2);
 }
 
@@ -55,7 +56,7 @@ async function file(entry, listed) {
 }
 
 const listing = await skills.list();
-for (const entry of listing.skills) {
+for (const entry of mode === 'list' ? [] : listing.skills) {
   const { skill } = await skills.get(entry.uri);
   if (!isDeepStrictEqual(skill, entry)) problem(entry.uri, 'skills/get and skills/list differ');
   if (!Array.isArray(entry.resources)) {

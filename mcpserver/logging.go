@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 deprecated by the specification, spoken by the clients in use
+
 package mcpserver
 
 import (
@@ -50,7 +52,6 @@ func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.R
 // tellSkipped sends a warning for each entry, if the session's level lets it.
 func tellSkipped(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
 	for _, e := range entries {
-		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: Name, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
 		if err != nil {
 			return // the session is over, or does not read

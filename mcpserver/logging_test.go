@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 deprecated by the specification, spoken by the clients in use
+
 package mcpserver_test
 
 import (
