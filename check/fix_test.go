@@ -83,6 +83,7 @@ func TestFixLeaves(t *testing.T) {
 		"comment first":     "<!-- c -->\n---\nname: git\ndescription: d\n---\n",
 		"conflict":          "---\nname: git\n<<<<<<< a\ndescription: d\n=======\ndescription: e\n>>>>>>> b\n---\n",
 		"nested structure":  "---\nname: git\ndescription: d\nmetadata:\n  a: [x\n  b: z\n---\n",
+		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
 		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
 		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
 		"not UTF-8":         "---\nname: git\ndescription: a: b\xff\n---\n",
@@ -164,4 +165,24 @@ func FuzzFix(f *testing.F) {
 		got, _ := Fix(data, folder, level)
 		checkFixed(t, filepath.Join("fuzz", folder), data, got, folder, level)
 	})
+}
+
+// Whatever a mend proposes: it stands only if it is better and costs nothing.
+func TestBetter(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"sound":               {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbody\n", true},
+		"no better":           {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: a:  b: c\n---\nbody\n", false},
+		"the body is shorter": {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbod\n", false},
+		"another value":       {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\nlicense: GPL\ndescription: 'a: b'\n---\n", false},
+		"a field is lost":     {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\ndescription: 'a: b'\n---\n", false},
+		"text is lost":        {"---\nname: git\ndescription: d\n\n# Title\ntext\n", "---\nname: git\ndescription: d\n---\n# Title\n", false},
+		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
+	} {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git")); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
