@@ -26,6 +26,10 @@ var (
 	absoluteURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
+// maxLinks bounds the links that are followed up: each may cost a look at every
+// file's name.
+const maxLinks = 2000
+
 // scanner follows what is code and comment from line to line. It knows what hides
 // a link and nothing else of Markdown.
 type scanner struct {
@@ -44,7 +48,7 @@ func linksOf(body string, first int, lines []line) []link {
 	var out []link
 	s := scanner{blank: true}
 	begin := lines[len(lines)-1].offset + len(lines[len(lines)-1].text) + len(lines[len(lines)-1].end) - len(body)
-	for i := first; i < len(lines); i++ {
+	for i := first; i < len(lines) && len(out) < maxLinks; i++ {
 		l := lines[i]
 		text, offset := l.text, l.offset
 		if offset < begin {
@@ -54,12 +58,15 @@ func linksOf(body string, first int, lines []line) []link {
 			out = append(out, newLink(text[target[0]:target[1]], offset+target[0]))
 		}
 	}
-	return out
+	return out[:min(len(out), maxLinks)]
 }
 
 // targets are the places of the link targets in the next line.
 func (s *scanner) targets(text string) [][2]int {
 	if s.skips(text) {
+		return nil
+	}
+	if !s.comment && !strings.Contains(text, "](") && !strings.Contains(text, "]:") && !strings.Contains(text, "<!--") {
 		return nil
 	}
 	seen := s.blankComments(blankSpans(text))
@@ -92,9 +99,10 @@ func (s *scanner) skips(text string) bool {
 	blank := strings.TrimSpace(text) == ""
 	indented := strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t")
 	switch {
+	case blank:
 	case listItem.MatchString(text) && !(indented && !s.inList):
 		s.inList = true
-	case !blank && !indented && !strings.HasPrefix(text, " "):
+	case !indented && !strings.HasPrefix(text, " "):
 		s.inList = false
 	}
 	code := indented && !blank && !s.inList && (s.blank || s.quoted) && !s.comment
