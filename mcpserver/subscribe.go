@@ -21,8 +21,9 @@ import (
 // and where that differs, its bytes. What is not seen: a file that was changed
 // and changed back in between, and a write that leaves size and times as they
 // were. Being deleted, and coming back, is a change.
+var subscriptionPeriod = 2 * time.Second
+
 const (
-	subscriptionPeriod = 2 * time.Second
 	// maxSubscriptions bounds the distinct files that all sessions watch together;
 	// looking at that many takes a fraction of the period.
 	maxSubscriptions = 4096
