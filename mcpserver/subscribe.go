@@ -21,9 +21,8 @@ import (
 // and where that differs, its bytes. What is not seen: a file that was changed
 // and changed back in between, and a write that leaves size and times as they
 // were. Being deleted, and coming back, is a change.
-var subscriptionPeriod = 2 * time.Second
-
 const (
+	subscriptionPeriod = 2 * time.Second
 	// maxSubscriptions bounds the distinct files that all sessions watch together;
 	// looking at that many takes a fraction of the period.
 	maxSubscriptions = 4096
@@ -38,6 +37,10 @@ const codeBusy = -32000
 type subscriptions struct {
 	server *Server
 	wake   chan struct{} // capacity 1: look now
+
+	// The constants above; tests wait for less.
+	period   time.Duration
+	max, own int
 
 	mu      sync.Mutex
 	watched map[string]*watched                        // by the URI's text as the client wrote it
@@ -62,6 +65,7 @@ type seen struct {
 func newSubscriptions(s *Server) *subscriptions {
 	return &subscriptions{
 		server: s, wake: make(chan struct{}, 1),
+		period: subscriptionPeriod, max: maxSubscriptions, own: maxOwn,
 		watched: map[string]*watched{}, by: map[*mcp.ServerSession]map[string]struct{}{},
 	}
 }
@@ -94,7 +98,7 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if _, again := mine[text]; again {
 		return nil
 	}
-	if len(mine) >= maxOwn || w.watched[text] == nil && len(w.watched) >= maxSubscriptions {
+	if len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max {
 		return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
 	}
 	if w.watched[text] == nil {
@@ -175,7 +179,7 @@ func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
 
 // run looks at the files until nobody waits for one.
 func (w *subscriptions) run() {
-	tick := time.NewTicker(subscriptionPeriod)
+	tick := time.NewTicker(w.period)
 	defer tick.Stop()
 	for {
 		select {
