@@ -198,9 +198,9 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
 	defer cancel()
-	text := tool.Instructions(catalog.View{}, s.tools, c)
+	text := tool.Instructions(catalog.View{}, s.tools)
 	if v, err := s.catalog.View(ctx); err == nil {
-		text = tool.Instructions(v, s.tools, c)
+		text = tool.Instructions(v, s.tools)
 	}
 	switch r := res.(type) {
 	case *mcp.InitializeResult:

@@ -37,14 +37,12 @@ const leastDescription = 24
 // style is how one skill stands in a list.
 type style struct {
 	item  func(name, description, location string) string
-	name  func(string) string
 	empty string
 }
 
 // bullets is the list of answers: "- name: description".
 var bullets = style{
 	item:  func(name, description, _ string) string { return "- " + name + ": " + description },
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -53,7 +51,6 @@ var elements = style{
 	item: func(name, description, location string) string {
 		return "<skill>\n<name>" + name + "</name>\n<description>" + description + "</description>\n<location>" + location + "</location>\n</skill>"
 	},
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -98,7 +95,7 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 		s, _ := fit(rows, st, escape, rest, leastDescription+n-1)
 		return s + "\n" + note
 	}
-	return names(rows, st, escape, budget, more)
+	return names(rows, escape, budget, more)
 }
 
 type row struct{ name, description, location string }
@@ -138,10 +135,10 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 // names renders names alone: all of them where that is possible, else as many as
 // fit, in their order. One that is longer than any answer would repeat is then
 // passed over, so that it cannot push out the others.
-func names(rows []row, st style, escape func(string) string, budget int, more string) string {
+func names(rows []row, escape func(string) string, budget int, more string) string {
 	all := make([]string, len(rows))
 	for i, r := range rows {
-		all[i] = st.name(escape(r.name))
+		all[i] = escape(r.name)
 	}
 	whole := strings.Join(all, ", ")
 	note := shortened(more, "descriptions are left out")
