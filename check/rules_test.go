@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,20 @@ func TestCost(t *testing.T) {
 	}
 	if len(r.Findings) > 0 {
 		t.Errorf("a sound skill: %+v", r.Findings)
+	}
+}
+
+// doc/check.md lists every rule as it is.
+func TestDocument(t *testing.T) {
+	doc, err := os.ReadFile("../doc/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range Rules {
+		row := fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.ID, r.Severity, r.Group, r.Source, r.Title)
+		if !strings.Contains(string(doc), row) {
+			t.Errorf("doc/check.md lacks the row\n%s", row)
+		}
 	}
 }
 

@@ -65,6 +65,11 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 		}
 		return out, nil
 	}
+	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
+		if from.given(flag) {
+			return nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+		}
+	}
 	var out []target
 	for _, p := range paths {
 		abs := absolute(*env, p)
