@@ -12,3 +12,6 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	s.subscriptions.max, s.subscriptions.own = maxSubscriptions/n, maxOwn/n
 	return s.subscriptions.max, s.subscriptions.own
 }
+
+// WaitForRoots has the first calls wait longer for a client's roots.
+func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
