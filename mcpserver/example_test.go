@@ -3,7 +3,8 @@ package mcpserver_test
 import (
 	"context"
 	"fmt"
-	"strings"
+	"net/http"
+	"net/http/httptest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,9 +14,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The MCP server in a program of one's own: over the catalogue that the program
-// has, on any transport. [mcpserver.Server.MCP] is the SDK's server, to which the
-// program may add tools of its own.
+// The MCP server in a program of one's own, beside whatever else it serves.
 func Example() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})
@@ -26,31 +25,28 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: skills, Tools: tools, Version: "v1.0.0"})
+	server := mcpserver.New(mcpserver.Options{Catalog: skills, Tools: tools, Version: "1.0", Remote: true})
+	web, err := mcpserver.NewHTTP(server, mcpserver.HTTPOptions{})
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", web)
+	listener := httptest.NewServer(mux)
+	defer listener.Close()
 
-	here, there := mcp.NewInMemoryTransports() // for stdio: server.Run(ctx, &mcpserver.StdioTransport{…})
-	if _, err := server.MCP().Connect(ctx, there, nil); err != nil {
-		panic(err)
-	}
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "v1.0.0"}, nil).Connect(ctx, here, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: listener.URL + "/mcp"}, nil)
 	if err != nil {
 		panic(err)
 	}
-	defer client.Close()
-	answer, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "engage"}})
+	defer session.Close()
+	answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "engage"}})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(strings.SplitN(answer.Content[0].(*mcp.TextContent).Text, "\n", 2)[0])
-	prompts, err := client.ListPrompts(ctx, nil)
-	if err != nil {
-		panic(err)
-	}
-	for _, p := range prompts.Prompts {
-		fmt.Println("prompt:", p.Name)
-	}
+	fmt.Printf("%.40s\n", answer.Content[0].(*mcp.TextContent).Text)
 	// Output:
 	// Loading: engage
-	// prompt: engage
-	// prompt: write-a-skill
+	// Base directory: skill://
 }

@@ -28,6 +28,8 @@ type clientRoots struct {
 	use func(context.Context, []string)
 	log *slog.Logger
 
+	grace time.Duration // rootsGrace; tests have slow machines
+
 	session atomic.Pointer[mcp.ServerSession] // the first that offers roots
 	once    sync.Once
 	named   chan struct{} // closed when the roots are taken in, or will not come
@@ -39,7 +41,7 @@ func newClientRoots(o Options) *clientRoots {
 	if o.Roots == nil {
 		return nil
 	}
-	return &clientRoots{use: o.Roots, log: o.Log, named: make(chan struct{})}
+	return &clientRoots{use: o.Roots, log: o.Log, grace: rootsGrace, named: make(chan struct{})}
 }
 
 func (r *clientRoots) initialized(_ context.Context, req *mcp.InitializedRequest) {
@@ -139,7 +141,7 @@ func (r *clientRoots) await(ctx context.Context, method string, req mcp.Request)
 	select {
 	case <-r.named:
 	case <-ctx.Done():
-	case <-time.After(rootsGrace):
+	case <-time.After(r.grace):
 		r.settle()
 	}
 }

@@ -106,6 +106,7 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 					_ = c.Refresh(ctx)
 				}
 			})
+			s.WaitForRoots(20 * time.Second)
 			in, client := io.Pipe()
 			out, server := io.Pipe()
 			go func() {

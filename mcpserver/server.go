@@ -227,7 +227,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	if err != nil {
 		v = catalog.View{}
 	}
-	text := tool.Instructions(v, s.tools, clientOf(req))
+	text := tool.Instructions(v, s.tools)
 	searches := slices.ContainsFunc(s.tools, func(t *tool.Tool) bool { return t.Name == "find_skills" })
 	switch {
 	case err != nil && searches:

@@ -256,10 +256,10 @@ func TestStdioClientStopsReading(t *testing.T) {
 func TestStdioAnswersWait(t *testing.T) {
 	s := startStdio(t, newStdioTools(), &StdioTransport{})
 	s.initialize()
-	s.conn.calls.waiting.Store(maxWaiting + 1)
+	s.conn.calls.waiting.Add(2 * maxWaiting)
 	s.send(stdioPing("1"), stdioCancel("1"))
 	s.want("1", codeServerBusy)
-	s.conn.calls.waiting.Store(0)
+	s.conn.calls.waiting.Add(-2 * maxWaiting)
 	s.silent()
 	if err := s.end(); err != nil {
 		t.Fatal(err)

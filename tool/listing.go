@@ -37,14 +37,12 @@ const leastDescription = 24
 // style is how one skill stands in a list.
 type style struct {
 	item  func(name, description, location string) string
-	name  func(string) string
 	empty string
 }
 
 // bullets is the list of answers: "- name: description".
 var bullets = style{
 	item:  func(name, description, _ string) string { return "- " + name + ": " + description },
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -53,7 +51,6 @@ var elements = style{
 	item: func(name, description, location string) string {
 		return "<skill>\n<name>" + name + "</name>\n<description>" + description + "</description>\n<location>" + location + "</location>\n</skill>"
 	},
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -111,7 +108,7 @@ func arrange(entries []*catalog.Entry, st style, escape func(string) string, bud
 		s, _ := fit(rows, st, escape, rest, cut)
 		return s + "\n" + note, arranged{form: FormShortened, cut: cut}
 	}
-	text, left := names(rows, st, escape, budget, more)
+	text, left := names(rows, escape, budget, more)
 	return text, arranged{form: FormNames, left: left}
 }
 
@@ -152,10 +149,10 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 // names renders names alone: all of them where that is possible, else as many as
 // fit, in their order. One that is longer than any answer would repeat is then
 // passed over, so that it cannot push out the others. out are the rows left out.
-func names(rows []row, st style, escape func(string) string, budget int, more string) (text string, out []int) {
+func names(rows []row, escape func(string) string, budget int, more string) (text string, out []int) {
 	all := make([]string, len(rows))
 	for i, r := range rows {
-		all[i] = st.name(escape(r.name))
+		all[i] = escape(r.name)
 	}
 	whole := strings.Join(all, ", ")
 	note := shortened(more, "descriptions are left out")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -96,7 +97,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if env.StderrTerminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, plural(all, "skill")) }
+		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
 	}
 	report, err := skillsext.CheckServer(ctx, o)
 	if env.StderrTerminal {
@@ -111,7 +112,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		err = printReport(env.Stdout, report)
 	}
 	if err == nil && len(report.Findings) > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", plural(len(report.Findings), "finding"), plural(report.Skills, "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
 	}
 	return err
 }
@@ -137,7 +138,7 @@ func printReport(w io.Writer, r *skillsext.Report) error {
 		fmt.Fprintf(&b, "%s%s: %s\n", indent, f.Rule, message)
 	}
 	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
-		plural(r.Skills, "skill"), plural(r.Files, "file"), r.Protocol, plural(len(r.Findings), "finding"))
+		skill.Count(r.Skills, "skill"), skill.Count(r.Files, "file"), r.Protocol, skill.Count(len(r.Findings), "finding"))
 	_, err := io.WriteString(w, clean(b.String()))
 	return err
 }

@@ -103,7 +103,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return failed
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", plural(n, "error"), plural(len(run.skills), "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		}
 	}
 	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", plural(failed, "file"))
+		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", plural(n, "file")), "the same without --diff, with --fix, writes this"}
+		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		}
 		writeFinding(env, &b, f)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", plural(len(run.skills), "skill"),
-		plural(run.count(skill.SeverityError), "error"), plural(run.count(skill.SeverityWarning), "warning"))
+	fmt.Fprintf(&b, "%s: %s, %s", skill.Count(len(run.skills), "skill"),
+		skill.Count(run.count(skill.SeverityError), "error"), skill.Count(run.count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
 		fmt.Fprintf(&b, "; --fix mends %d", n)
 	}

@@ -125,6 +125,7 @@ to any agent.
 	root.AddCommand(toolsCommand(env), callCommand(env))
 	root.AddCommand(doctorCommand(env))
 	root.AddCommand(newCommand(env))
+	root.AddCommand(connectCommand(env))
 	return root
 }
 

@@ -188,7 +188,7 @@ func (s *story) printSearched(p *paper, x *examined) {
 		}
 	}
 	p.line("")
-	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), plural(len(x.view.Entries), "skill"))
+	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), skill.Count(len(x.view.Entries), "skill"))
 	for _, b := range s.blind {
 		p.line("Could not look: %s", b)
 	}
@@ -243,7 +243,7 @@ func (x *examined) printPublished(p *paper, e *catalog.Entry) {
 
 func (x *examined) printFiles(p *paper, e *catalog.Entry) {
 	in := x.skills[e]
-	text := plural(in.Files, "file")
+	text := skill.Count(in.Files, "file")
 	if in.More {
 		text = "more than " + text
 	}

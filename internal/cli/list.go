@@ -258,7 +258,7 @@ func unread(r catalog.RootStatus) error {
 
 func summary(v catalog.View, shadowed int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed
-	s := plural(n, "skill")
+	s := skill.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
 	}
@@ -273,7 +273,7 @@ func summary(v catalog.View, shadowed int, all bool) string {
 		}
 	}
 	if failed > 0 {
-		s += ", " + plural(failed, "root") + " not readable"
+		s += ", " + skill.Count(failed, "root") + " not readable"
 	}
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
@@ -282,11 +282,4 @@ func summary(v catalog.View, shadowed int, all bool) string {
 		s += " (knack list --all says which and why)"
 	}
 	return s
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
@@ -205,7 +206,7 @@ func tuneCollector(env *Env) {
 // skipped, and how a client connects.
 func banner(env *Env, v catalog.View) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", plural(len(v.Listed), "skill"))
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skill.Count(len(v.Listed), "skill"))
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
