@@ -43,7 +43,7 @@ func TestInteropInspector(t *testing.T) {
 					t.Errorf("%s, %s, %s: exit status %d, %d verified, want %q: %s", tree.name, transport, era, r.code,
 						strings.Count(r.stdout, `"outcome":"verified"`), want, tail(r.stderr))
 				}
-				matrix.cell(t, "skills", "Inspector", transport, version, tree.name, result, command(binary, url, tree.dir, args...))
+				matrix.cell(t, "skills", "Inspector", transport, version, tree.name, result, command(binary, url, tree.dir, append([]string{"node"}, args...)...))
 			}
 		}
 	}

@@ -214,6 +214,9 @@ func TestInteropReference(t *testing.T) {
 				t.Errorf("%s: only we list %s, and nothing says why", tree.name, uri)
 			}
 		}
+		if renamed != 0 {
+			t.Errorf("%s: the reference leaves out %d more for their names than we list", tree.name, renamed)
+		}
 		for reason, n := range counts {
 			matrix.cell(t, "reference", tree.name, fmt.Sprint(n), reason)
 		}
