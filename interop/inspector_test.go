@@ -32,10 +32,10 @@ func TestInteropInspector(t *testing.T) {
 	for _, tree := range trees(t) {
 		url := tree.http(t)
 		for _, transport := range []string{stdio, web} {
-			if !tree.over(transport) {
-				continue
-			}
 			for era, version := range map[string]string{"legacy": legacy, "modern": modern} {
+				if !tree.over(transport, version) {
+					continue
+				}
 				r, args := inspect(t, transport, era, binary, url, tree.dir)
 				result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)
 				want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", tree.skills, tree.files)
