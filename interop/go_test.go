@@ -22,10 +22,10 @@ func TestInteropGoSDK(t *testing.T) {
 	binary := knack(t)
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
-			if !tree.over(transport) {
-				continue
-			}
 			for _, version := range []string{legacy, modern} {
+				if !tree.thrifty(transport, version) {
+					continue
+				}
 				client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
 				if err := skillsext.AddMethods(client); err != nil {
 					t.Fatal(err)
@@ -66,6 +66,9 @@ func TestInteropCheck(t *testing.T) {
 	for _, tree := range trees(t) {
 		url := tree.http(t)
 		for _, version := range []string{legacy, modern} {
+			if !tree.over(web, version) {
+				continue
+			}
 			args := []string{"check", "--protocol", version, url}
 			r := start(t, binary, args...)
 			result := fmt.Sprintf("%d skills, %d files verified, protocol %s: 0 findings", tree.skills, tree.files, version)
@@ -102,10 +105,10 @@ func TestInteropMCPGo(t *testing.T) {
 	}
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
-			if !tree.over(transport) {
-				continue
-			}
 			for _, version := range []string{legacy, modern} {
+				if !tree.thrifty(transport, version) {
+					continue
+				}
 				args := append([]string{version, binary}, tree.args()...)
 				if transport == web {
 					args = []string{version, tree.http(t)}

@@ -37,6 +37,10 @@ var children struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if runtime.NumCPU() < 4 {
+		// Client and server wait for each other most of the time.
+		_ = flag.Set("test.parallel", "4")
+	}
 	os.Exit(run(m))
 }
 
@@ -144,10 +148,18 @@ type tree struct {
 // args serve the tree over stdio.
 func (r *tree) args() []string { return []string{"serve", "--no-builtin", "--dir", r.dir} }
 
-// over reports whether a client is pointed at the tree over a transport. Of the
-// generated skills one is enough: the differences between the transports show on
-// the others.
-func (r *tree) over(transport string) bool { return r.name != "generated" || transport == web }
+// over reports whether a client is pointed at the tree over a transport and in a
+// version. Of the generated skills one combination is enough: the differences
+// show on the others.
+func (r *tree) over(transport, version string) bool {
+	return r.name != "generated" || transport == web && version == modern
+}
+
+// thrifty is over for clients that say little that others do not say of so many
+// skills: over stdio they see the fixtures alone.
+func (r *tree) thrifty(transport, version string) bool {
+	return r.over(transport, version) && (transport == web || r.name == "fixtures")
+}
 
 // http serves the tree over HTTP until all tests are done.
 func (r *tree) http(t *testing.T) string {
@@ -209,10 +221,10 @@ type ran struct {
 	stdout, stderr string
 }
 
-// start runs a client for at most two minutes, in a home of its own.
+// start runs a client for at most four minutes, in a home of its own.
 func start(t *testing.T, program string, args ...string) ran {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	home := filepath.Join(work, "home")
 	cmd := exec.CommandContext(ctx, program, args...)

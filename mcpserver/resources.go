@@ -168,7 +168,8 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 }
 
 // contents is text for text and a blob for everything else, an empty file
-// included: the SDK would send neither for one (both are omitted when empty).
+// included: the SDK would send neither for one (both are
+// omitted when empty; go-sdk#1149).
 func contents(uri, file string, data []byte) *mcp.ResourceContents {
 	c := &mcp.ResourceContents{URI: uri, MIMEType: mediaType(file)}
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0

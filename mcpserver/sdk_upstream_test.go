@@ -7,9 +7,13 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,5 +156,37 @@ func TestUpstreamCrossOriginProtectionLetsReboundIn(t *testing.T) {
 	r.Header.Set("Origin", "http://evil.example")
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		t.Errorf("upstream refuses rebound names: http_guard.go may lean on it: %v", err)
+	}
+}
+
+// Every one of these tests stands in the table of workarounds, and every test
+// there is one of these.
+func TestUpstreamTable(t *testing.T) {
+	name := regexp.MustCompile(`TestUpstream\w+`)
+	text, err := os.ReadFile("../doc/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := name.FindAllString(string(text), -1)
+	files, err := filepath.Glob("*_upstream_test.go")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	var there []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range regexp.MustCompile(`(?m)^func TestUpstream\w+`).FindAllString(string(text), -1) {
+			if declared != "func TestUpstreamTable" {
+				there = append(there, name.FindString(declared))
+			}
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(there)
+	if !slices.Equal(told, there) {
+		t.Errorf("doc/conformance.md names %q, the tests are %q", told, there)
 	}
 }
