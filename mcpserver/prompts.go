@@ -96,6 +96,11 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 	}
 	unknown := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(p.Name))}
 	e := v.Named(p.Name)
+	if e == nil {
+		if why := skippedAs(v, p.Name); why != "" {
+			unknown.Message = fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(p.Name), why)
+		}
+	}
 	if e == nil || !e.UserInvocable {
 		return nil, unknown
 	}

@@ -104,7 +104,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	}
 	e, file := v.At(uri)
 	if e == nil || file == skill.MainFile {
-		return s.readDocument(ctx, p, uri, e != nil)
+		return s.readDocument(ctx, v, p, uri, e != nil)
 	}
 	data, err := s.readFile(ctx, v, e, file)
 	switch {
@@ -140,13 +140,13 @@ func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) 
 // readDocument answers with a SKILL.md as contract 004's tool does: the same
 // text, always as text, and the text last served where the file cannot be read
 // for the moment.
-func (s *Server) readDocument(ctx context.Context, p *mcp.ReadResourceParams, uri skill.URI, known bool) (mcp.Result, error) {
+func (s *Server) readDocument(ctx context.Context, v catalog.View, p *mcp.ReadResourceParams, uri skill.URI, known bool) (mcp.Result, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
 	case errors.Is(err, tool.ErrUnknown) && known:
 		return nil, notFound(p.URI, "the skill has no such file")
 	case errors.Is(err, tool.ErrUnknown):
-		return nil, notFound(p.URI, "no skill has it; resources/list names all")
+		return nil, notFound(p.URI, noSkill(v, uri))
 	case err != nil:
 		return nil, err
 	}

@@ -105,8 +105,8 @@ func TestReadResource(t *testing.T) {
 		"skill://git/.env":                      "the skill has no such file",
 		"skill://git/.git/config":               "the skill has no such file",
 		"skill://nope/SKILL.md":                 "no skill has it; resources/list names all",
-		"skill://bad/SKILL.md":                  "no skill has it; resources/list names all",
-		"skill://bad/x.txt":                     "no skill has it; resources/list names all",
+		"skill://bad/SKILL.md":                  "the skill was skipped: skills/bad/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)",
+		"skill://bad/x.txt":                     "the skill was skipped: skills/bad/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)",
 		"skill://x.txt":                         "no skill has it; resources/list names all",
 		"skill://" + strings.Repeat("x", 1<<16): "no skill has it; resources/list names all",
 	} {

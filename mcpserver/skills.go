@@ -164,6 +164,11 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsex
 		return nil, notFound(p.URI, "want a URI of the form skill://<path>/SKILL.md")
 	}
 	e, file := v.At(uri)
+	if e == nil {
+		if why := skippedAt(v, uri); why != "" {
+			return nil, notFound(p.URI, why)
+		}
+	}
 	if e == nil || file != skill.MainFile {
 		return nil, nil
 	}
