@@ -27,6 +27,7 @@ fuzz:
 	done
 
 bench:
+	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 # One mutation for each contract, which that contract's tests must notice.

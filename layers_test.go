@@ -34,6 +34,7 @@ var directions = map[string][]string{
 	"skillsext":      {"skill"},
 	"client":         {},
 	"edit":           {},
+	"check":          {"skill"},
 	"catalog":        {"skill"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
@@ -42,7 +43,7 @@ var directions = map[string][]string{
 	"web":            {"catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web",
+		"access", "tool", "function", "mcpserver", "web", "check",
 	},
 	"cmd/knack": {"internal/cli"},
 }
@@ -50,7 +51,7 @@ var directions = map[string][]string{
 // outside lists, for each module that is not ours, the packages that may import
 // it. A module without a row needs one, and a decision.
 var outside = map[string][]string{
-	"go.yaml.in/yaml/v4":                     {"skill"},
+	"go.yaml.in/yaml/v4":                     {"skill", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/spf13/cobra":                 {"internal/cli"},

@@ -24,6 +24,7 @@ func build(found []foundRoot) *Snapshot {
 		byFolder: make(map[string][]*Entry, n),
 		byBase:   make(map[string]*Entry, n),
 		byPlace:  make(map[place]*Entry, n),
+		reserved: map[place]*Entry{},
 	}
 	for _, f := range found {
 		status := f.status
@@ -45,6 +46,9 @@ func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
 		entries[i] = e
 		s.byFolder[sk.Folder] = append(s.byFolder[sk.Folder], e)
 		s.byPlace[place{root.Label, sk.Path}] = e
+		if !sk.ModelInvocable {
+			s.reserved[place{root.Label, strings.ToLower(sk.Path)}] = e
+		}
 	}
 	s.Entries = append(s.Entries, entries...)
 	s.assignURIs(root, entries, f.claimed)
@@ -160,20 +164,33 @@ func join(a, b string) string {
 
 // shadow resolves equal names and orders the listing.
 func (s *Snapshot) shadow() {
+	type content struct {
+		key    skill.Key
+		digest skill.Digest
+	}
+	same := make(map[content]*Entry, len(s.Entries))
+	var shadowed []*Entry
 	for _, e := range s.Entries {
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		if first := s.byKey[e.Key]; len(first) > 0 {
+		first, one := s.byKey[e.Key], same[content{e.Key, e.Digest}]
+		switch {
+		case one != nil:
+			e.By, e.Status = one, Copy
+		case len(first) > 0:
 			e.By, e.Status = first[0], Shadowed
-			if first[0].Digest == e.Digest {
-				e.Status = Copy
-			}
+		}
+		if one == nil {
+			same[content{e.Key, e.Digest}] = e
 		}
 		s.byKey[e.Key] = append(s.byKey[e.Key], e)
-		if e.ModelVisible() {
+		switch {
+		case e.ModelVisible():
 			s.Listed = append(s.Listed, e)
+		case e.Status == Shadowed && e.ModelInvocable:
+			shadowed = append(shadowed, e)
 		}
 	}
 	order := make(map[string]int, len(s.Roots))
@@ -183,6 +200,7 @@ func (s *Snapshot) shadow() {
 	slices.SortStableFunc(s.Listed, func(a, b *Entry) int {
 		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
 	})
+	s.searched = slices.Concat(s.Listed, shadowed)
 }
 
 // Place is where a skill's file lies, as people write it:

@@ -25,8 +25,9 @@ type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
 	// Scan finds every skill below the root. It opens no file's content. A root
-	// that is absent yields Scan.Missing; an error means that the root cannot be
-	// read now, and the last scan's skills stay in force.
+	// that is absent yields Scan.Missing; an error alone means that the root cannot
+	// be read now, and the last scan's skills stay in force. With Missing beside the
+	// error the root was wanted and is gone: its skills go, and the error is shown.
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 
@@ -74,6 +75,8 @@ type Catalog struct {
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
+	gates gates // of the reads that calls wait for
+
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
@@ -109,8 +112,8 @@ func New(sources []Source, o Options) *Catalog {
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
-		refreshing: make(chan struct{}, 1),
-		known:      map[place]known{}, gone: map[place]time.Time{},
+		refreshing: make(chan struct{}, 1), gates: gates{all: map[place]*queue{}},
+		known: map[place]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}

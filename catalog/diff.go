@@ -9,6 +9,7 @@ import (
 // Diff is what a refresh changed.
 type Diff struct {
 	Added, Removed, Changed []*Entry // Changed holds the new state
+	Before                  []*Entry // the old state of each of Changed
 	// Listing: what a model is shown of the skills differs.
 	Listing bool
 	Version uint64 // of the new snapshot
@@ -19,6 +20,17 @@ func (d Diff) Empty() bool {
 	return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 && !d.Listing
 }
 
+// Served reports whether something that was or is served came, went or changed:
+// a skipped skill has no URI, and what happens to it no resource shows.
+func (d Diff) Served() bool {
+	for _, all := range [][]*Entry{d.Added, d.Removed, d.Changed, d.Before} {
+		if slices.ContainsFunc(all, func(e *Entry) bool { return e.Status != Skipped }) {
+			return true
+		}
+	}
+	return false
+}
+
 func diff(prev, next *Snapshot) Diff {
 	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
 	for _, e := range next.Entries {
@@ -27,7 +39,7 @@ func diff(prev, next *Snapshot) Diff {
 		case old == nil:
 			d.Added = append(d.Added, e)
 		case old.changed(e):
-			d.Changed = append(d.Changed, e)
+			d.Changed, d.Before = append(d.Changed, e), append(d.Before, old)
 		}
 	}
 	for _, e := range prev.Entries {

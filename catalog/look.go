@@ -105,7 +105,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 		if l.err != nil {
 			return foundRoot{}, l.err
 		}
-		if l.root.status.Err == nil {
+		if !l.root.kept {
 			h.last = l.root.scan
 		}
 		return l.root, nil
@@ -143,9 +143,10 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case err != nil:
-		r.status.Err, scan = err, last
+	case err != nil && !scan.Missing:
+		r.status.Err, r.kept, scan = err, true, last
 	default:
+		r.status.Err = err
 		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
@@ -153,17 +154,21 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
+	// A file that went away between the scan and the reading is as gone as one that
+	// the scan did not see: nothing is left to be skipped.
+	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
 }
 
-// reuse takes over what is already known and notes what must be read.
+// reuse takes over what is already known and notes what must be read. Of a root
+// that cannot be read now, what is known stays as it is.
 func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
 	for i, b := range r.scan.Bundles {
-		if k, ok := c.known[place{r.status.Label, b.Path}]; ok && k.current(b) {
+		if k, ok := c.known[place{r.status.Label, b.Path}]; ok && (r.kept || k.current(b)) {
 			r.skills[i] = k.skill
 			continue
 		}

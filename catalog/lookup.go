@@ -37,7 +37,15 @@ func (s *Snapshot) Named(name string) *Entry {
 // direct child of a root before one at any depth. Skipped skills are found too;
 // contract 000 reads them without judging.
 func (s *Snapshot) InFolder(name string) *Entry {
-	all := s.byFolder[name]
+	return shallowest(s.byFolder[name])
+}
+
+// ServedInFolder is [Snapshot.InFolder] without the skipped skills.
+func (s *Snapshot) ServedInFolder(name string) *Entry {
+	return shallowest(slices.DeleteFunc(slices.Clone(s.byFolder[name]), func(e *Entry) bool { return e.Status == Skipped }))
+}
+
+func shallowest(all []*Entry) *Entry {
 	for _, e := range all {
 		if !strings.Contains(e.Path, "/") {
 			return e
@@ -49,6 +57,22 @@ func (s *Snapshot) InFolder(name string) *Entry {
 	return nil
 }
 
+// Innermost is the skill in whose folder a file of e lies: e, or the last of the
+// skills nested in it on the way to the file, by the path as it is asked for. A
+// skill that is kept from models is met in upper and lower case, since some file
+// systems do not tell these apart.
+func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
+	for at := join(e.Path, file); skill.IsBelow(at, e.Path); at = parent(at) {
+		if in := s.byPlace[place{e.Root.Label, at}]; in != nil {
+			return in
+		}
+		if in := s.reserved[place{e.Root.Label, strings.ToLower(at)}]; in != nil {
+			return in
+		}
+	}
+	return e
+}
+
 // HasFolder reports whether a root has a folder with exactly this name as a
 // direct child, though no skill was found in it. It asks the disk; one that
 // blocks holds it up no longer than the context lasts. The name must be one path
@@ -57,19 +81,13 @@ func (v View) HasFolder(ctx context.Context, name string) bool {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
 	v.catalog.mu.Unlock()
-	found := make(chan bool, 1)
-	go func() {
-		found <- slices.ContainsFunc(sources, func(h *held) bool {
+	has, _ := Within(ctx, v, nil, func() bool {
+		return slices.ContainsFunc(sources, func(h *held) bool {
 			f, ok := h.Source.(Folders)
 			return ok && f.HasFolder(name)
 		})
-	}()
-	select {
-	case has := <-found:
-		return has
-	case <-ctx.Done():
-		return false
-	}
+	})
+	return has
 }
 
 // At finds what a URI addresses: the skill, and the path of a file or folder in

@@ -56,6 +56,7 @@ func NewManifests(c *Catalog) *Manifests {
 // The entry returned and the manifest describe one state: where SKILL.md is no
 // longer what the view knows, the catalogue takes the new one in first. The error
 // is [skill.ErrTooLarge] for a skill over the limits of publication,
+// [skill.ErrIncomplete] for one whose files cannot all be listed,
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {

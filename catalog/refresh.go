@@ -103,6 +103,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
+	kept   bool           // the root cannot be read now: the scan is the last good one
 	skills []*skill.Skill // of scan.Bundles, one each
 	read   []int          // those of them that were read just now
 	begun  time.Time      // of the look
@@ -227,8 +228,31 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	return c.current.Load()
 }
 
-// gone: the file is no longer there, so that the next scan will not see it.
+// forget takes out the skills of which drop says so.
+func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
+	if !slices.ContainsFunc(f.skills, drop) {
+		return
+	}
+	var skills []*skill.Skill
+	var read []int
+	for i, s := range f.skills {
+		if drop(s) {
+			continue
+		}
+		if _, ok := slices.BinarySearch(f.read, i); ok {
+			read = append(read, len(skills))
+		}
+		skills = append(skills, s)
+	}
+	f.skills, f.read = skills, read
+}
+
+// gone: the file is no longer there, so that the next scan will not see it. A
+// link that leads nowhere is there.
 func gone(s *skill.Skill) bool {
+	if s.Fault != nil {
+		return false
+	}
 	for _, p := range s.Problems {
 		if p.Rule == skill.RuleFileGone {
 			return true
@@ -241,10 +265,10 @@ func gone(s *skill.Skill) bool {
 // snapshot knows, the catalogue takes it in first; the entry returned describes
 // the bytes returned, and is not Available where they no longer make a skill. An
 // entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
-// longer than the context lasts.
+// longer than the context lasts; see [Within].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	for range 4 {
-		r, err := readNow(ctx, e)
+		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
 		switch {
 		case err != nil:
 			return nil, e, err
@@ -276,32 +300,38 @@ type reading struct {
 	data  []byte
 	fresh *skill.Skill
 	begun time.Time
-	err   error
+	err   error // of the file
 }
 
-func readNow(ctx context.Context, e *Entry) (reading, error) {
-	if err := ctx.Err(); err != nil {
-		return reading{}, err
+func readNow(e *Entry) reading {
+	r := reading{begun: time.Now()}
+	var stamp skill.Stamp
+	r.data, stamp, r.err = e.Skill.Read()
+	switch {
+	case r.err != nil:
+		r.fresh = skill.Load(e.Bundle)
+	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
+		r.fresh = e.Skill
+	default:
+		r.fresh = e.Skill.Parsed(r.data, stamp)
 	}
-	done := make(chan reading, 1)
-	go func() {
-		r := reading{begun: time.Now()}
-		var stamp skill.Stamp
-		r.data, stamp, r.err = e.Skill.Read()
-		switch {
-		case r.err != nil:
-			r.fresh = skill.Load(e.Bundle)
-		case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
-			r.fresh = e.Skill
-		default:
-			r.fresh = e.Skill.Parsed(r.data, stamp)
-		}
-		done <- r
-	}()
-	select {
-	case r := <-done:
-		return r, nil
-	case <-ctx.Done():
-		return reading{}, ctx.Err()
+	return r
+}
+
+// ReadFile reads a file of the skill by the path under which it is served, as it
+// is on disk now: at most [skill.MaxFile] bytes, and for no longer than the
+// context lasts. See [Within] for the errors beside those of the file.
+func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
+	type file struct {
+		data []byte
+		err  error
 	}
+	f, err := Within(ctx, v, e, func() file {
+		data, _, err := e.ReadServed(path, skill.MaxFile)
+		return file{data, err}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.data, f.err
 }

@@ -333,3 +333,105 @@ func TestLog(t *testing.T) {
 		t.Errorf("remembers %d lines", len(c.logged))
 	}
 }
+
+// A root that was wanted and is gone takes its skills along, and is an error; one
+// that cannot be read now keeps them, those too that were just written.
+func TestRequiredRootGone(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	a.touch("x/SKILL.md", time.Now())
+	c := catalogOf(t, a)
+	a.set(func() { a.err = errDisk })
+	blind := a.files
+	a.set(func() { a.files = nil })
+	refresh(t, c)
+	if v := view(t, c); v.Named("x") == nil || !errors.Is(v.Roots[0].Err, errDisk) {
+		t.Errorf("not readable: %q, %+v", said(v.Entries), v.Roots)
+	}
+	a.set(func() { a.missing, a.err = true, fs.ErrNotExist })
+	refresh(t, c)
+	if v := view(t, c); len(v.Entries) > 0 || !errors.Is(v.Roots[0].Err, fs.ErrNotExist) || !v.Roots[0].Missing {
+		t.Errorf("gone: %q, %+v", said(v.Entries), v.Roots)
+	}
+	a.set(func() { a.missing, a.err = false, errDisk })
+	refresh(t, c)
+	if v := view(t, c); len(v.Entries) > 0 {
+		t.Errorf("not readable after it was gone: %q", said(v.Entries))
+	}
+	a.set(func() { a.files, a.err = blind, nil })
+	refresh(t, c)
+	diffs(t, "back", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+}
+
+// A file that goes away between the scan and the reading is gone, not skipped.
+func TestFileGoneBeforeItIsRead(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, late{a, "x/SKILL.md"})
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available y skill://a/y/SKILL.md"})
+}
+
+// late is a source from which a file goes away right after the scan.
+type late struct {
+	*memory
+	file string
+}
+
+func (l late) Scan(ctx context.Context) (skill.Scan, error) {
+	s, err := l.memory.Scan(ctx)
+	l.remove(l.file)
+	return s, err
+}
+
+// Of a change the old state is known too, so that a skill which was skipped before
+// and after concerns nobody who lists resources.
+func TestDiffServed(t *testing.T) {
+	a := source("a", "x/SKILL.md", "no frontmatter", "y/SKILL.md", text("y", "one"))
+	c := catalogOf(t, a)
+	var served []bool
+	c.Subscribe(func(d Diff) {
+		served = append(served, d.Served())
+		if len(d.Before) != len(d.Changed) {
+			t.Errorf("%d states before, %d after", len(d.Before), len(d.Changed))
+		}
+	})
+	for _, step := range []func(){
+		func() { a.write("x/SKILL.md", "still none") },
+		func() { a.write("x/SKILL.md", text("x", "one")) },
+		func() { a.write("y/SKILL.md", text("y", "two")) },
+		func() { a.write("x/SKILL.md", "none again") },
+		func() { a.write("x/SKILL.md", "and no more") },
+		func() { a.remove("x/SKILL.md") },
+		func() { a.remove("y/SKILL.md") },
+	} {
+		step()
+		refresh(t, c)
+	}
+	// In the fourth step only the old state was served.
+	diffs(t, "served", served, []bool{false, true, true, true, false, false, true})
+}
+
+// A source may be of any type, one that cannot be compared too.
+func TestUncomparableSource(t *testing.T) {
+	a := source("a", "x/SKILL.md", text("x", "one"))
+	s := uncomparable{a, map[string]int{"any": 1}}
+	c := catalogOf(t, s)
+	c.SetSources([]Source{s, uncomparable{source("b"), nil}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	waitFor(t, "it is watched", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.poke != nil })
+	c.SetSources([]Source{s})
+	refresh(t, c)
+	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+	if view(t, c).HasFolder(ctx, "x") {
+		t.Error("it has folders and cannot tell")
+	}
+	cancel()
+	<-ended
+}
+
+type uncomparable struct {
+	*memory
+	extra map[string]int
+}
+
+func (u uncomparable) Watch(ctx context.Context, poke func()) { watched{u.memory}.Watch(ctx, poke) }

@@ -9,17 +9,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Search ranks the skills that a model sees by how well name and description
+// Search ranks the skills that a model may load by how well name and description
 // answer the query: words in the name weigh most, then beginnings of words, then
-// words in the description. Without a query it returns the whole listing. The
-// order is deterministic.
+// words in the description. Without a query it returns all of them: the listing,
+// then the shadowed ones, which no listing shows. Copies are left out. The order
+// is deterministic, and of equals the listed come first.
 func (s *Snapshot) Search(query string) []*Entry {
 	words := wordsOf(skill.CutBytes(query, 1024))
 	slices.Sort(words)
 	words = slices.Compact(words)
 	words = words[:min(len(words), 64)] // beyond that a query is no question
 	if len(words) == 0 {
-		return slices.Clone(s.Listed)
+		return slices.Clone(s.searched)
 	}
 	type hit struct {
 		e     *Entry
@@ -27,7 +28,7 @@ func (s *Snapshot) Search(query string) []*Entry {
 		order int
 	}
 	var hits []hit
-	for i, e := range s.Listed {
+	for i, e := range s.searched {
 		if n := score(e, words); n > 0 {
 			hits = append(hits, hit{e, n, i})
 		}

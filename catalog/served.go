@@ -21,3 +21,26 @@ func (v View) Served() []*Entry {
 	})
 	return v.served
 }
+
+// Invocable are the skills that people may invoke, in the order of the listing:
+// root order, then by name. Those that are kept from models are among them. It is
+// sorted once for a snapshot.
+func (v View) Invocable() []*Entry {
+	v.invocableOnce.Do(func() {
+		order := make(map[string]int, len(v.Roots))
+		for i, r := range v.Roots {
+			order[r.Label] = i
+		}
+		var all []*Entry
+		for _, e := range v.Entries {
+			if e.Status == Available && e.UserInvocable {
+				all = append(all, e)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b *Entry) int {
+			return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
+		})
+		v.invocable = all
+	})
+	return v.invocable
+}

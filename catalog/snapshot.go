@@ -10,8 +10,8 @@ import (
 type Status string
 
 // The statuses. A shadowed skill is reachable as "<root label>:<name>" and by
-// its URI; a copy is a shadowed one with the same SKILL.md as the one that
-// shadows it; a skipped one is served by nothing and always has a reason.
+// its URI; a copy is a shadowed one with the same SKILL.md as one of that name
+// before it; a skipped one is served by nothing and always has a reason.
 const (
 	Available Status = "available"
 	Shadowed  Status = "shadowed"
@@ -28,7 +28,7 @@ type Entry struct {
 	// for a skipped skill.
 	URI  skill.URI
 	Base string
-	// By is the entry that shadows this one.
+	// By is the entry that shadows this one; of a copy, the one that it is a copy of.
 	By *Entry
 	// Key is the folded name.
 	Key skill.Key
@@ -36,6 +36,18 @@ type Entry struct {
 
 // ModelVisible: in listings for models, and loadable by name through the tools.
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
+
+// Called is the name that loads the skill: its own, "<root label>:<name>" where
+// another one answers to that, or its URI where that pair means another one too,
+// as between two of one root.
+func (s *Snapshot) Called(e *Entry) string {
+	for _, name := range []string{e.Name, e.Qualified()} {
+		if s.Named(name) == e {
+			return name
+		}
+	}
+	return e.URI.String()
+}
 
 // Qualified is "<root label>:<name>", which names a shadowed skill.
 func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
@@ -64,16 +76,22 @@ type Snapshot struct {
 	// Skipped are those that are not served.
 	Skipped []*Entry
 
+	searched []*Entry // Listed, then the shadowed that differ and that models may load
+
 	byKey    map[skill.Key][]*Entry // not skipped, in root order
 	byFolder map[string][]*Entry    // all, in root order
 	byBase   map[string]*Entry      // not skipped
 	byPlace  map[place]*Entry
-	longest  int // the length of the longest key of byBase
+	reserved map[place]*Entry // not for models, by the path in lower case
+	longest  int              // the length of the longest key of byBase
 
 	found []foundRoot // what it was built from
 
 	servedOnce sync.Once
 	served     []*Entry
+
+	invocableOnce sync.Once
+	invocable     []*Entry
 }
 
 // View is what one request reads: a snapshot, and the one who asks. Access rules

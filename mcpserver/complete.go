@@ -71,7 +71,7 @@ func begins(s, begun string) bool {
 // within are the files of a skill whose URIs begin so.
 func within(ctx context.Context, e *catalog.Entry, begun string) (values []string) {
 	files, _, err := e.List(ctx, skill.MaxFiles)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, skill.ErrIncomplete) {
 		return nil
 	}
 	for _, f := range files {

@@ -193,6 +193,7 @@ func (l *library) judgeList(got string, begun time.Time) error {
 // A hundred callers ask while skills are changed, added and removed on disk:
 // every answer is some version that there was during the call.
 func TestConcurrentCallers(t *testing.T) {
+	t.Parallel()
 	const sessions, callers = 20, 100
 	duration := 5 * time.Second
 	if testing.Short() {

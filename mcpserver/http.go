@@ -134,7 +134,14 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 }
 
 // ServeHTTP answers one request.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.root.ServeHTTP(w, r) }
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		// Also for those that are refused unread: the server reads the rest of a body
+		// before it lets the connection go.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
+	}
+	h.root.ServeHTTP(w, r)
+}
 
 func (h *HTTP) healthz(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -244,7 +251,7 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		return
 	}
 	if !wellFormed(r.Header) {
-		refuseRPC(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest, malformed)
+		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -273,7 +280,6 @@ func take(slots chan struct{}) bool {
 // read takes in a body of bounded size that must arrive in bounded time.
 func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
 	if err == nil { // else the connection is to end, and must not be waited for
 		_ = rc.SetReadDeadline(time.Time{})
@@ -295,7 +301,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
-		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "batches are not supported")
+		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
 		return sent{}, false
 	}
 	var m struct {
@@ -303,11 +309,11 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 		Method string          `json:"method"`
 	}
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message")
+		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
 		return sent{}, false
 	}
 	if json.Unmarshal(trimmed, &m) != nil {
-		refuseRPC(w, http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the body is not a JSON-RPC message")
+		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is not a JSON-RPC message"})
 		return sent{}, false
 	}
 	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // writeChunk is how much is written under one deadline.
@@ -16,7 +15,8 @@ const writeChunk = 64 << 10
 
 // answer is the writer of an MCP answer. It gives up on a client that does not
 // read, and rewords the SDK's refusals: those in plain text, which clients of the
-// protocol cannot read, become JSON-RPC errors, and none repeats what was sent.
+// protocol cannot read, become JSON-RPC errors, and none repeats what was sent. The errors
+// in answers are worded as over stdio.
 type answer struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -44,6 +44,7 @@ func (a *answer) WriteHeader(status int) {
 		a.refused = status
 		return
 	}
+	a.Header().Del("Content-Length") // an error may become shorter
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -56,6 +57,15 @@ func (a *answer) Write(data []byte) (n int, err error) {
 		return len(data), nil
 	}
 	a.begun = true
+	if whole := len(data); whole > 0 {
+		if data = worded(data); len(data) != whole { // its length is the caller's
+			defer func() {
+				if n = min(n, whole); err == nil {
+					n = whole
+				}
+			}()
+		}
+	}
 	for n < len(data) && err == nil {
 		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
 		var m int
@@ -80,80 +90,77 @@ func (a *answer) finish() {
 		return
 	}
 	var rpc struct {
-		Error *struct {
-			Code int64 `json:"code"`
-		} `json:"error"`
+		Error *jsonrpc.Error `json:"error"`
 	}
-	if json.Unmarshal(a.text.Bytes(), &rpc) != nil || rpc.Error == nil {
-		status, code, message := reword(a.refused, a.text.String())
-		refuseRPC(a.ResponseWriter, status, a.sent.id, code, message)
+	if json.Unmarshal(a.text.Bytes(), &rpc) == nil && rpc.Error != nil {
+		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, plain(rpc.Error))
 		return
 	}
-	switch rpc.Error.Code {
-	case mcp.CodeHeaderMismatch:
-		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, rpc.Error.Code, "header mismatch: a header is missing or does not say what the body says")
-	case jsonrpc.CodeMethodNotFound:
-		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, rpc.Error.Code, "method not found")
-	default: // ours, of a handler
-		a.ResponseWriter.WriteHeader(a.refused)
-		_, _ = a.ResponseWriter.Write(a.text.Bytes())
+	refuseRPC(a.ResponseWriter, statusOf(a.refused, a.text.String()), a.sent.id, plainText(a.refused, a.text.String()))
+}
+
+// worded is data with the error that it is, if it is one, worded by plain. The SDK
+// writes an answer, or the event that carries it, in one piece.
+func worded(data []byte) []byte {
+	from, to := 0, len(data)
+	if data[0] != '{' {
+		const mark = "data: "
+		i := bytes.Index(data[:min(len(data), 256)], []byte(mark))
+		if i < 0 {
+			return data
+		}
+		from = i + len(mark)
+		for to > from && data[to-1] == '\n' {
+			to--
+		}
 	}
+	// An answer with a result, which may be long, is told by its first members.
+	in := json.NewDecoder(bytes.NewReader(data[from:to]))
+	for {
+		token, err := in.Token()
+		if err != nil || token == "result" || token == "method" {
+			return data
+		}
+		if token == "error" {
+			break
+		}
+	}
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}
+	if json.Unmarshal(data[from:to], &m) != nil || m.Error == nil {
+		return data
+	}
+	m.Error = plain(m.Error)
+	line, err := json.Marshal(m)
+	if err != nil {
+		return data
+	}
+	return slices.Concat(data[:from], line, data[to:])
 }
 
 // maxRefusal bounds what is held back of a refusal; ours echo at most 256 bytes.
 const maxRefusal = 64 << 10
 
-// refusals are the SDK's texts (v1.8.0) by what they contain.
-var refusals = []struct {
-	text    string
-	status  int // 0: as it was
-	code    int64
-	message string
-}{
-	{"not handled", http.StatusOK, jsonrpc.CodeMethodNotFound, "method not found"},
-	{"malformed payload", 0, jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message"},
-	{"Accept must contain", 0, jsonrpc.CodeInvalidRequest, "Accept must contain application/json and text/event-stream (for GET, text/event-stream)"},
-	{"Unsupported protocol version", 0, jsonrpc.CodeInvalidRequest, "unsupported protocol version"},
-	{"requires an Mcp-Session-Id", 0, jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing"},
-	{"session not found", 0, codeNoSession, "session not found; initialize a new one"},
-	{"session user mismatch", 0, codeNoSession, "the session belongs to another token"},
-	{"failed to replay", 0, jsonrpc.CodeInvalidRequest, "these events are no longer kept; ask again"},
-	{"stream ID conflicts", 0, jsonrpc.CodeInvalidRequest, "the stream is open already"},
-	{"missing", 0, jsonrpc.CodeInvalidRequest, "invalid request: something required is missing"},
-}
-
-// codeNoSession is what the TypeScript SDK answers too.
-const codeNoSession = -32001
-
-func reword(status int, text string) (int, int64, string) {
-	for _, r := range refusals {
-		if strings.Contains(text, r.text) {
-			if r.status != 0 {
-				status = r.status
-			}
-			return status, r.code, r.message
-		}
-	}
-	return status, jsonrpc.CodeInvalidRequest, strings.ToLower(http.StatusText(status))
-}
-
 // refuse answers outside of any call.
 func refuse(w http.ResponseWriter, status int, message string) {
-	refuseRPC(w, status, nil, jsonrpc.CodeInvalidRequest, message)
+	refuseRPC(w, status, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message})
 }
 
 // refuseBusy answers that there is too much to do.
 func refuseBusy(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, nil, codeBusy, message)
+	refuseRPC(w, status, nil, &jsonrpc.Error{Code: codeBusy, Message: message})
 }
 
-func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, code int64, message string) {
+func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
 	body, _ := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message},
+		"jsonrpc": "2.0", "id": id, "error": no,
 	})
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -115,6 +115,7 @@ type setting struct {
 	http    mcpserver.HTTPOptions
 	log     io.Writer
 	private bool
+	roots   func(context.Context, []string)
 	more    func(*mcp.Server) // registers what only a test needs
 }
 
@@ -136,7 +137,7 @@ func start(t *testing.T, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}

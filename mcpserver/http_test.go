@@ -55,6 +55,7 @@ func plain(w *site, method string, change func(*http.Request)) *http.Response {
 
 // TestGuard is the matrix of Host, Origin and method.
 func TestGuard(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{
 		Hosts: []string{"skills.example", "port.example:8443"}, Origins: []string{"https://app.example", "http://dev.example:3000"},
 	}})
@@ -206,6 +207,7 @@ func TestParseTokensRefuses(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxBody: 100_000}})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		send := func(body string, change func(*http.Request)) (int, message) {
@@ -285,6 +287,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestTooManyCalls(t *testing.T) {
+	t.Parallel()
 	gate, begun := make(chan struct{}), make(chan struct{}, 8)
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, more: waiting(gate, begun)})
 	c := w.dial(modern)
@@ -314,6 +317,7 @@ func TestTooManyCalls(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3, SessionTimeout: time.Second}})
 	first := w.dial(legacy)
 	w.dial(legacy)
@@ -343,6 +347,7 @@ func TestSessionsAreBounded(t *testing.T) {
 // TestShutdownLetsCallsEnd: a call that is being worked on gets its answer, a
 // stream that waits is ended, and nothing new is taken.
 func TestShutdownLetsCallsEnd(t *testing.T) {
+	t.Parallel()
 	gate, begun := make(chan struct{}), make(chan struct{}, 8)
 	w := start(t, setting{more: waiting(gate, begun)})
 	eachCall := make(chan string, 2)
@@ -430,7 +435,7 @@ func TestClientThatNeverReads(t *testing.T) {
 func awaitFree(t *testing.T, c *client) {
 	t.Helper()
 	time.Sleep(50 * time.Millisecond)
-	for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		resp := c.post(c.body("skills/list", nil))
 		resp.Body.Close()
 		if resp.StatusCode == 200 {
@@ -441,7 +446,39 @@ func awaitFree(t *testing.T, c *client) {
 }
 
 func TestHalfARequest(t *testing.T) {
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: 300 * time.Millisecond}})
+	t.Parallel()
+	const half = "Content-Length: 1000\r\n\r\n{\"js"
+	gate, begun := make(chan struct{}), make(chan struct{}, 8)
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: 300 * time.Millisecond}, more: waiting(gate, begun)})
+	// One that is refused before its body is read must end as well.
+	c := w.dial(modern)
+	busy := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := http.DefaultClient.Do(busy); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-begun
+	for status, text := range map[string]string{
+		"429": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half,
+		"403": "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n" + half,
+		"415": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half,
+		"404": "POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half,
+	} {
+		conn, err := net.Dial("tcp", w.addr)
+		must(t, err)
+		defer conn.Close()
+		fmt.Fprint(conn, text)
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer, err := io.ReadAll(conn)
+		if err != nil && !strings.Contains(err.Error(), "reset") || !bytes.HasPrefix(answer, []byte("HTTP/1.1 "+status)) {
+			t.Errorf("%s: %v %q", status, err, answer)
+		}
+	}
+	close(gate)
+	<-done
 	for name, text := range map[string]string{
 		"half a body":   "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{\"js",
 		"half a header": "POST /mcp HTTP/1.1\r\nHost: local",
@@ -453,7 +490,7 @@ func TestHalfARequest(t *testing.T) {
 		}
 		defer conn.Close()
 		fmt.Fprint(conn, text)
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		answer, err := io.ReadAll(conn)
 		if err != nil && !strings.Contains(err.Error(), "reset") {
 			t.Errorf("%s: the connection stays: %v %q", name, err, answer)
@@ -467,6 +504,7 @@ func TestHalfARequest(t *testing.T) {
 
 // TestNothingLeaks: no header, token or body is in an answer or a log line.
 func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var logged bytes.Buffer
 	token, line := mcpserver.NewToken()

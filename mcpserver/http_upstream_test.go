@@ -62,8 +62,8 @@ func TestUpstreamStatefulRefusesModern(t *testing.T) {
 
 func TestUpstreamUnknownMethodIsPlainText(t *testing.T) {
 	status, text, h := upstreamPost(t, true, "2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"skills/nothing"}`)
-	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || !strings.Contains(text, refusals[0].text) {
-		t.Errorf("upstream answers unknown methods otherwise: see refusals in http_answer.go: %d %s", status, text)
+	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || !strings.Contains(text, "JSON RPC not handled") {
+		t.Errorf("upstream answers unknown methods otherwise: see refusals in errors.go: %d %s", status, text)
 	}
 }
 

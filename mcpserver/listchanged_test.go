@@ -15,6 +15,7 @@ import (
 
 // Clients are told of exactly the lists that changed, once.
 func TestListChanged(t *testing.T) {
+	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "one")})
@@ -69,6 +70,7 @@ func TestListChanged(t *testing.T) {
 // Pages hold every resource once, in order, also when the list changes between
 // two of them.
 func TestResourcesPages(t *testing.T) {
+	t.Parallel()
 	const n = 1200
 	files := map[string]string{}
 	for i := range n {

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -29,31 +28,12 @@ const (
 	promptText = "arguments"
 )
 
-// userSkills are the skills that people may invoke, in the order of the listing:
-// root order, then by name. Those that are kept from models are among them.
-func userSkills(v catalog.View) []*catalog.Entry {
-	order := make(map[string]int, len(v.Roots))
-	for i, r := range v.Roots {
-		order[r.Label] = i
-	}
-	var out []*catalog.Entry
-	for _, e := range v.Entries {
-		if e.Status == catalog.Available && e.UserInvocable {
-			out = append(out, e)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *catalog.Entry) int {
-		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
-	})
-	return out
-}
-
 func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp.Result, error) {
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := userSkills(v)
+	all := v.Invocable()
 	if left := int64(len(all) - maxPrompts); left > 0 && s.unprompted.Swap(left) != left {
 		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", skill.Echo(all[maxPrompts].Name))
 	}
@@ -163,7 +143,7 @@ func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string
 	}
 	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))
 	values := []string{}
-	for _, e := range userSkills(v) {
+	for _, e := range v.Invocable() {
 		if typed != "" && strings.HasPrefix(string(e.Key), typed) {
 			values = append(values, e.Name)
 		}
@@ -184,7 +164,7 @@ func (s *Server) promptsDiffer() bool {
 	if err != nil {
 		return true
 	}
-	all := userSkills(v)
+	all := v.Invocable()
 	sum := sha256.New()
 	for _, e := range all[:min(len(all), maxPrompts)] {
 		fmt.Fprintf(sum, "%q %q\n", e.Name, e.Description)

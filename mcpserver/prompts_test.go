@@ -169,6 +169,7 @@ func TestPromptsPagesWhileSkillsChange(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		"deploy/SKILL.md": userMD("deploy", ""), "Deploy Notes/SKILL.md": userMD("Deploy Notes", ""), "theirs/SKILL.md": userMD("theirs", "user-invocable: false\n"),
 	}
@@ -216,6 +217,7 @@ func TestCompletion(t *testing.T) {
 
 // Clients are told when the list of prompts is another one, and only then.
 func TestPromptsListChanged(t *testing.T) {
+	t.Parallel()
 	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
 	c := scanned(t, folder(root))
 	var told atomic.Int32

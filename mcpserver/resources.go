@@ -106,7 +106,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	if e == nil || file == skill.MainFile {
 		return s.readDocument(ctx, p, uri, e != nil)
 	}
-	data, err := s.readFile(e, file)
+	data, err := s.readFile(ctx, v, e, file)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -157,15 +157,14 @@ func (s *Server) readDocument(ctx context.Context, p *mcp.ReadResourceParams, ur
 	return res, nil
 }
 
-func (s *Server) readFile(e *catalog.Entry, file string) ([]byte, error) {
+func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
 	switch {
 	case file == ".":
 		return nil, skill.ErrNotRegular
 	case skill.Hidden(file):
 		return nil, fs.ErrNotExist
 	}
-	data, _, err := e.ReadServed(file, skill.MaxFile)
-	return data, err
+	return v.ReadFile(ctx, e, file)
 }
 
 // contents is text for text and a blob for everything else, an empty file
@@ -193,12 +192,15 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), cut and
 // cleaned there as well.
+// missingResource begins the message of an unknown resource.
+const missingResource = "Resource not found: "
+
 func notFound(uri, why string) error {
 	data, err := json.Marshal(map[string]string{"uri": skill.Echo(uri)})
 	if err != nil {
 		data = nil // a string always marshals
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Resource not found: %s (%s)", skill.Echo(uri), why), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, skill.Echo(uri), why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

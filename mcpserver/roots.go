@@ -4,12 +4,18 @@ package mcpserver
 
 import (
 	"context"
+	"log/slog"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skillsext"
 )
 
 // A client that offers roots names the folders that its user works in. Graphical
@@ -17,46 +23,81 @@ import (
 // feature is deprecated since 2026-07-28 (SEP-2577) and goes on to work for the
 // clients that have it; there is no other way to learn the project from them.
 
-func (s *Server) initialized(ctx context.Context, req *mcp.InitializedRequest) {
-	if !s.offersRoots(req.Session) {
-		return
+// clientRoots takes in the roots of one session; nil takes none.
+type clientRoots struct {
+	use func(context.Context, []string)
+	log *slog.Logger
+
+	grace time.Duration // rootsGrace; tests have slow machines
+
+	session atomic.Pointer[mcp.ServerSession] // the first that offers roots
+	once    sync.Once
+	named   chan struct{} // closed when the roots are taken in, or will not come
+	asking  sync.Mutex    // held while the client is asked
+	chosen  bool          // the client has named roots; held by asking
+}
+
+func newClientRoots(o Options) *clientRoots {
+	if o.Roots == nil {
+		return nil
 	}
-	go s.takeRoots(req.Session)
+	return &clientRoots{use: o.Roots, log: o.Log, grace: rootsGrace, named: make(chan struct{})}
 }
 
-func (s *Server) rootsChanged(_ context.Context, req *mcp.RootsListChangedRequest) {
-	if s.offersRoots(req.Session) {
-		go s.takeRoots(req.Session)
+func (r *clientRoots) initialized(_ context.Context, req *mcp.InitializedRequest) {
+	if r.offeredBy(req.Session) {
+		go r.take(req.Session)
 	}
 }
 
-func (s *Server) offersRoots(ss *mcp.ServerSession) bool {
-	p := ss.InitializeParams()
-	return s.roots != nil && p != nil && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
+func (r *clientRoots) changed(_ context.Context, req *mcp.RootsListChangedRequest) {
+	if r.offeredBy(req.Session) {
+		go r.take(req.Session)
+	}
 }
 
-// takeRoots asks for the roots outside of the handler's context, which ends with
+// offeredBy reports whether this is the session whose roots count. Sessions over
+// HTTP have an id.
+func (r *clientRoots) offeredBy(ss *mcp.ServerSession) bool {
+	if r == nil || ss == nil || ss.ID() != "" || !offers(ss.InitializeParams()) {
+		return false
+	}
+	return r.session.CompareAndSwap(nil, ss) || r.session.Load() == ss
+}
+
+// offeredWith reports whether an initialize offers roots that count.
+func (r *clientRoots) offeredWith(req mcp.Request) bool {
+	p, ok := req.GetParams().(*mcp.InitializeParams)
+	ss, _ := req.GetSession().(*mcp.ServerSession)
+	return ok && offers(p) && r.offeredBy(ss)
+}
+
+func offers(p *mcp.InitializeParams) bool {
+	return p != nil && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
+}
+
+// take asks for the roots outside of the handler's context, which ends with
 // the notification. One after the other: of two answers the later must win.
-func (s *Server) takeRoots(ss *mcp.ServerSession) {
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	defer s.settleRoots()
+func (r *clientRoots) take(ss *mcp.ServerSession) {
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	defer r.settle()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	res, err := ss.ListRoots(ctx, nil)
 	if err != nil {
-		s.log.Warn("the client did not name its roots", "error", err.Error())
+		r.log.Warn("the client did not name its roots", "error", err.Error())
 		return
 	}
 	var folders []string
-	for _, r := range res.Roots {
-		if f := folderOf(r.URI); f != "" {
+	for _, root := range res.Roots {
+		if f := folderOf(root.URI); f != "" {
 			folders = append(folders, f)
 		}
 	}
-	if len(folders) > 0 || s.chosen {
-		s.chosen = true
-		s.roots(ctx, folders) // none: the working directory again
+	if len(folders) > 0 || r.chosen {
+		r.chosen = true
+		r.use(ctx, folders) // none: the working directory again
 	}
 }
 
@@ -77,18 +118,30 @@ func folderOf(uri string) string {
 	return filepath.Clean(p)
 }
 
-func (s *Server) settleRoots() {
-	s.once.Do(func() { close(s.named) })
+// modern is [skillsext.Modern] for params that may be missing, too.
+func modern(p mcp.Params) bool {
+	v := reflect.ValueOf(p)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil()) && skillsext.Modern(p)
 }
 
-// awaitRoots waits a moment for the roots of a client that offers them.
-func (s *Server) awaitRoots(ctx context.Context, req mcp.Request) {
-	if ss, ok := req.GetSession().(*mcp.ServerSession); !ok || !s.offersRoots(ss) {
+func (r *clientRoots) settle() {
+	r.once.Do(func() { close(r.named) })
+}
+
+// await has every call wait a moment for the roots of a session that offers them:
+// also one that names a skill, since it may be one of the project's. What the roots
+// take longer is not waited for again. Since 2026-07-28 a server cannot ask.
+func (r *clientRoots) await(ctx context.Context, method string, req mcp.Request) {
+	if r == nil || method == "ping" || strings.HasPrefix(method, "notifications/") || modern(req.GetParams()) {
+		return
+	}
+	if ss, ok := req.GetSession().(*mcp.ServerSession); !ok || !r.offeredBy(ss) {
 		return
 	}
 	select {
-	case <-s.named:
+	case <-r.named:
 	case <-ctx.Done():
-	case <-time.After(rootsGrace):
+	case <-time.After(r.grace):
+		r.settle()
 	}
 }

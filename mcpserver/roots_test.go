@@ -3,7 +3,11 @@ package mcpserver_test
 //lint:file-ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,4 +78,101 @@ func TestRoots(t *testing.T) {
 	await("switched", func(d string) bool { return strings.Contains(d, "<name>tar</name>") && !strings.Contains(d, "Of one.") })
 	client.RemoveRoots("file://localhost" + filepath.ToSlash(two))
 	await("none any more", func(d string) bool { return strings.Contains(d, "(none)") })
+}
+
+// Every first request of a session that offers roots knows them, and their
+// instructions say that they do not yet.
+func TestRootsBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
+	project := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of the project.", "the body")})
+	for method, params := range map[string]string{
+		"tools/call":                    `{"name":"skill","arguments":{"name":"git"}}`,
+		"resources/read":                `{"uri":"skill://git/SKILL.md"}`,
+		"prompts/get":                   `{"name":"git"}`,
+		"skills/get":                    `{"uri":"skill://git/SKILL.md"}`,
+		"tools/list":                    "",
+		"resources/list":                "",
+		"resources/subscribe":           `{"uri":"skill://git/SKILL.md"}`,
+		"completion/complete":           `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"gi"}}`,
+		"io.modelcontextprotocol/never": "",
+	} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			c := catalog.New([]catalog.Source{folder(tree(t, nil))}, catalog.Options{})
+			must(t, c.Refresh(t.Context()))
+			s := serve(t, c, func(o *mcpserver.Options) {
+				o.Roots = func(ctx context.Context, folders []string) {
+					c.SetSources([]catalog.Source{folder(filepath.Join(folders[0], "s"))})
+					_ = c.Refresh(ctx)
+				}
+			})
+			s.WaitForRoots(20 * time.Second)
+			in, client := io.Pipe()
+			out, server := io.Pipe()
+			go func() {
+				_ = s.Run(context.Background(), &mcpserver.StdioTransport{In: in, Out: server})
+				server.Close()
+			}()
+			defer func() { client.Close(); _, _ = io.Copy(io.Discard, out) }()
+			call := `{"jsonrpc":"2.0","id":2,"method":"` + method + `"}`
+			if params != "" {
+				call = call[:len(call)-1] + `,"params":` + params + "}"
+			}
+			go io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`+"\n"+
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+call+"\n")
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				var m message
+				must(t, json.Unmarshal(lines.Bytes(), &m))
+				switch {
+				case m.Method == "roots/list":
+					time.Sleep(50 * time.Millisecond)
+					fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`+"\n", m.ID, filepath.ToSlash(project))
+				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "This counts the folders known so far"):
+					t.Errorf("the instructions: %s", m.Result)
+				case string(m.ID) == "2":
+					if strings.Contains(method, "never") != (m.Error != nil) || m.Error == nil && method != "resources/subscribe" && !strings.Contains(string(m.Result), "git") {
+						t.Errorf("%s %+v", m.Result, m.Error)
+					}
+					return
+				}
+			}
+			t.Error("no answer")
+		})
+	}
+}
+
+// A client that never names its roots is waited for once, and one that cannot be
+// asked (2026-07-28) not at all.
+func TestRootsAreAwaitedOnce(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		s := serve(t, scanned(t, folder(tree(t, nil))), func(o *mcpserver.Options) { o.Roots = func(context.Context, []string) {} })
+		client := connect(t, s, era, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{}}})
+		begun := time.Now()
+		for range 20 {
+			_, err := client.ListTools(t.Context(), nil)
+			must(t, err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("%s: %v", era, took)
+		}
+	}
+}
+
+// Over HTTP nobody's roots count: the catalogue is everybody's.
+func TestNoRootsOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{roots: func(context.Context, []string) { t.Error("roots were taken in") }})
+	c := &client{site: w, era: legacy}
+	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`)
+	c.session = resp.Header.Get("Mcp-Session-Id")
+	if m := read(t, resp); strings.Contains(string(m.Result), "known so far") {
+		t.Errorf("%s", m.Result)
+	}
+	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
+	begun := time.Now()
+	c.result("tools/list", nil, nil)
+	if took := time.Since(begun); took > 400*time.Millisecond {
+		t.Errorf("it waited %v", took)
+	}
 }

@@ -139,7 +139,8 @@ func TestInitializeBeforeScanEnds(t *testing.T) {
 			t.Errorf("%s: it took %v", era, took)
 		}
 		want := "This server has skills: instructions for particular kinds of task. They are still being read." +
-			" Before a task, see whether one fits; load it with the tool skill and follow it. The tool find_skills searches them by topic."
+			" Before a task, see whether one fits; load it with the tool skill and follow it. The tool find_skills searches them by topic." +
+			" How many there are is not known yet: the tool find_skills lists them all."
 		if got := client.InitializeResult().Instructions; got != want {
 			t.Errorf("%s: %s", era, cmp.Diff(want, got))
 		}

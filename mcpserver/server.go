@@ -26,12 +26,14 @@ const Name = "knack"
 // Timing of the first answers.
 const (
 	// initializeGrace is how long the first answer waits for the first scan, so
-	// that its instructions can say what there is. A hundred skills take less; a
-	// library that takes longer is announced without numbers.
-	initializeGrace = 10 * time.Millisecond
-	// rootsGrace is how long lists wait for a client that offers roots to name
-	// them: its project's skills should be in the first list it sees.
+	// that its instructions can say what there is. A thousand skills on a local
+	// disk take less; a library that takes longer is announced without numbers.
+	initializeGrace = 250 * time.Millisecond
+	// rootsGrace is how long a session that offers roots waits, once, for them to
+	// be named: its project's skills should be in the first answer it sees.
 	rootsGrace = 500 * time.Millisecond
+	// endGrace is what handlers have to end once nobody waits for them any more.
+	endGrace = time.Second
 )
 
 // Options of a server.
@@ -41,11 +43,13 @@ type Options struct {
 	Version string
 	// Remote: clients are on other machines, so that folders are named by URI.
 	Remote bool
-	// Private: not everyone who can reach the server may ask, so that no shared
-	// cache may keep what it answers.
+	// Private: not everyone who can reach the server may ask, or what it serves is
+	// one person's own (over stdio), so that no shared cache may keep its answers.
 	Private bool
 	// Roots, if set, is called with the folders that a client names as its roots.
-	// It returns when the catalogue has taken them in.
+	// It returns when the catalogue has taken them in. The catalogue is one for all
+	// sessions, so that this is for a server of one client, over stdio: only the
+	// first session that offers roots is asked, and never one over HTTP.
 	Roots func(ctx context.Context, folders []string)
 	Log   *slog.Logger
 }
@@ -57,11 +61,7 @@ type Server struct {
 	host    *tool.Host
 	log     *slog.Logger
 	mcp     *mcp.Server
-	roots   func(context.Context, []string)
-	once    sync.Once
-	named   chan struct{} // closed when the client's roots are taken in, or will not come
-	asking  sync.Mutex    // held while a client is asked for its roots
-	chosen  bool          // a client has named roots; held by asking
+	roots   *clientRoots
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -77,10 +77,9 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: o.Roots,
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
 		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
-		named: make(chan struct{}),
 	}
 	s.subscriptions = newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -94,9 +93,9 @@ func New(o Options) *Server {
 	skillsext.Declare(capabilities, true)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
 		Logger:             o.Log,
-		InitializedHandler: s.initialized,
+		InitializedHandler: s.roots.initialized,
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
-		RootsListChangedHandler: s.rootsChanged,
+		RootsListChangedHandler: s.roots.changed,
 		CompletionHandler:       s.complete,
 		SubscribeHandler:        s.subscriptions.subscribe,
 		UnsubscribeHandler:      s.subscriptions.unsubscribe,
@@ -117,8 +116,30 @@ func New(o Options) *Server {
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
-// Run serves one session over a transport until the client ends it.
-func (s *Server) Run(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
+// Run serves one session over a transport until the client ends it. Over a
+// [StdioTransport] it returns soon after the session's end even where a handler
+// hangs: the SDK would wait for it.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.mcp.Run(ctx, t) }()
+	pipes, ok := t.(*StdioTransport)
+	if !ok {
+		return <-ended
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-pipes.over():
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(endGrace):
+		s.log.Warn("the session has ended, and a call has not")
+		return ErrUnanswered
+	}
+}
 
 // guard turns a panic in a handler into an internal error: one bad request must
 // not end the session. The value is logged, never sent.
@@ -141,28 +162,30 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "initialize", "server/discover":
 			res, err := next(ctx, method, req)
 			if err == nil {
-				s.instruct(ctx, res, clientOf(req))
+				s.instruct(ctx, res, req)
 			}
 			return res, err
+		}
+		s.roots.await(ctx, method, req)
+		switch method {
 		case "tools/list":
-			s.awaitRoots(ctx, req)
 			return s.listTools(ctx, clientOf(req))
 		case "resources/list":
-			s.awaitRoots(ctx, req)
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
 			return s.listTemplates(), nil
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
-			s.awaitRoots(ctx, req)
 			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
 		case "tools/call":
-			return s.explicitly(next(ctx, method, req))
-		case skillsext.MethodList, skillsext.MethodGet, skillsext.MethodReadDirectory, "completion/complete":
-			s.awaitRoots(ctx, req)
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return res, s.toolError(req, err)
+			}
+			return s.explicitly(res, nil)
 		case "subscriptions/listen":
 			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
 		case "logging/setLevel":
@@ -186,23 +209,31 @@ func clientOf(req mcp.Request) tool.Client {
 	return tool.Client{}
 }
 
-// view waits for the first snapshot, and for the roots of a client that has some.
+// view waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	v, err := s.catalog.View(ctx)
 	if err != nil {
-		return v, fmt.Errorf("the skills are still being scanned: %w", err)
+		return v, &jsonrpc.Error{Code: codeBusy, Message: "the skills are still being read; try again"}
 	}
 	return v, nil
 }
 
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
-func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
+func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
 	defer cancel()
-	text := tool.Instructions(catalog.View{}, s.tools, c)
-	if v, err := s.catalog.View(ctx); err == nil {
-		text = tool.Instructions(v, s.tools, c)
+	v, err := s.catalog.View(ctx)
+	if err != nil {
+		v = catalog.View{}
+	}
+	text := tool.Instructions(v, s.tools)
+	searches := slices.ContainsFunc(s.tools, func(t *tool.Tool) bool { return t.Name == "find_skills" })
+	switch {
+	case err != nil && searches:
+		text += " How many there are is not known yet: the tool find_skills lists them all."
+	case err == nil && s.roots.offeredWith(req):
+		text += "\n\nThis counts the folders known so far; the skills of the client's own folders come with its first list."
 	}
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
@@ -222,7 +253,7 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, c tool.Client) {
 // replacing a tool, and adding and removing a template or prompt, make it notify, debounced.
 // (go-sdk#1238 brings one for its own skills package.)
 func (s *Server) announce(d catalog.Diff) {
-	if d.Listing {
+	if d.Listing && len(s.tools) > 0 {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
@@ -232,19 +263,11 @@ func (s *Server) announce(d catalog.Diff) {
 		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		s.mcp.RemovePrompts("changed")
 	}
-	if !d.Listing && !servedDiffer(d) {
+	if !d.Listing && !d.Served() {
 		return // a skipped skill is in no list
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
 	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-}
-
-// servedDiffer reports whether the list of resources may differ: a skill that is
-// or was served came, went or changed. Of a changed one only the new state is
-// known.
-func servedDiffer(d catalog.Diff) bool {
-	served := func(e *catalog.Entry) bool { return e.Status != catalog.Skipped }
-	return len(d.Changed) > 0 || slices.ContainsFunc(d.Added, served) || slices.ContainsFunc(d.Removed, served)
 }
 
 // internal hides what an error says behind a code; the log has it.

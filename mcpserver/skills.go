@@ -173,6 +173,8 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsex
 		return nil, ctx.Err()
 	case errors.Is(err, skill.ErrTooLarge):
 		return nil, notFound(p.URI, "the skill is over the limits of the Skills extension, 512 files and 16 MiB; its files can be read")
+	case errors.Is(err, skill.ErrIncomplete):
+		return nil, notFound(p.URI, "the skill is not published: "+skill.Reason(err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:

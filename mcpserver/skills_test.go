@@ -120,6 +120,7 @@ func unescape(t *testing.T, s string) string {
 }
 
 func TestGetEqualsList(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		var all struct{ Skills []json.RawMessage }
@@ -158,6 +159,7 @@ func TestGetRefuses(t *testing.T) {
 
 // TestPages walks over 1,200 skills; one goes and one comes between two pages.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{files: many(1200)})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		lay(t, w.dir, map[string]string{"s-0500/SKILL.md": skillText("s-0500", "Again.")})
@@ -310,6 +312,7 @@ func TestReadDirectory(t *testing.T) {
 }
 
 func TestDirectoryPages(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"big/SKILL.md": skillText("big", "Many files.")}
 	for i := range 1100 {
 		files[fmt.Sprintf("big/f/%04d.txt", i)] = "x"
@@ -350,6 +353,7 @@ func TestDirectoryPages(t *testing.T) {
 // TestChangeBetweenManifestAndRead: the answer is the new bytes, and the next
 // entry describes them.
 func TestChangeBetweenManifestAndRead(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		for i, file := range []string{"SKILL.md", "crlf.txt"} {
@@ -381,6 +385,7 @@ func TestChangeBetweenManifestAndRead(t *testing.T) {
 // TestNeverAMixture rewrites a skill while it is asked for: frontmatter and digest
 // of SKILL.md are always of one version.
 func TestNeverAMixture(t *testing.T) {
+	t.Parallel()
 	w := start(t, setting{})
 	c := w.dial(modern)
 	done := make(chan struct{})

@@ -29,14 +29,19 @@ const (
 // line (go-sdk#1209), and take on any number of calls at once. Here:
 //
 //   - When In ends, the calls it brought are answered before the session ends.
+//
 //   - A line that is no message is answered with an error, and the session goes on.
+//
 //   - Calls beyond MaxInFlight are refused at once, so that what comes after
 //     them, such as a cancellation, is still read.
 //
+//   - A client that stops reading cannot hold the session: what is still owed
+//     when DrainTimeout is over is given up, a write that hangs included.
+//
 // The zero value serves os.Stdin and os.Stdout. It serves one session, and does
-// not close In and Out. A read that In has begun cannot be interrupted: after
-// the session one goroutine stays in it until In yields (or in a write to Out,
-// if the client has stopped reading), so a process exits once Run has returned.
+// not close In and Out. A read that In has begun cannot be interrupted, nor can a
+// write to Out: after the session a goroutine stays in each until it returns, and
+// a process that is to end must exit once [Server.Run] has returned.
 type StdioTransport struct {
 	// In is where the client's messages come from; nil is os.Stdin.
 	In io.Reader
@@ -49,15 +54,33 @@ type StdioTransport struct {
 	// DefaultMaxLine. A longer line is skipped, not held.
 	MaxLine int
 	// DrainTimeout bounds the wait for answers after In has ended; zero is
-	// DefaultDrainTimeout, negative does not wait. It is also how long a
-	// cancelled call that stays unanswered goes on holding its place.
+	// DefaultDrainTimeout, negative does not wait. If answers are missing then, the
+	// session ends with ErrUnanswered. It is also how long a cancelled call that
+	// stays unanswered goes on holding its place.
 	DrainTimeout time.Duration
 	// Logger hears of refused lines (Debug) and of calls given up (Warn),
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
 	connected atomic.Bool
+	overOnce  sync.Once
+	overC     chan struct{}
 }
+
+// over is closed when the session is to end.
+func (t *StdioTransport) over() chan struct{} {
+	t.overOnce.Do(func() { t.overC = make(chan struct{}) })
+	return t.overC
+}
+
+// ErrUnanswered says that a session ended before its client had every answer: the
+// calls took too long, or the client did not read.
+var ErrUnanswered = errors.New("not every call was answered before the session ended")
+
+// maxWaiting bounds the bytes of answers that wait for a client to read: the
+// largest answer (a file of 16 MiB, in base64) and as much again. Calls that come
+// while more wait are refused.
+const maxWaiting = 48 << 20
 
 // Connect starts to read In. A second call is an error: one input holds one session.
 func (t *StdioTransport) Connect(context.Context) (mcp.Connection, error) {
@@ -66,6 +89,7 @@ func (t *StdioTransport) Connect(context.Context) (mcp.Connection, error) {
 	}
 	c := t.conn()
 	go c.receive()
+	go c.print()
 	return c, nil
 }
 
@@ -96,11 +120,15 @@ func (t *StdioTransport) conn() *stdioConn {
 		log:     log,
 		inbox:   make(chan received),
 		closed:  make(chan struct{}),
+		over:    t.over(),
+		turn:    make(chan struct{}, 1),
+		outbox:  make(chan []byte),
+		written: make(chan error, 1),
 		broken:  make(chan struct{}),
 	}
 }
 
-func positiveOr(n, fallback int) int {
+func positiveOr[T int | time.Duration](n, fallback T) T {
 	if n > 0 {
 		return n
 	}
@@ -120,10 +148,17 @@ type stdioConn struct {
 	closeOnce sync.Once
 	closed    chan struct{} // closed by Close
 
-	writeMu  sync.Mutex
-	out      io.Writer
-	writeErr error         // the first failure of out; set before broken is closed
-	broken   chan struct{} // closed when out has failed
+	overOnce sync.Once
+	over     chan struct{} // closed when no more will be read: the session is to end
+
+	out     io.Writer
+	turn    chan struct{} // holds a token while a line is written
+	outbox  chan []byte   // from the holder of turn to print
+	written chan error    // and back
+
+	breakOnce sync.Once
+	writeErr  error         // why nothing more is written; set before broken is closed
+	broken    chan struct{} // closed when out has failed, or is given up
 }
 
 // received is what one Read returns.
@@ -169,26 +204,39 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // answer sends the answer to a call and strikes the call off.
 func (c *stdioConn) answer(resp *jsonrpc.Response) error {
-	line, err := jsonrpc.EncodeMessage(resp)
-	if err != nil {
-		// The caller is still owed an answer, and an error here would end the session.
-		c.log.Warn("an answer could not be encoded", "error", err)
-		line, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded",
-		}})
-		if err != nil {
-			return err
-		}
-	}
+	size := int64(len(resp.Result))
+	c.calls.waiting.Add(size)
+	defer c.calls.waiting.Add(-size)
 	// The call gives up its place and its id before the client can see the
 	// answer, because the client may use both again at once. It counts as
 	// owed until the bytes are out, because until then they can be lost.
 	var owed bool
-	err = c.send(unescapeHTML(line), func() { owed = c.calls.answering(resp.ID) })
+	// It is encoded only when its turn has come: of the answers that wait for a
+	// client to read there is one copy.
+	err := c.send(func() ([]byte, error) {
+		line, err := c.encode(resp)
+		owed = c.calls.answering(resp.ID)
+		return line, err
+	}, nil)
 	if owed {
 		c.calls.answered()
 	}
 	return err
+}
+
+func (c *stdioConn) encode(resp *jsonrpc.Response) ([]byte, error) {
+	if resp.Error != nil {
+		resp = &jsonrpc.Response{ID: resp.ID, Error: plain(resp.Error)}
+	}
+	line, err := jsonrpc.EncodeMessage(resp)
+	if err != nil {
+		// The caller is still owed an answer, and an error here would end the session.
+		c.log.Warn("an answer could not be encoded", "error", err)
+		return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded",
+		}})
+	}
+	return unescapeHTML(line), nil
 }
 
 // request sends a request or notification of the server's own.
@@ -203,7 +251,7 @@ func (c *stdioConn) request(req *jsonrpc.Request) error {
 	if id, ok := cancelledID(req); ok {
 		c.calls.replied(id)
 	}
-	return c.send(line, nil)
+	return c.send(ready(line), nil)
 }
 
 // rejected is an error with the code by which the SDK tells a message that
@@ -212,12 +260,25 @@ func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
 
-// send writes one line, after before. The first failure ends the session: what
-// follows a line cut short could not be told from it.
-func (c *stdioConn) send(line []byte, before func()) error {
-	line = append(line, '\n')
-	c.writeMu.Lock()
-	defer c.writeMu.Unlock()
+// ready is a line that needs no turn to be made.
+func ready(line []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return line, nil }
+}
+
+// send waits for its turn, makes a line and writes it. The first failure ends the
+// session: what follows a line cut short could not be told from it. When patience
+// yields before the line is out, the client does not read, and the session ends.
+func (c *stdioConn) send(line func() ([]byte, error), patience <-chan time.Time) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-c.closed:
+		return mcp.ErrConnectionClosed
+	case <-c.broken:
+		return c.writeErr
+	case <-patience:
+		return c.giveUp(errNotReading)
+	}
+	defer func() { <-c.turn }() // who comes next looks whether the session goes on
 	select {
 	case <-c.closed:
 		return mcp.ErrConnectionClosed
@@ -225,23 +286,67 @@ func (c *stdioConn) send(line []byte, before func()) error {
 		return c.writeErr
 	default:
 	}
-	if before != nil {
-		before()
+	data, err := line()
+	if err != nil {
+		return err
 	}
-	n, err := c.out.Write(line)
-	if err == nil && n < len(line) {
-		err = io.ErrShortWrite
+	select {
+	case c.outbox <- append(data, '\n'):
+	case <-c.closed:
+		return mcp.ErrConnectionClosed
+	case <-c.broken:
+		return c.writeErr
 	}
-	if err == nil {
-		return nil
+	select {
+	case err = <-c.written:
+	case <-c.broken: // print may stay in the write for ever
+		return c.writeErr
+	case <-patience:
+		return c.giveUp(errNotReading)
 	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
+	if err != nil {
+		return c.giveUp(fmt.Errorf("writing to the client: %w", err))
 	}
-	c.writeErr = fmt.Errorf("writing to the client: %w", err)
-	close(c.broken)
+	return nil
+}
+
+// errNotReading says why a session ended that could not refuse a message.
+var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
+
+// print writes lines, in a goroutine of its own: a write cannot be interrupted,
+// and nothing else may hang on it.
+func (c *stdioConn) print() {
+	for {
+		select {
+		case line := <-c.outbox:
+			n, err := c.out.Write(line)
+			if err == nil && n < len(line) {
+				err = io.ErrShortWrite
+			}
+			if errors.Is(err, io.EOF) {
+				err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
+			}
+			c.written <- err
+		case <-c.broken:
+			return
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// giveUp has every write fail from now on, those that are under way included, and
+// returns why.
+func (c *stdioConn) giveUp(why error) error {
+	c.breakOnce.Do(func() {
+		c.writeErr = why
+		close(c.broken)
+	})
+	c.isOver()
 	return c.writeErr
 }
+
+func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
@@ -291,7 +396,11 @@ func (c *stdioConn) refuse(no *refusal) error {
 		no.id = nil // it would pass for the answer to the call that has this id
 	}
 	c.log.Debug("line refused", "code", no.code)
-	return c.send(no.encode(), nil)
+	// Nothing is read meanwhile, so that refusals cannot pile up, and so that the
+	// end of the input would go unseen: hence the bound.
+	patience := time.NewTimer(positiveOr(c.drain, DefaultDrainTimeout))
+	defer patience.Stop()
+	return c.send(ready(no.encode()), patience.C)
 }
 
 // finish ends the session when the input has ended.
@@ -305,11 +414,13 @@ func (c *stdioConn) finish(err error) {
 		}
 	}
 	c.awaitAnswers()
+	c.isOver()
 	_ = c.deliver(received{err: err})
 }
 
 // awaitAnswers waits until no answer is owed, for as long as drain allows. Only
 // then may the SDK hear that the input has ended: from then on it writes nothing.
+// What is still owed then is given up, whether it is being made or being written.
 func (c *stdioConn) awaitAnswers() {
 	timer := time.NewTimer(max(c.drain, 0))
 	defer timer.Stop()
@@ -321,7 +432,9 @@ func (c *stdioConn) awaitAnswers() {
 		case <-c.broken:
 			return
 		case <-timer.C:
-			c.log.Warn("the input has ended and calls are given up", "calls", c.calls.owing(), "after", c.drain)
+			n := c.calls.owing()
+			c.log.Warn("the input has ended and calls are given up", "calls", n, "after", c.drain)
+			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, max(c.drain, 0), ErrUnanswered))
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,6 +26,7 @@ type callLedger struct {
 	limit    int
 	patience time.Duration // what a cancelled call has left to answer
 	settled  chan struct{} // has a token after owed has come down to zero
+	waiting  atomic.Int64  // bytes of answers that are not out yet
 
 	mu      sync.Mutex
 	calls   map[jsonrpc.ID]*inFlight // asked by the client, not answered
@@ -65,6 +67,9 @@ func (l *callLedger) admit(req *jsonrpc.Request) *refusal {
 	}
 	if req.Method == listenMethod {
 		return l.admitListen(req.ID)
+	}
+	if l.waiting.Load() > maxWaiting {
+		return busy(req.ID, "server busy: too many answers wait to be read; read them, then retry")
 	}
 	if l.places >= l.limit {
 		l.giveUpCancelled()

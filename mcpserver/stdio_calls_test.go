@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
 )
 
 func TestStdioBusy(t *testing.T) {
@@ -29,7 +31,7 @@ func TestStdioBusy(t *testing.T) {
 		}
 	}
 	s.send(stdioCancel("2"))
-	s.want("2", 0) // the tool reports its cancellation
+	s.want("2", -32603) // the tool reports its cancellation
 	s.silent()
 	close(server.open)
 	s.recv()
@@ -121,7 +123,7 @@ func TestStdioDrainIsBounded(t *testing.T) {
 		s.initialize()
 		s.send(stdioCall("1", "gate"))
 		server.await(t, 1)
-		if err := s.end(); err != nil {
+		if err := s.end(); !errors.Is(err, ErrUnanswered) {
 			t.Fatal(err)
 		}
 		if n := len(s.out.messages); n != 0 {
@@ -193,7 +195,7 @@ func TestStdioUnanswerableCalls(t *testing.T) {
 	s := startStdio(t, server, &StdioTransport{MaxInFlight: 1, DrainTimeout: -1})
 	s.initialize()
 	s.send(stdioCall("1", "garbled"))
-	s.want("1", -32603)
+	s.want("1", 1) // without its data
 	// The SDK never answers this one. Once the client gives up, it holds no place.
 	s.send(stdioCall("2", "unspeakable"), stdioPing("3"))
 	s.want("3", -32000)
@@ -204,6 +206,87 @@ func TestStdioUnanswerableCalls(t *testing.T) {
 	s.want("null", -32600)
 	if err := s.end(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// stdioStuck is an output that nobody reads.
+type stdioStuck struct{ begun, free chan struct{} }
+
+func (o stdioStuck) Write(p []byte) (int, error) {
+	o.begun <- struct{}{}
+	<-o.free
+	return len(p), nil
+}
+
+// A client that stops reading ends with its input, whoever waits for the output: an
+// answer, answers behind it, a refusal.
+func TestStdioClientStopsReading(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"one answer":   {stdioPing("1")},
+		"many answers": {stdioPing("1"), stdioPing("2"), stdioCall("3", "echo"), stdioCall("4", "echo")},
+		"a refusal":    {"oops", "oops"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, client := io.Pipe()
+			out := stdioStuck{make(chan struct{}, 8), make(chan struct{})}
+			t.Cleanup(func() { close(out.free); client.Close() })
+			ended := make(chan error, 1)
+			go func() {
+				ended <- newStdioTools().Run(context.Background(), &StdioTransport{In: in, Out: out, DrainTimeout: 50 * time.Millisecond})
+			}()
+			go func() {
+				io.WriteString(client, stdioInit+"\n"+stdioReady+"\n"+strings.Join(lines, "\n")+"\n")
+				client.Close()
+			}()
+			<-out.begun
+			select {
+			case err := <-ended:
+				if !errors.Is(err, ErrUnanswered) {
+					t.Errorf("got %v", err)
+				}
+			case <-time.After(5 * time.Second):
+				t.Error("the session does not end")
+			}
+		})
+	}
+}
+
+// While too much waits to be read, calls are refused; cancellations pass.
+func TestStdioAnswersWait(t *testing.T) {
+	s := startStdio(t, newStdioTools(), &StdioTransport{})
+	s.initialize()
+	s.conn.calls.waiting.Add(2 * maxWaiting)
+	s.send(stdioPing("1"), stdioCancel("1"))
+	s.want("1", codeServerBusy)
+	s.conn.calls.waiting.Add(-2 * maxWaiting)
+	s.silent()
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A handler that does not end does not keep Run.
+func TestRunDoesNotWaitForHandlers(t *testing.T) {
+	server, release := New(Options{Catalog: catalog.New(nil, catalog.Options{})}), make(chan struct{})
+	defer close(release)
+	server.mcp.AddTool(&mcp.Tool{Name: "stuck", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			<-release
+			return nil, nil
+		})
+	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "stuck")}, "\n")
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Run(context.Background(), &StdioTransport{In: strings.NewReader(input), Out: io.Discard, DrainTimeout: 50 * time.Millisecond})
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ErrUnanswered) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for a handler that hangs")
 	}
 }
 

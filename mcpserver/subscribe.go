@@ -38,6 +38,10 @@ type subscriptions struct {
 	server *Server
 	wake   chan struct{} // capacity 1: look now
 
+	// The constants above; tests wait for less.
+	period   time.Duration
+	max, own int
+
 	mu      sync.Mutex
 	watched map[string]*watched                        // by the URI's text as the client wrote it
 	by      map[*mcp.ServerSession]map[string]struct{} // legacy sessions end without unsubscribing
@@ -61,6 +65,7 @@ type seen struct {
 func newSubscriptions(s *Server) *subscriptions {
 	return &subscriptions{
 		server: s, wake: make(chan struct{}, 1),
+		period: subscriptionPeriod, max: maxSubscriptions, own: maxOwn,
 		watched: map[string]*watched{}, by: map[*mcp.ServerSession]map[string]struct{}{},
 	}
 }
@@ -93,7 +98,7 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if _, again := mine[text]; again {
 		return nil
 	}
-	if len(mine) >= maxOwn || w.watched[text] == nil && len(w.watched) >= maxSubscriptions {
+	if len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max {
 		return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
 	}
 	if w.watched[text] == nil {
@@ -174,7 +179,7 @@ func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
 
 // run looks at the files until nobody waits for one.
 func (w *subscriptions) run() {
-	tick := time.NewTicker(subscriptionPeriod)
+	tick := time.NewTicker(w.period)
 	defer tick.Stop()
 	for {
 		select {

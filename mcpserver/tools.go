@@ -3,9 +3,13 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -77,4 +81,21 @@ func (r explicit) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return append(data[:len(data)-1], `,"isError":false}`...), nil
+}
+
+// toolError names the tools that there are where the one asked for is not.
+func (s *Server) toolError(req mcp.Request, err error) error {
+	call, ok := req.(*mcp.CallToolRequest)
+	var wire *jsonrpc.Error
+	if !ok || call.Params == nil || !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams || !strings.HasPrefix(wire.Message, "unknown tool ") {
+		return err
+	}
+	text := "Unknown tool: " + skill.Echo(call.Params.Name)
+	for i, t := range s.tools {
+		text += [...]string{" (the tools are ", ", "}[min(i, 1)] + t.Name
+	}
+	if len(s.tools) > 0 {
+		text += ")"
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }

@@ -38,6 +38,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //
 // $DIR stands for the folder of the skills, $TIME for when a file was changed.
 func TestWire(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/wire/*.txtar")
 	must(t, err)
 	if len(files) < len(eras) {

@@ -79,8 +79,9 @@ type Notice struct {
 type Scan struct {
 	Bundles []Bundle // in path order
 	Notices []Notice
-	// Missing is true when the root does not exist. That is no error: a
-	// well-known root may be absent.
+	// Missing is true when the root does not exist. That alone is no error: a
+	// well-known root may be absent. Beside an error it says that the root was
+	// wanted and is gone, and its skills with it.
 	Missing bool
 }
 

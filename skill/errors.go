@@ -15,4 +15,9 @@ var (
 	ErrNotUTF8 = errors.New("not valid UTF-8")
 	// ErrUnstable: the file changed each time it was read.
 	ErrUnstable = errors.New("changes while it is read")
+	// ErrBusy: too many reads of one disk have not been answered yet.
+	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
+	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
+	// [MaxDepth] levels, so that a list of its files would lack some.
+	ErrIncomplete = errors.New("a folder cannot be read, or is more than 12 levels deep, so that files would be missing")
 )

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"strings"
@@ -111,13 +110,18 @@ func Hidden(p string) bool {
 
 // Reason words a read error for people and models: no path of the machine in it.
 func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrIncomplete} {
+		if errors.Is(err, s) {
+			return s.Error()
+		}
+	}
 	var errno syscall.Errno
 	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, ErrOutside), errors.Is(err, ErrNotRegular), errors.Is(err, ErrTooLarge),
-		errors.Is(err, ErrNotUTF8), errors.Is(err, ErrUnstable):
-		return sentinel(err).Error()
+	case errors.Is(err, syscall.ELOOP):
+		return "link loop"
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
 	case errors.Is(err, fs.ErrPermission):
@@ -126,15 +130,6 @@ func Reason(err error) string {
 		return errno.Error()
 	}
 	return "cannot be read"
-}
-
-func sentinel(err error) error {
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable} {
-		if errors.Is(err, s) {
-			return s
-		}
-	}
-	return fmt.Errorf("unknown")
 }
 
 // ReadServed reads a file of the skill by the path under which it is served or

@@ -134,7 +134,7 @@ func skillOf(entry string, files fstest.MapFS) *Skill {
 func listed(t *testing.T, s *Skill, limit int) (names []string, more bool) {
 	t.Helper()
 	files, more, err := s.List(context.Background(), limit)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrIncomplete) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
@@ -171,6 +171,33 @@ func TestList(t *testing.T) {
 	cancel()
 	if _, _, err := s.List(ctx, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// What would miss a file is no manifest: too deep a folder, one that is closed. A
+// dot-entry is none of the skill's, closed or deep.
+func TestListIncomplete(t *testing.T) {
+	main := &fstest.MapFile{Data: []byte("x")}
+	deepest, tooDeep := strings.Repeat("d/", MaxDepth), strings.Repeat("d/", MaxDepth+1)
+	for name, tt := range map[string]struct {
+		fsys fs.FS
+		want error
+	}{
+		"deepest":      {fstest.MapFS{"SKILL.md": main, deepest + "in": {}}, nil},
+		"too deep":     {fstest.MapFS{"SKILL.md": main, tooDeep + "out": {}}, ErrIncomplete},
+		"deep hidden":  {fstest.MapFS{"SKILL.md": main, ".x/" + tooDeep + "out": {}}, nil},
+		"closed":       {refusing{fstest.MapFS{"SKILL.md": main, "closed/x": {}}}, ErrIncomplete},
+		"a pipe aside": {fstest.MapFS{"SKILL.md": main, "pipe": {Mode: fs.ModeNamedPipe}}, nil},
+	} {
+		s := skillOf(MainFile, nil)
+		s.FS = tt.fsys
+		_, _, err := s.List(context.Background(), 9)
+		if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: List: %v", name, err)
+		}
+		if _, err := s.Manifest(context.Background()); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: Manifest: %v", name, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -112,7 +113,7 @@ func (s *Skill) fault(err error) {
 		rule, mend = RuleFileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
 		rule, mend = RuleFileUnstable, "wait until whatever writes the file has finished"
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
 		rule, mend = RuleFileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
 		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"

@@ -1,8 +1,10 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -28,33 +30,43 @@ type File struct {
 
 // List lists the regular files of the skill in path order: no dot-entries,
 // nothing that leaves the skill. It stops after limit files and then says so.
+// Where a folder cannot be read, or lies more than [MaxDepth] levels down, the
+// error is [ErrIncomplete], and the files are those that were found.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
+	lacks := ""
 	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if p != "." && strings.HasPrefix(e.Name(), ".") {
+			return skipEntry(e)
 		}
 		if err != nil {
 			if p == "." {
 				return err
 			}
-			return nil // an unreadable folder hides its files, not the skill
-		}
-		if p != "." && strings.HasPrefix(e.Name(), ".") {
-			return skipEntry(e)
+			if !errors.Is(err, fs.ErrNotExist) {
+				lacks = cmp.Or(lacks, p)
+			}
+			return nil
 		}
 		if e.IsDir() {
 			if strings.Count(p, "/") >= MaxDepth {
+				lacks = cmp.Or(lacks, p)
 				return fs.SkipDir
 			}
 			return nil
 		}
-		info, err := fs.Stat(s.FS, p)
-		if err != nil || !info.Mode().IsRegular() {
-			return nil // a link that leaves, a pipe: reported by the scan, never listed
-		}
 		name := s.served(p)
 		if name == "" {
 			return nil
+		}
+		info, err := fs.Stat(s.FS, p)
+		if errors.Is(err, fs.ErrPermission) {
+			lacks = cmp.Or(lacks, p)
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil // a link that leaves, a pipe: reported by the scan, never listed
 		}
 		if len(files) == limit {
 			more = true
@@ -64,6 +76,9 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		return nil
 	})
 	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
+	if err == nil && lacks != "" {
+		err = &fs.PathError{Op: "list", Path: lacks, Err: ErrIncomplete}
+	}
 	return files, more, err
 }
 
@@ -96,7 +111,8 @@ func (s *Skill) OnDisk(name string) string {
 }
 
 // Manifest hashes every file of the skill. It fails with [ErrTooLarge] over
-// [MaxFiles] files or [MaxSkillSize] bytes.
+// [MaxFiles] files or [MaxSkillSize] bytes, and with [ErrIncomplete] where it
+// would lack some.
 func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
 	files, more, err := s.List(ctx, MaxFiles)
 	if err != nil {

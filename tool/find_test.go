@@ -3,10 +3,13 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 func TestFindDefinition(t *testing.T) {
@@ -29,14 +32,15 @@ func TestFindDefinition(t *testing.T) {
 var (
 	foundGit      = Found{"git", "Git deployment workflow skill", "skill://claude-project/git/SKILL.md", "project"}
 	foundPostgres = Found{"postgres", "PostgreSQL database operations", "skill://claude-project/postgres/SKILL.md", "project"}
+	foundUsers    = Found{"claude-user:git", "Git as I use it", "skill://claude-user/git/SKILL.md", "global"}
 	foundBuilder  = Found{"mcp-builder", "MCP server development guide", "skill://claude-user/mcp-builder/SKILL.md", "global"}
 	noProblems    = []Problem{}
 )
 
 func TestFindAnswers(t *testing.T) {
 	whole := Result{
-		Text:   "Skills 1 to 3 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide",
-		Object: FindResult{Skills: []Found{foundGit, foundPostgres, foundBuilder}, Total: 3, Problems: noProblems},
+		Text:   "Skills 1 to 4 of 4:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide\n- claude-user:git: Git as I use it",
+		Object: FindResult{Skills: []Found{foundGit, foundPostgres, foundBuilder, foundUsers}, Total: 4, Problems: noProblems},
 	}
 	refused := func(why string) Result {
 		return Result{Text: "Invalid arguments for tool find_skills: " + why, IsError: true}
@@ -57,20 +61,20 @@ func TestFindAnswers(t *testing.T) {
 			Text:   "Skills 1 to 1 of 1:\n- postgres: PostgreSQL database operations",
 			Object: FindResult{Skills: []Found{foundPostgres}, Total: 1, Problems: noProblems}}},
 		{"a name before a description", args{"query": "git development"}, Result{
-			Text:   "Skills 1 to 2 of 2:\n- git: Git deployment workflow skill\n- mcp-builder: MCP server development guide",
-			Object: FindResult{Skills: []Found{foundGit, foundBuilder}, Total: 2, Problems: noProblems}}},
+			Text:   "Skills 1 to 3 of 3:\n- git: Git deployment workflow skill\n- claude-user:git: Git as I use it\n- mcp-builder: MCP server development guide",
+			Object: FindResult{Skills: []Found{foundGit, foundUsers, foundBuilder}, Total: 3, Problems: noProblems}}},
 		{"no match", args{"query": "kubernetes\x1b"}, Result{
 			Text:   `No skill matches 'kubernetes\x1b'. Try other words, or leave the query out to list all skills.`,
 			Object: FindResult{Skills: []Found{}, Problems: noProblems}}},
 		{"limit", args{"limit": 2}, Result{
-			Text:   "Skills 1 to 2 of 3:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2-3b6b267c\".",
-			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 3, NextCursor: "2-3b6b267c", Problems: noProblems}}},
+			Text:   "Skills 1 to 2 of 4:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2-3b6b267c\".",
+			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 4, NextCursor: "2-3b6b267c", Problems: noProblems}}},
 		{"the rest", args{"limit": 2, "cursor": "2"}, Result{
-			Text:   "Skills 3 to 3 of 3:\n- mcp-builder: MCP server development guide",
-			Object: FindResult{Skills: []Found{foundBuilder}, Total: 3, Problems: noProblems}}},
+			Text:   "Skills 3 to 4 of 4:\n- mcp-builder: MCP server development guide\n- claude-user:git: Git as I use it",
+			Object: FindResult{Skills: []Found{foundBuilder, foundUsers}, Total: 4, Problems: noProblems}}},
 		{"beyond the end", args{"cursor": "7"}, Result{
-			Text:   "Nothing comes after that cursor; there are 3 skills in all.",
-			Object: FindResult{Skills: []Found{}, Total: 3, Problems: noProblems}}},
+			Text:   "Nothing comes after that cursor; there are 4 skills in all.",
+			Object: FindResult{Skills: []Found{}, Total: 4, Problems: noProblems}}},
 		{"limit as 1e2", `{"limit":1e2}`, whole},
 		{"limit 0", args{"limit": 0}, refused(badLimit)},
 		{"limit 101", args{"limit": 101}, refused(badLimit)},
@@ -219,4 +223,36 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	if len(seen) != 30 || len(got) != 30 {
 		t.Errorf("%d skills, %d of them different: %v", len(got), len(seen), got)
 	}
+}
+
+// What another skill shadows is found under the name that loads it, a copy is not,
+// nor what is kept from models; the listing has neither.
+func TestFindShadowed(t *testing.T) {
+	h := hostOf(t,
+		project(map[string]string{"a/review/SKILL.md": md("review", "First"), "b/review/SKILL.md": md("review", "Second"), "odd/SKILL.md": md(`"o  d\u00a0d"`, "One")}),
+		global(map[string]string{
+			"review/SKILL.md": md("Review", "Third"), "same/SKILL.md": md("Review", "Third"), "the-copy/SKILL.md": md("review", "First"),
+			"zoff/SKILL.md": "---\nname: review\ndescription: Kept\ndisable-model-invocation: true\n---\n", "odd/SKILL.md": md(`"o  d\u00a0d"`, "Two")}))
+	v := viewOf(t, h)
+	for _, query := range []string{"", "review third second first one two kept"} {
+		r := call(t, h, "default", "find_skills", args{"query": query, "limit": 100}).Object.(FindResult)
+		var got []string
+		for _, f := range r.Skills {
+			got = append(got, f.Description)
+			loaded := call(t, h, "default", "skill", args{"name": skill.OneLine(f.Name)})
+			if loaded.IsError || !strings.Contains(loaded.Text, "description: "+f.Description+"\n") {
+				t.Errorf("%q loads %q", f.Name, loaded.Text)
+			}
+		}
+		slices.Sort(got)
+		same(t, got, []string{"First", "One", "Second", "Third", "Two"})
+		same(t, r.Total, 5)
+	}
+	same(t, len(v.Listed), 2)
+	names := map[string]string{}
+	for _, f := range call(t, h, "default", "find_skills", args{}).Object.(FindResult).Skills {
+		names[f.Description] = f.Name
+	}
+	same(t, names["Second"], "skill://claude-project/b/review/SKILL.md")
+	same(t, names["Third"], "claude-user:Review")
 }

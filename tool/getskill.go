@@ -110,9 +110,9 @@ func getSkill() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := within(ctx, func() GetSkillResult { return documentation(ctx, v, name) })
-			if err != nil {
-				return Result{}, err
+			r := documentation(ctx, v, name)
+			if ctx.Err() != nil {
+				return Result{}, ctx.Err()
 			}
 			return r.result(), nil
 		},
@@ -157,10 +157,20 @@ func documentation(ctx context.Context, v catalog.View, name string) GetSkillRes
 	if !e.ModelInvocable {
 		return fail("%s", notForModels(name))
 	}
-	data, err := readDocument(e)
+	type document struct {
+		data []byte
+		err  error
+	}
+	d, err := catalog.Within(ctx, v, e, func() document {
+		data, err := readDocument(e)
+		return document{data, err}
+	})
+	if err == nil {
+		err = d.err
+	}
 	switch {
 	case err == nil:
-		return GetSkillResult{SkillName: name, Documentation: string(data)}
+		return GetSkillResult{SkillName: name, Documentation: string(d.data)}
 	case errors.Is(err, errFolderGone):
 		return fail("Skill '%s' not found in skills folder", shown)
 	case errors.Is(err, fs.ErrNotExist):

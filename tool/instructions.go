@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // instructionsBudget is what the clients that cut instructions leave of them
@@ -15,14 +16,14 @@ const instructionsBudget = 2000
 // Instructions tell an agent what this server has and how to use it: how many
 // skills there are, how to load one, and what was skipped and why. With the zero
 // View they say that the skills are still being read.
-func Instructions(v catalog.View, tools []*Tool, _ Client) string {
+func Instructions(v catalog.View, tools []*Tool) string {
 	var b strings.Builder
 	use := usage(tools)
 	if v.Snapshot == nil {
 		b.WriteString("This server has skills: instructions for particular kinds of task. They are still being read.")
 		return b.String() + use
 	}
-	fmt.Fprintf(&b, "This server has %s: instructions for particular kinds of task.", count(len(v.Listed), "skill"))
+	fmt.Fprintf(&b, "This server has %s: instructions for particular kinds of task.", skill.Count(len(v.Listed), "skill"))
 	b.WriteString(use)
 	if n := len(v.Skipped); n > 0 {
 		fmt.Fprintf(&b, "\n\n%s skipped:", were(n))
@@ -50,13 +51,6 @@ func usage(tools []*Tool) string {
 		}
 	}
 	return text
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func were(n int) string {

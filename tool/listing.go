@@ -37,14 +37,12 @@ const leastDescription = 24
 // style is how one skill stands in a list.
 type style struct {
 	item  func(name, description, location string) string
-	name  func(string) string
 	empty string
 }
 
 // bullets is the list of answers: "- name: description".
 var bullets = style{
 	item:  func(name, description, _ string) string { return "- " + name + ": " + description },
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -53,7 +51,6 @@ var elements = style{
 	item: func(name, description, location string) string {
 		return "<skill>\n<name>" + name + "</name>\n<description>" + description + "</description>\n<location>" + location + "</location>\n</skill>"
 	},
-	name:  func(s string) string { return s },
 	empty: "(none)",
 }
 
@@ -75,8 +72,20 @@ func length(s string) int {
 // as fit, with their number and the way to the rest. What was shortened is said
 // in one line. more is the tool that finds the rest, if the set has one.
 func list(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
+	text, _ := arrange(entries, st, escape, budget, more)
+	return text
+}
+
+// arranged is what became of the skills in a list.
+type arranged struct {
+	form Form
+	cut  int   // the longest description that stands whole, for [FormShortened]
+	left []int // the skills whose names are left out
+}
+
+func arrange(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) (string, arranged) {
 	if len(entries) == 0 {
-		return st.empty
+		return st.empty, arranged{form: FormWhole}
 	}
 	rows := make([]row, len(entries))
 	longest := 0
@@ -85,7 +94,7 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 		longest = max(longest, utf8.RuneCountInString(rows[i].description))
 	}
 	if s, ok := fit(rows, st, escape, budget, longest); ok {
-		return s
+		return s, arranged{form: FormWhole}
 	}
 	note := shortened(more, "descriptions are shortened")
 	rest := budget - length(note) - 1
@@ -95,10 +104,12 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 		return !ok
 	})
 	if n > 0 {
-		s, _ := fit(rows, st, escape, rest, leastDescription+n-1)
-		return s + "\n" + note
+		cut := leastDescription + n - 1
+		s, _ := fit(rows, st, escape, rest, cut)
+		return s + "\n" + note, arranged{form: FormShortened, cut: cut}
 	}
-	return names(rows, st, escape, budget, more)
+	text, left := names(rows, escape, budget, more)
+	return text, arranged{form: FormNames, left: left}
 }
 
 type row struct{ name, description, location string }
@@ -137,25 +148,25 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 
 // names renders names alone: all of them where that is possible, else as many as
 // fit, in their order. One that is longer than any answer would repeat is then
-// passed over, so that it cannot push out the others.
-func names(rows []row, st style, escape func(string) string, budget int, more string) string {
+// passed over, so that it cannot push out the others. out are the rows left out.
+func names(rows []row, escape func(string) string, budget int, more string) (text string, out []int) {
 	all := make([]string, len(rows))
 	for i, r := range rows {
-		all[i] = st.name(escape(r.name))
+		all[i] = escape(r.name)
 	}
 	whole := strings.Join(all, ", ")
 	note := shortened(more, "descriptions are left out")
 	switch n := length(whole); {
 	case n+1+length(note) <= budget:
-		return whole + "\n" + note
+		return whole + "\n" + note, nil
 	case n <= budget:
-		return whole
+		return whole, nil
 	}
-	left := len(all)
-	rest := budget - length(leftOut(left, more)) - 1
+	rest := budget - length(leftOut(len(all), more)) - 1
 	var b strings.Builder
-	for _, name := range all {
-		if len(name) > skill.EchoLimit {
+	for i, name := range all {
+		if len(name) > skill.EchoLimit || rest < 0 {
+			out = append(out, i)
 			continue
 		}
 		sep := ""
@@ -163,15 +174,15 @@ func names(rows []row, st style, escape func(string) string, budget int, more st
 			sep = ", "
 		}
 		if rest -= len(sep) + length(name); rest < 0 {
-			break
+			out = append(out, i)
+			continue
 		}
 		b.WriteString(sep + name)
-		left--
 	}
 	if b.Len() > 0 {
 		b.WriteByte('\n')
 	}
-	return b.String() + leftOut(left, more)
+	return b.String() + leftOut(len(out), more), out
 }
 
 func leftOut(n int, more string) string {

@@ -219,14 +219,3 @@ func TestBlockedDisk(t *testing.T) {
 		}
 	}
 }
-
-// A panic of what reads the disk is that of the call, so that who serves it can
-// catch it.
-func TestWithinPanics(t *testing.T) {
-	defer func() {
-		if recover() != "CANARY" {
-			t.Error("the panic is lost")
-		}
-	}()
-	_, _ = within(t.Context(), func() int { panic("CANARY") })
-}

@@ -150,7 +150,7 @@ func shownText(s string) string {
 			_, size := utf8.DecodeRuneInString(s[end:])
 			end += size
 		}
-		s, rest = s[:end], "… ("+count(n-ShownLength, "more character")+")"
+		s, rest = s[:end], "… ("+skill.Count(n-ShownLength, "more character")+")"
 	}
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) || skill.IsBidiControl(r) {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,26 +62,8 @@ func defaultReadFile() *Tool {
 		if e := resolve(v, name, false); e != nil {
 			return e
 		}
-		return servedFolder(v, name)
+		return v.ServedInFolder(name)
 	})
-}
-
-// servedFolder finds a skill that is not skipped by its folder's exact name: a
-// direct child of a root before one at any depth, first in root order.
-func servedFolder(v catalog.View, name string) *catalog.Entry {
-	var deep *catalog.Entry
-	for _, e := range v.Entries {
-		if e.Folder != name || e.Status == catalog.Skipped {
-			continue
-		}
-		if !strings.Contains(e.Path, "/") {
-			return e
-		}
-		if deep == nil {
-			deep = e
-		}
-	}
-	return deep
 }
 
 func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry) *Tool {
@@ -89,18 +72,16 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 		describe: func(catalog.View, Client) string { return description },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
-			if err != nil {
-				return failure("ERROR: Invalid arguments: %s", err), nil
-			}
-			path, _, err := args.text("file_path")
-			if err != nil {
-				return failure("ERROR: Invalid arguments: %s", err), nil
+			path, _, pathErr := args.text("file_path")
+			if err = cmp.Or(err, pathErr); err != nil {
+				r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: "Invalid arguments: " + err.Error()}
+				return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}, nil
 			}
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := within(ctx, func() FileResult { return readFile(v, name, path, find) })
+			r, err := readFile(ctx, v, name, path, find)
 			if err != nil {
 				return Result{}, err
 			}
@@ -118,11 +99,12 @@ func validFolderName(name string) bool {
 }
 
 // readFile checks in the order of the contract and reads the file as it is now.
-func readFile(v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) FileResult {
+// The error is the context's.
+func readFile(ctx context.Context, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
 	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
-	fail := func(format string, args ...any) FileResult {
+	fail := func(format string, args ...any) (FileResult, error) {
 		r.Error = fmt.Sprintf(format, args...)
-		return r
+		return r, nil
 	}
 	if !validFolderName(name) {
 		return fail("Invalid skill name: must not contain special characters")
@@ -141,9 +123,15 @@ func readFile(v catalog.View, name, path string, find func(catalog.View, string)
 	if err == nil && skill.Hidden(file) {
 		err = fs.ErrNotExist // dot-entries are served by no surface
 	}
+	if err == nil && !v.Innermost(e, file).ModelInvocable {
+		err = fs.ErrNotExist // of a skill inside this one, which its author keeps from models
+	}
 	var data []byte
 	if err == nil {
-		data, _, err = e.ReadServed(file, skill.MaxFile)
+		data, err = v.ReadFile(ctx, e, file)
+	}
+	if ctx.Err() != nil {
+		return r, ctx.Err()
 	}
 	switch {
 	case errors.Is(err, skill.ErrOutside):
@@ -151,25 +139,31 @@ func readFile(v catalog.View, name, path string, find func(catalog.View, string)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
 	case err != nil:
-		return fail("Cannot read file '%s': %s", r.FilePath, readReason(e, file, err))
+		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
 	text, encoding, ok := skill.DecodeText(data)
 	if !ok {
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
-	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
+	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
 }
 
 // directoryEntries is how many entries a directory's error names, so that the
 // model's next call succeeds.
 const directoryEntries = 20
 
-func readReason(e *catalog.Entry, file string, err error) string {
+func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file string, err error) string {
 	if !errors.Is(err, skill.ErrNotRegular) {
 		return skill.Reason(err)
 	}
-	entries, dirErr := fs.ReadDir(e.FS, file)
-	if dirErr != nil {
+	entries, dirErr := catalog.Within(ctx, v, e, func() []fs.DirEntry {
+		entries, err := fs.ReadDir(e.FS, file)
+		if err != nil {
+			return nil
+		}
+		return append([]fs.DirEntry{}, entries...) // not nil: it can be read
+	})
+	if dirErr != nil || entries == nil {
 		return skill.Reason(err)
 	}
 	var names []string

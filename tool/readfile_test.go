@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -197,8 +198,8 @@ func TestReadFileArguments(t *testing.T) {
 		{"missing path", args{"skill_name": "calculator"}, refusedFile("calculator", "", emptyPath)},
 		{"null path", args{"skill_name": "calculator", "file_path": nil}, refusedFile("calculator", "", emptyPath)},
 		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "limit": 3}, content("calculator", "notes.yaml", "a: 1\n", "utf-8", 5)},
-		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, invalid("ERROR: Invalid arguments: 'skill_name' must be a string")},
-		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, invalid("ERROR: Invalid arguments: 'file_path' must be a string")},
+		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, refusedFile("", "x", "Invalid arguments: 'skill_name' must be a string")},
+		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, refusedFile("x", "", "Invalid arguments: 'file_path' must be a string")},
 		{"not an object", "[]", invalid("Invalid arguments for tool read_file_in_skill: they must be one JSON object")},
 	}
 	h := hostOf(t, calculators())
@@ -335,6 +336,9 @@ func TestFileResultJSON(t *testing.T) {
 
 // The promised times, with room for a loaded machine: the benchmarks measure.
 func TestReadFileTimes(t *testing.T) {
+	if os.Getenv("KNACK_TIMES") == "" {
+		t.Skip("times are held by make bench, which sets KNACK_TIMES")
+	}
 	root := calculators()
 	root.files["calculator/mb.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("line\n", 1<<20/5))}
 	h := hostOf(t, root)
@@ -344,5 +348,37 @@ func TestReadFileTimes(t *testing.T) {
 		if d := time.Since(begun); d > limit {
 			t.Errorf("%s took %v", path, d)
 		}
+	}
+}
+
+// The files of a skill that its author keeps from models are not read through the
+// skill around it, however the way to them is written; those of one that is nested
+// further in and open are.
+func TestReadFileOfReservedNested(t *testing.T) {
+	reserved := "---\nname: private\ndescription: d\ndisable-model-invocation: true\n---\nCANARY\n"
+	h := hostOf(t, project(map[string]string{
+		"suite/SKILL.md":                 md("suite", "d"),
+		"suite/private/SKILL.md":         reserved,
+		"suite/private/more.md":          "CANARY",
+		"suite/private/sub/more.md":      "CANARY",
+		"suite/private/open/SKILL.md":    md("open", "d"),
+		"suite/private/open/x.md":        "open",
+		"suite/shut/SKILL.md":            "---\nname: shut\ndisable-model-invocation: true\n---\nCANARY\n", // skipped too
+		"suite/privately/x.md":           "of the suite",
+		"suite/nested/SKILL.md":          md("nested", "d"),
+		"suite/nested/private/SKILL.md":  reserved,
+		"suite/nested/private/deeper.md": "CANARY",
+	}))
+	for _, set := range []string{"default", "runner"} {
+		for _, path := range []string{
+			"private", "private/SKILL.md", "private/more.md", `private\more.md`, "./x/../private/more.md", "private/sub", "private/sub/more.md",
+			"PRIVATE/more.md", "private/none", "shut/SKILL.md", "nested/private/deeper.md",
+		} {
+			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}), refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"))
+		}
+		for path, want := range map[string]string{"private/open/x.md": "open", "privately/x.md": "of the suite", "nested/SKILL.md": md("nested", "d")} {
+			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}).Text, want)
+		}
+		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "nested", "file_path": "private/deeper.md"}).IsError, true)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -19,39 +20,74 @@ import (
 const tokenVariable = "KNACK_TOKEN"
 
 func checkCommand(env *Env) *cobra.Command {
-	var format, protocol string
+	var f checkFlags
+	var protocol string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "check URL",
-		Short: "Check how an MCP server serves skills",
-		Long: `Check how an MCP server serves skills over the Skills extension (SEP-2640).
+		Use:   "check [PATH | URL]…",
+		Short: "Check skills, or how an MCP server serves them",
+		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder. Without a
+PATH, the skills in the project's folders.
 
-Everything that a host relies on is checked: what the server declares, the shape of
-its answers, each entry, and each file's size, digest and frontmatter against its
-entry. URL is the server's address for MCP over HTTP. A token, if it wants one, is
-taken from the environment variable KNACK_TOKEN.
+Each finding has a rule, a place and, where there is one, a mend. --fix writes the
+mends that cannot change what a skill means; --fix=guess also gives SKILL.md its
+spelling and adds a missing name from the folder. --diff shows them and writes nothing.
 
-The exit status is 0 if all is well, and 1 if something was found.`,
-		Args: between(1, 1, "the URL of one MCP server"),
+For a URL, check how that MCP server serves skills over the Skills extension
+(SEP-2640): what it declares, the shape of its answers, each entry, and each file's
+size, digest and frontmatter. A token, if it wants one, is taken from the environment
+variable KNACK_TOKEN.
+
+The exit status is 1 if there are errors (with --strict, or warnings) or, with --diff,
+anything to mend.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
-				format = "json"
+				f.format = "json"
 			}
-			if format != "text" && format != "json" {
-				return usageError("the formats are text and json", "--format %s: there is no such format", format)
+			if !slices.ContainsFunc(args, isURL) {
+				if protocol != "" {
+					return usageError("give a URL", "--protocol is for a server")
+				}
+				return checkFiles(cmd.Context(), env, &f, args)
+			}
+			if len(args) > 1 {
+				return usageError("run it once for each", "a URL is checked alone")
+			}
+			if f.format != "text" && f.format != "json" {
+				return usageError("the formats for a server are text and json", "--format %s: there is no such format", f.format)
+			}
+			for _, name := range []string{"fix", "diff", "ignore", "strict", "info", "dir", "project", "exclude", "no-builtin"} {
+				if cmd.Flags().Changed(name) {
+					return usageError("leave it out", "--%s is not for a server", name)
+				}
 			}
 			u, err := url.Parse(args[0])
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			if err != nil || u.Host == "" {
 				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is no http:// or https:// URL", args[0])
 			}
-			return checkServer(cmd.Context(), env, u, protocol, format)
+			return checkServer(cmd.Context(), env, u, protocol, f.format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "print `FORMAT`: text or json")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
-	cmd.Flags().StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	f.from.register(cmd, env)
+	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
+	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
+	flags.BoolVar(&f.strict, "strict", false, "take warnings as errors")
+	flags.BoolVar(&f.info, "info", false, "also show what is merely worth knowing")
+	flags.StringArrayVar(&f.ignore, "ignore", nil, "leave out the findings of this `RULE` (repeatable)")
+	flags.StringVar(&f.fix, "fix", "", "write the mends of this `LEVEL`: certain, which is what --fix alone means, or guess")
+	flags.Lookup("fix").NoOptDefVal = "certain"
+	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")
+	flags.StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fix", cobra.FixedCompletions([]string{"certain", "guess"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// isURL tells a server from a path.
+func isURL(arg string) bool {
+	scheme, _, ok := strings.Cut(arg, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
 func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
@@ -61,7 +97,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if env.StderrTerminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, plural(all, "skill")) }
+		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
 	}
 	report, err := skillsext.CheckServer(ctx, o)
 	if env.StderrTerminal {
@@ -76,7 +112,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		err = printReport(env.Stdout, report)
 	}
 	if err == nil && len(report.Findings) > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", plural(len(report.Findings), "finding"), plural(report.Skills, "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
 	}
 	return err
 }
@@ -102,7 +138,7 @@ func printReport(w io.Writer, r *skillsext.Report) error {
 		fmt.Fprintf(&b, "%s%s: %s\n", indent, f.Rule, message)
 	}
 	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
-		plural(r.Skills, "skill"), plural(r.Files, "file"), r.Protocol, plural(len(r.Findings), "finding"))
+		skill.Count(r.Skills, "skill"), skill.Count(r.Files, "file"), r.Protocol, skill.Count(len(r.Findings), "finding"))
 	_, err := io.WriteString(w, clean(b.String()))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -118,11 +119,28 @@ to any agent.
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate(build().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", err)
+		return usageError("run '"+cmd.CommandPath()+" --help' for its flags", "%w", flagError(err))
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env))
+	root.AddCommand(doctorCommand(env))
+	root.AddCommand(newCommand(env))
+	root.AddCommand(connectCommand(env))
 	return root
+}
+
+// flagError says in words what a flag wants, where the parser names the function
+// that refused its value.
+func flagError(err error) error {
+	var n *strconv.NumError
+	if !errors.As(err, &n) {
+		return err
+	}
+	want := "give a whole number"
+	if n.Func == "ParseBool" {
+		want = "give true or false, or no value for true"
+	}
+	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
 }
 
 // helpCommand is what people try first; --help is what the help names.

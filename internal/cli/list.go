@@ -102,7 +102,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 	}
 	for _, r := range v.Roots {
-		if r.Missing && !all {
+		if r.Missing && r.Err == nil && !all {
 			continue
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
@@ -199,7 +199,7 @@ func printRest(w io.Writer, v catalog.View) {
 			if e.Status == catalog.Copy {
 				what = "is a copy of"
 			}
-			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(reach(v, e)))
+			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
 		}
 	}
 	if len(v.Skipped) > 0 {
@@ -210,15 +210,6 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
-}
-
-// reach is what loads a shadowed skill: "<label>:<name>", or its URI where that
-// pair means another one, as between two of one root.
-func reach(v catalog.View, e *catalog.Entry) string {
-	if v.Named(e.Qualified()) == e {
-		return e.Qualified()
-	}
-	return e.URI.String()
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
@@ -267,7 +258,7 @@ func unread(r catalog.RootStatus) error {
 
 func summary(v catalog.View, shadowed int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed
-	s := plural(n, "skill")
+	s := skill.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
 	}
@@ -282,7 +273,7 @@ func summary(v catalog.View, shadowed int, all bool) string {
 		}
 	}
 	if failed > 0 {
-		s += ", " + plural(failed, "root") + " not readable"
+		s += ", " + skill.Count(failed, "root") + " not readable"
 	}
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
@@ -291,11 +282,4 @@ func summary(v catalog.View, shadowed int, all bool) string {
 		s += " (knack list --all says which and why)"
 	}
 	return s
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"knack": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop)
+		if os.Getenv("KNACK_TEST_NOBODY") != "" {
+			becomeNobody()
+		}
 		os.Exit(cli.Main(ctx, cli.SystemEnv(), os.Args[1:]))
 	}})
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -36,6 +38,7 @@ A client starts it. For Claude Code, for example:
 Standard output carries the protocol and nothing else; what was skipped, and why,
 goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
 asked before it is answered, for up to 10 seconds; a second one ends at once.
+Where answers are missing then, or the client does not read, the status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
@@ -89,9 +92,10 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log,
-		Remote: web.addr != "", Private: web.tokenFile != ""}
+		Remote: web.addr != "", Private: web.addr == "" || web.tokenFile != ""} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
+			warnOfRoots(log, *env, folders)
 			sources, err := from.sources(*env, folders)
 			if err != nil {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
@@ -119,6 +123,17 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		return nil
 	}
 	return runError("", "the session ended: %w", err)
+}
+
+// warnOfRoots says once for each of a client's roots what is wrong with it; the
+// folders that would lie below it are only missing.
+func warnOfRoots(log *slog.Logger, env Env, folders []string) {
+	for _, d := range folders {
+		if err := dir.Check(d); err != nil {
+			words, _ := folderFault(err)
+			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
+		}
+	}
 }
 
 // interruptible is an input that ends when done is closed. What a read that was
@@ -173,11 +188,17 @@ func (r *interruptible) pump() {
 	}
 }
 
+// softLimit is where the collector stops to trade memory: a thousand skills live in
+// some 10 MiB, five times that is the percentage's, and the rest is for a request or
+// a file of 16 MiB and its copies.
+const softLimit = 128 << 20
+
 // tuneCollector trades memory for speed, unless the operator has chosen: the
 // SDK allocates about 385 KB a request and keeps none of it.
 func tuneCollector(env *Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(softLimit)
 	}
 }
 
@@ -185,7 +206,7 @@ func tuneCollector(env *Env) {
 // skipped, and how a client connects.
 func banner(env *Env, v catalog.View) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", plural(len(v.Listed), "skill"))
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skill.Count(len(v.Listed), "skill"))
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:

@@ -3,9 +3,11 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +135,53 @@ func TestServeSignalDrains(t *testing.T) {
 	}
 }
 
+// A client that stops reading does not keep the process after one signal.
+func TestServeClientStopsReading(t *testing.T) {
+	t.Parallel()
+	env := environment(t)
+	in, client := io.Pipe()
+	defer client.Close()
+	env.Stdin = in
+	out := &gate{locked: new(locked), held: make(chan struct{}), open: make(chan struct{})}
+	defer close(out.open)
+	env.Stdout = out
+	ctx, signal := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(ctx, env, []string{"serve", "--dir", env.Home}) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+	<-out.held
+	signal()
+	select {
+	case code := <-ended:
+		if code != 3 {
+			t.Errorf("exit status %d", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the process does not end")
+	}
+}
+
+// Over stdio the skills are one person's own: no answer is for a shared cache.
+func TestServeIsPrivate(t *testing.T) {
+	env := environment(t)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
+	var in string
+	for i, method := range []string{"resources/list", "resources/templates/list", "skills/list", "tools/list", "prompts/list"} {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", i, method, meta)
+	}
+	for i, method := range []string{"resources/read", "skills/get"} {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"uri":"skill://claude-user/git/SKILL.md",%s}}`+"\n", 10+i, method, meta)
+	}
+	env.Stdin = strings.NewReader(in)
+	if code := cli.Main(t.Context(), env, []string{"serve"}); code != 0 {
+		t.Fatalf("exit status %d", code)
+	}
+	out := env.Stdout.(*locked).String()
+	if strings.Contains(out, `"cacheScope":"public"`) || strings.Count(out, `"cacheScope":"private"`) != 7 {
+		t.Error(out)
+	}
+}
+
 // gate holds the first write back.
 type gate struct {
 	*locked
@@ -189,3 +238,34 @@ func (full) Write([]byte) (int, error) {
 type errNoSpace struct{}
 
 func (errNoSpace) Error() string { return "no space left on device" }
+
+// A client's root that is a file is one line in the log, not one for each folder
+// that could lie below it.
+func TestServeRootIsFile(t *testing.T) {
+	env := environment(t)
+	file := filepath.Join(env.Dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, client := io.Pipe()
+	env.Stdin = in
+	out, told := env.Stdout.(*locked), env.Stderr.(*locked)
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Main(t.Context(), env, []string{"serve", "--exclude", "agents-user"}) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+	eventually(t, out, `"serverInfo"`)
+	io.WriteString(client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	eventually(t, out, `"roots/list"`)
+	id := regexp.MustCompile(`"id":(\d+|"[^"]*")[^\n]*"roots/list"|"roots/list"[^\n]*"id":(\d+|"[^"]*")`).FindStringSubmatch(out.String())
+	io.WriteString(client, `{"jsonrpc":"2.0","id":`+id[1]+id[2]+`,"result":{"roots":[{"uri":"file://`+filepath.ToSlash(file)+`"}]}}`+"\n")
+	eventually(t, told, "a root of the client cannot be used")
+	io.WriteString(client, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+	eventually(t, out, `"id":2`)
+	client.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if n := strings.Count(told.String(), "level=WARN"); n != 2 || !strings.Contains(told.String(), "it is a file, not a folder") {
+		t.Errorf("%d warnings, want one of the root and one of the broken skill:\n%s", n, told)
+	}
+}

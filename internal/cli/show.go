@@ -124,7 +124,7 @@ func show(env *Env, e *catalog.Entry, file string) error {
 // filesHint names the first files of the skill.
 func filesHint(e *catalog.Entry) string {
 	files, _, err := e.List(context.Background(), 20)
-	if err != nil || len(files) == 0 {
+	if err != nil && !errors.Is(err, skill.ErrIncomplete) || len(files) == 0 {
 		return ""
 	}
 	names := make([]string, len(files))

@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -154,6 +155,9 @@ func (f *sourceFlags) check(env Env) error {
 			return err
 		}
 	}
+	if f.given("project") && len(f.dirs) > 0 {
+		fmt.Fprintln(env.Stderr, "warning: --project has no effect beside --dir")
+	}
 	return nil
 }
 
@@ -162,31 +166,31 @@ func checkFolder(flag, shown, d string) error {
 	if shown == "" {
 		return usageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
 	}
-	info, err := os.Stat(d)
-	if err == nil && info.IsDir() {
-		if err = tryOpen(d); err == nil {
-			return nil
-		}
+	return folderError(flag, shown, dir.Check(d))
+}
+
+// folderError words why a folder that the user named cannot be served.
+func folderError(flag, shown string, err error) error {
+	if err == nil {
+		return nil
 	}
+	words, hint := folderFault(err)
+	return runError(hint, "%s %s: %s", flag, shown, words)
+}
+
+// folderFault says in words what is wrong with a folder, and what to do.
+func folderFault(err error) (words, hint string) {
 	switch {
-	case err == nil:
-		return runError("give a folder", "%s %s: it is a file, not a folder", flag, shown)
-	case isNotExist(err):
-		return runError("check the path, or create the folder", "%s %s: there is no such folder", flag, shown)
+	case errors.Is(err, dir.ErrNotFolder):
+		return "it is a file, not a folder", "give a folder"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such folder", "check the path, or create the folder"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied", "let the user who runs knack read the folder"
+	case errors.Is(err, syscall.ELOOP):
+		return "link loop", "make the link point to a folder, or name the folder itself"
 	}
-	return runError("", "%s %s: %s", flag, shown, skill.Reason(err))
-}
-
-func tryOpen(d string) error {
-	f, err := os.Open(d)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func isNotExist(err error) bool {
-	return os.IsNotExist(err) || strings.Contains(fmt.Sprint(err), fs.ErrNotExist.Error())
+	return skill.Reason(err), "see whether the disk and the folder can be read at all"
 }
 
 // excluded: a label leaves out its root, and "claude-project" also the same
@@ -257,7 +261,7 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 	}
 	for _, r := range v.Roots {
 		if r.Err != nil && len(f.dirs) > 0 {
-			return nil, v, runError("", "--dir %s: %w", r.Shown, unread(r))
+			return nil, v, folderError("--dir", r.Shown, r.Err)
 		}
 	}
 	return c, v, nil

@@ -39,6 +39,7 @@ type world struct {
 	t        testing.TB
 	dirs     []string // of the roots: $DIR and $USER
 	catalog  *catalog.Catalog
+	own      *tool.Host          // of the calls that go through no server
 	sessions map[string]*session // by set
 }
 
@@ -100,7 +101,12 @@ func (w *world) fill(s string) string {
 	return s
 }
 
-func (w *world) host() *tool.Host { return &tool.Host{Catalog: w.catalog} }
+func (w *world) host() *tool.Host {
+	if w.own == nil {
+		w.own = &tool.Host{Catalog: w.catalog}
+	}
+	return w.own
+}
 
 func toolsOf(t testing.TB, set string) []*tool.Tool {
 	t.Helper()
@@ -151,6 +157,12 @@ func (w *world) askTool(t *testing.T, set, name, args string, want answer) {
 			must(t, err)
 			got.object = string(data)
 		}
+		if r.Meta != nil {
+			data, err := json.Marshal(r.Meta)
+			must(t, err)
+			got.meta = string(data)
+		}
+		compare(t, "tool", got.meta, want.meta)
 		compare(t, "tool", got.text, want.text)
 		if got.isError != want.isError {
 			t.Errorf("tool: isError is %v", got.isError)

@@ -243,7 +243,7 @@ func TestRunner(t *testing.T) {
 		read("001-validation-3", "calculator", "", fileError("calculator", "", "Invalid file path: must not be empty")),
 		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator"}`, want: fileError("calculator", "", "Invalid file path: must not be empty")},
 		{id: "001-validation-1", tool: "read_file_in_skill", args: "", want: special("", "")},
-		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: answer{text: "ERROR: Invalid arguments: 'file_path' must be a string", isError: true}},
+		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid arguments: 'file_path' must be a string")},
 		read("001-validation-4", "calculator", "docs/../../weather/SKILL.md", outside("calculator", "docs/../../weather/SKILL.md")),
 		read("001-reading-1", "größe", "SKILL.MD", utf8File("größe", "SKILL.MD", "non-ASCII")),
 		read("001-reading-1", "other-name", "SKILL.md", utf8File("other-name", "SKILL.md", "---\nname: other-name\ndescription: d\n---\n")),
@@ -331,4 +331,17 @@ func TestRunnerReadsTheDisk(t *testing.T) {
 	w.put(0, "calculator/notes.md", "back, without its document")
 	w.refresh()
 	get(docError("SKILL.MD not found for skill 'calculator'"))
+}
+
+// list_skills names the folders that get_skill reads, whatever their frontmatter.
+func TestRunnerList(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"weather/SKILL.md": "no frontmatter", "calculator/SKILL.MD": calculatorDoc, "docless/notes.md": "", "größe/SKILL.MD": "<b>",
+		"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n",
+	})
+	const list = `{"skills":["calculator","größe","weather"]}`
+	w.ask(t, "runner", "list_skills", `{"ignored":1}`, answer{text: list, object: list})
+	w.remove(0, "weather")
+	w.refresh()
+	w.ask(t, "runner", "list_skills", "", answer{text: `{"skills":["calculator","größe"]}`, object: `{"skills":["calculator","größe"]}`})
 }

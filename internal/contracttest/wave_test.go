@@ -3,11 +3,15 @@
 package contracttest
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -127,4 +131,34 @@ func TestWaveMalformed(t *testing.T) {
 		t.Fatalf("%q", r.Text)
 	}
 	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", message, "put the value in quotes: description: '…'"))
+}
+
+// failing is a source whose disk fails as soon as a file is read.
+type failing struct{ catalog.Source }
+
+func (f failing) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := f.Source.Scan(ctx)
+	for i := range scan.Bundles {
+		scan.Bundles[i].FS = failingFS{}
+	}
+	return scan, err
+}
+
+type failingFS struct{}
+
+func (failingFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+}
+
+// What the system refuses is an error of the system, in every contract's words.
+func TestSystemError(t *testing.T) {
+	w := newWorld(t, map[string]string{"x/SKILL.md": md("x", "d")})
+	w.catalog = catalog.New([]catalog.Source{failing{sourceOf(skill.Root{Label: "claude-project", Scope: skill.ScopeProject, Dir: w.dirs[0], Shown: ".claude/skills"})}}, catalog.Options{})
+	w.refresh()
+	e := "Error invoking skill 'x': SKILL.md: input/output error\n\nAvailable skills:\n(none)"
+	w.ask(t, "wave", "Skill", `{"skill_name":"x"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
+	w.ask(t, "runner", "get_skill", `{"skill_name":"x"}`, docError("Error reading SKILL.MD for skill 'x': input/output error"))
+	w.ask(t, "runner", "read_file_in_skill", `{"skill_name":"x","file_path":"a"}`, fileError("x", "a", "Cannot read file 'a': input/output error"))
+	w.ask(t, "universal", "skill", `{"name":"x"}`, answer{text: "Skill 'x' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill.\n" +
+		"'x' exists but was skipped: .claude/skills/x/SKILL.md: SKILL.md: input/output error (see whether the disk and the file can be read at all)"})
 }

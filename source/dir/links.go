@@ -27,7 +27,7 @@ func (w *walk) link(out *found, p place, name string) {
 	}
 	target, err := resolve(filepath.Join(p.real, name))
 	switch {
-	case errors.Is(err, errIsFile):
+	case errors.Is(err, ErrNotFolder):
 		return // a file beside the skills
 	case errors.Is(err, errLinkLoop):
 		say(RuleLinkLoop, "the link leads back to itself", "remove the link")
@@ -82,7 +82,7 @@ func resolve(link string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", errIsFile
+		return "", ErrNotFolder
 	}
 	return filepath.EvalSymlinks(link)
 }

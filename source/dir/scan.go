@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,29 +72,41 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 
 // Scan looks at every folder below the root and describes the skills found.
 // It fails where the root cannot be read at all, or ctx ends; whatever is wrong
-// further down becomes a notice or a bundle's fault.
+// further down becomes a notice or a bundle's fault. A root that is not there,
+// or is no folder any more, is Missing, with an error beside it where that is
+// one: [Options.Required], or something else in its place.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) && !s.opt.Required {
-		s.remember(nil)
-		return skill.Scan{Missing: true}, nil
-	}
 	if err != nil {
-		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+		return s.failed(err)
 	}
 	top, err := s.door.folder(dir, false)
 	if err != nil {
-		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+		return s.failed(err)
 	}
 	defer top.close()
 	w := &walk{source: s, top: top, real: real}
 	scan, err := w.run(ctx)
 	if err != nil {
-		return skill.Scan{}, fmt.Errorf("scan %s: %w", dir, bare(err))
+		return s.failed(err)
 	}
 	s.remember(w.folders)
 	return scan, nil
+}
+
+// failed is the scan of a root that yields none. Of one that is not there the
+// watch learns that its folders have gone, so that it looks out for the next.
+func (s *Source) failed(err error) (skill.Scan, error) {
+	err = bare(err)
+	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotFolder)}
+	if scan.Missing {
+		s.remember(nil)
+	}
+	if errors.Is(err, fs.ErrNotExist) && !s.opt.Required {
+		return scan, nil
+	}
+	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
 func (s *Source) remember(folders []string) {
@@ -106,7 +119,27 @@ func (s *Source) remember(folders []string) {
 	}
 }
 
-var errIsFile = errors.New("is a file, not a folder")
+// ErrNotFolder says that something else stands in a root's place.
+var ErrNotFolder = errors.New("is a file, not a folder")
+
+// Check says what keeps the folder at an absolute path from being a root:
+// [fs.ErrNotExist], [ErrNotFolder], [fs.ErrPermission], a link loop
+// ([syscall.ELOOP]) or what else the system says; nil where nothing does.
+func Check(dir string) error {
+	real, err := realRoot(dir)
+	if err != nil {
+		return bare(err)
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return bare(err)
+	}
+	defer f.Close()
+	if _, err := f.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+		return bare(err)
+	}
+	return nil
+}
 
 // realRoot resolves the root, which may be a link.
 func realRoot(dir string) (string, error) {
@@ -115,7 +148,7 @@ func realRoot(dir string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", errIsFile
+		return "", ErrNotFolder
 	}
 	return filepath.EvalSymlinks(dir)
 }

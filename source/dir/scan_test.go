@@ -370,3 +370,21 @@ func TestScanIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// A file where a folder of the way should be: nothing can be there.
+func TestScanRootBelowFile(t *testing.T) {
+	base := tree(t, map[string]string{".claude": "", "file": ""})
+	root := filepath.Join(base, ".claude", "skills")
+	for name, d := range doors() {
+		s := source(d, root)
+		if scan, err := s.Scan(t.Context()); err != nil || !scan.Missing {
+			t.Errorf("%s: a well-known root: %+v, %v", name, scan, err)
+		}
+		for _, dir := range []string{root, filepath.Join(base, "none"), filepath.Join(base, "file")} {
+			s := source(d, dir, func(o *Options) { o.Required = true })
+			if scan, err := s.Scan(t.Context()); err == nil || !scan.Missing {
+				t.Errorf("%s: %s, required: %+v, %v", name, dir, scan, err)
+			}
+		}
+	}
+}

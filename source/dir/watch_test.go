@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
@@ -125,4 +127,24 @@ func TestWatchFallsBackToPolling(t *testing.T) {
 		add(t, root, map[string]string{"c/SKILL.md": "x"})
 		expect(t, found, "a b c")
 	})
+}
+
+// A root that was asked for comes back as any other does, though its absence is
+// an error meanwhile.
+func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/SKILL.md": "x"})
+	root := filepath.Join(base, "r")
+	s := New(Options{Root: skill.Root{Dir: root}, Required: true})
+	found := watched(t, s)
+	expect(t, found, "a")
+	must(t, os.RemoveAll(root))
+	add(t, root, map[string]string{"b/SKILL.md": "x"})
+	expect(t, found, "b")
+	// A file in its place, for a while.
+	must(t, os.RemoveAll(root))
+	must(t, os.WriteFile(root, nil, 0o644))
+	time.Sleep(50 * time.Millisecond)
+	must(t, os.Remove(root))
+	add(t, root, map[string]string{"c/SKILL.md": "x"})
+	expect(t, found, "c")
 }

@@ -1,0 +1,124 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// deadFS is a disk that answers when it is let go.
+type deadFS struct {
+	fs.FS
+	held    chan struct{}
+	waiting *atomic.Int64
+}
+
+func (f deadFS) Open(name string) (fs.File, error) {
+	f.waiting.Add(1)
+	defer f.waiting.Add(-1)
+	<-f.held
+	return f.FS.Open(name)
+}
+
+// However many calls ask a disk that does not answer, few of them wait in the
+// system; the others are told so, and another root is not concerned.
+func TestReadsOfDeadDiskAreBounded(t *testing.T) {
+	defer func(d time.Duration) { busyPatience = d }(busyPatience)
+	busyPatience = 10 * time.Millisecond
+	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"), "x/y.txt", "y"),
+		source("b", "z/SKILL.md", text("z", "one"), "z/y.txt", "y")))
+	held, waiting := make(chan struct{}), new(atomic.Int64)
+	x, dead := *v.Named("x"), *v.Named("x").Skill
+	dead.FS = deadFS{dead.FS, held, waiting}
+	x.Skill = &dead
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const calls = 100
+	ended := make(chan error, calls)
+	for i := range calls {
+		go func() {
+			var err error
+			if i%2 == 0 {
+				_, err = v.ReadFile(ctx, &x, "y.txt")
+			} else {
+				_, _, err = v.Read(ctx, &x)
+			}
+			ended <- err
+		}()
+	}
+	for range calls - readsOfSkill {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, skill.ErrBusy) || skill.Reason(err) != skill.ErrBusy.Error() {
+				t.Fatalf("an answer: %v", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("calls go on; %d wait in the system", waiting.Load())
+		}
+	}
+	if n := waiting.Load(); n != readsOfSkill {
+		t.Errorf("%d reads wait in the system, want %d", n, readsOfSkill)
+	}
+	if data, err := v.ReadFile(t.Context(), v.Named("z"), "y.txt"); err != nil || string(data) != "y" {
+		t.Errorf("of another root: %q, %v", data, err)
+	}
+	cancel()
+	for range readsOfSkill {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled call: %v", err)
+		}
+	}
+	close(held)
+	waitFor(t, "all places are given back", func() bool {
+		g := &v.catalog.gates
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.all) == 0
+	})
+}
+
+// A root has fewer places than its skills together.
+func TestReadsOfRootAreBounded(t *testing.T) {
+	defer func(d time.Duration) { busyPatience = d }(busyPatience)
+	busyPatience = time.Millisecond
+	g := gates{all: map[place]*queue{}}
+	at := func(i int) [2]place { return [2]place{{"a", string(rune('0' + i))}, {label: "a"}} }
+	var leave []func()
+	for i := range readsOfRoot {
+		l, err := g.enter(t.Context(), at(i/readsOfSkill))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, l)
+	}
+	if _, err := g.enter(t.Context(), at(100)); !errors.Is(err, skill.ErrBusy) {
+		t.Errorf("one more: %v", err)
+	}
+	leave[0]()
+	l, err := g.enter(t.Context(), at(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range append(leave[1:], l) {
+		l()
+	}
+	diffs(t, "places held", len(g.all), 0)
+}
+
+// A panic of what reads the disk is that of the call, so that who serves it can
+// catch it, and gives its place back.
+func TestWithinPanics(t *testing.T) {
+	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
+	defer func() {
+		if recover() != "CANARY" {
+			t.Error("the panic is lost")
+		}
+		diffs(t, "places held", len(v.catalog.gates.all), 0)
+	}()
+	_, _ = Within(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
+}

@@ -1,0 +1,222 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Finding is one place in which a skill breaks a rule.
+type Finding struct {
+	Rule     skill.RuleID
+	Severity skill.Severity
+	// File is the file's path below the skill's folder, as it is spelt there; ""
+	// means the folder.
+	File string
+	// Position is of the token, zero where the finding is about the whole file. Its
+	// Length is counted in characters; it ends on the same line.
+	Position skill.Position
+	Length   int
+	Field    string // the frontmatter key it is about, if any
+	Message  string
+	Mend     string // what to do; may be empty
+	// Fix says who can do that: the mends of Certain and Guess are written by Fix.
+	Fix Level
+}
+
+// Cost is what a skill costs whoever reads it. Tokens are estimated, four
+// characters each, as model vendors do for English text.
+type Cost struct {
+	ListingCharacters, ListingTokens int
+	BodyCharacters, BodyTokens       int
+	Lines                            int // of SKILL.md
+	Files                            int
+	Bytes                            int64 // of all files
+	More                             bool  // there are more files than were counted
+}
+
+// Report is everything there is to say about one skill.
+type Report struct {
+	Skill    *skill.Skill
+	Data     []byte // SKILL.md as it was judged; nil where it could not be read
+	Findings []Finding
+	Cost     Cost
+}
+
+// maxListed bounds the files that are looked at. The largest real skill has 1,104.
+const maxListed = 10_000
+
+// subject is what the rules look at. All strings are parts of text.
+type subject struct {
+	skill *skill.Skill
+	doc   *skill.Document
+	text  string
+	lines []line
+	body  string
+	first int // the line of the body's beginning, from 0
+	files []skill.File
+	more  bool
+	names map[string]bool // every file and folder that is served
+	cost  Cost
+	links []link
+}
+
+// Skill reads, judges and measures one skill. It never fails: what cannot be read
+// is a finding.
+func Skill(ctx context.Context, b skill.Bundle) Report {
+	s := skill.Load(b)
+	sub := &subject{skill: s, doc: &skill.Document{}}
+	r := Report{Skill: s}
+	if s.Entry != "" && s.Fault == nil {
+		if data, stamp, err := skill.ReadFile(s.FS, s.Entry, skill.MaxSkillMD); err == nil {
+			if skill.DigestOf(data) != s.Digest {
+				s = s.Parsed(data, stamp) // it was written between the two readings
+			}
+			r.Skill, r.Data = s, data
+			sub.skill = s
+			if utf8.Valid(data) {
+				sub.read(data)
+			}
+		}
+	}
+	if s.FS != nil {
+		sub.list(ctx)
+	}
+	sub.measure()
+	r.Cost = sub.cost
+	r.Findings = sub.judge()
+	return r
+}
+
+func (s *subject) read(data []byte) {
+	s.text = string(data)
+	s.doc = skill.Parse(data)
+	s.lines = linesOf(s.text)
+	s.body = s.text[s.doc.Body:]
+	s.first = lineAt(s.lines, s.doc.Body)
+	if len(s.doc.Fields) == 0 && s.body == "" {
+		s.body, s.first = s.text, 0 // without frontmatter, all of it is text
+	}
+	s.links = linksOf(s.body, s.first, s.lines)
+}
+
+func (s *subject) list(ctx context.Context) {
+	files, more, err := s.skill.List(ctx, maxListed)
+	if err != nil {
+		return
+	}
+	s.files, s.more = files, more
+	s.names = make(map[string]bool, len(files))
+	for _, f := range files {
+		for p := f.Path; p != "" && !s.names[p]; {
+			s.names[p] = true
+			i := strings.LastIndexByte(p, '/')
+			p = p[:max(i, 0)]
+		}
+	}
+}
+
+func (s *subject) measure() {
+	listing := utf8.RuneCountInString(s.skill.Name) + utf8.RuneCountInString(s.skill.Description)
+	body := utf8.RuneCountInString(s.body)
+	s.cost = Cost{
+		ListingCharacters: listing, ListingTokens: tokens(listing),
+		BodyCharacters: body, BodyTokens: tokens(body),
+		Lines: len(s.lines), Files: len(s.files), More: s.more,
+	}
+	for _, f := range s.files {
+		s.cost.Bytes += f.Size
+	}
+}
+
+// tokens estimates, rounding up.
+func tokens(characters int) int { return (characters + 3) / 4 }
+
+func (s *subject) judge() []Finding {
+	var all []Finding
+	for _, p := range s.skill.Problems {
+		all = append(all, s.finding(p))
+	}
+	for _, r := range rows {
+		for _, f := range r.look(s) {
+			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+	})
+	if s.text != "" {
+		markFixable(s, all)
+	}
+	return all
+}
+
+// finding is a problem that package skill found.
+func (s *subject) finding(p skill.Problem) Finding {
+	f := Finding{
+		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
+		Field: p.Field, Message: p.Message, Mend: p.Mend,
+	}
+	if f.File == "" && len(s.skill.Others) > 0 {
+		f.File = s.skill.Others[0]
+	}
+	if p.Position.Line > 0 && p.Position.Line <= len(s.lines) {
+		f.Length = s.tokenLength(p.Position)
+	}
+	return f
+}
+
+// tokenLength is how far the token at a position goes: a value to the end of its
+// line, in quotes to the closing one, a key to its colon, anything else to the
+// next blank.
+func (s *subject) tokenLength(p skill.Position) int {
+	rest := s.lines[p.Line-1].from(p.Column)
+	for _, f := range s.doc.Fields {
+		if f.KeyPosition == p {
+			return max(utf8.RuneCountInString(f.Key), 1)
+		}
+		if f.Value.Position == p {
+			return max(utf8.RuneCountInString(strings.TrimRight(rest, " \t")), 1)
+		}
+	}
+	if i := strings.IndexAny(rest, " \t"); i >= 0 {
+		rest = rest[:i]
+	}
+	return max(utf8.RuneCountInString(rest), 1)
+}
+
+// at is a finding in SKILL.md about length characters at a byte offset.
+func (s *subject) at(offset, length int, message, mend string) Finding {
+	n := lineAt(s.lines, offset)
+	return Finding{
+		File: s.skill.Entry, Length: length, Message: message, Mend: mend,
+		Position: skill.Position{Line: n + 1, Column: s.lines[n].column(offset)},
+	}
+}
+
+// field is a finding about the value of a field.
+func (s *subject) field(f skill.Field, message, mend string) Finding {
+	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Mend: mend}
+	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {
+		out.Length = s.tokenLength(out.Position)
+	}
+	return out
+}
+
+// exists reports whether a served file or folder has that path.
+func (s *subject) exists(p string) bool {
+	if p == "." || s.names[p] {
+		return true
+	}
+	if skill.Hidden(p) {
+		return false
+	}
+	_, err := fs.Stat(s.skill.FS, p) // an empty folder, or beyond the bound
+	return err == nil
+}

@@ -1,0 +1,125 @@
+package check
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// known are the specification's fields.
+var known = map[string]bool{
+	"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true,
+}
+
+func unknownFields(s *subject) (out []Finding) {
+	for _, f := range s.doc.Fields {
+		if known[f.Key] {
+			continue
+		}
+		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
+		l := s.lines[n-1]
+		out = append(out, s.at(l.offset+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), "put it under metadata: where no client needs it here"))
+	}
+	return out
+}
+
+var (
+	reReserved = regexp.MustCompile(`(?i)anthropic|claude`)
+	reXMLTag   = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
+)
+
+func reservedName(s *subject) []Finding {
+	f, ok := s.doc.Field("name")
+	m := reReserved.FindString(f.Value.Text)
+	if !ok || m == "" {
+		return nil
+	}
+	return []Finding{s.field(f, "a name with "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "choose another name")}
+}
+
+func xmlDescription(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	m := reXMLTag.FindString(f.Value.Text)
+	if !ok || m == "" {
+		return nil
+	}
+	return []Finding{s.field(f, "a description with the tag "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
+}
+
+func allowedToolsForm(s *subject) []Finding {
+	f, ok := s.doc.Field("allowed-tools")
+	if !ok {
+		return nil
+	}
+	const mend = "write the tools in one line, separated by blanks"
+	switch f.Value.Kind {
+	case skill.Null:
+		return nil
+	case skill.String:
+		if strings.Contains(outsideParens(f.Value.Text), ",") {
+			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by blanks", mend)}
+		}
+		return nil
+	case skill.List:
+		return []Finding{s.field(f, "the tools are a list; the specification wants one string", mend)}
+	}
+	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
+}
+
+// outsideParens drops what stands in parentheses.
+func outsideParens(s string) string {
+	depth := 0
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')' && depth > 0:
+			depth--
+		case depth == 0:
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// toolsOf lists the tools of allowed-tools in any of its forms; ok is false where
+// some reader would see others.
+func toolsOf(v skill.Value) (tools []string, ok bool) {
+	switch v.Kind {
+	case skill.String:
+		depth, begin := 0, 0
+		for i, r := range v.Text + " " {
+			switch {
+			case r == '(':
+				depth++
+			case r == ')' && depth > 0:
+				depth--
+			case depth == 0 && (r == ',' || r == ' ' || r == '\t' || r == '\n'):
+				if tool := v.Text[begin:min(i, len(v.Text))]; tool != "" {
+					tools = append(tools, tool)
+				}
+				begin = i + 1
+			}
+		}
+		if depth != 0 {
+			return nil, false
+		}
+	case skill.List:
+		for _, item := range v.Items {
+			if item.Kind != skill.String {
+				return nil, false
+			}
+			tools = append(tools, item.Text)
+		}
+	default:
+		return nil, false
+	}
+	for _, tool := range tools {
+		// "Bash(git add:*)": whoever splits at blanks alone reads two tools.
+		if tool == "" || strings.ContainsAny(tool, ", \t\r\n'\"") {
+			return nil, false
+		}
+	}
+	return tools, len(tools) > 0
+}

@@ -1,0 +1,138 @@
+package check
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// reservedNames are devices on Windows, whatever follows the first dot
+// (learn.microsoft.com, Naming Files, Paths, and Namespaces).
+var reservedNames = map[string]bool{
+	"CON": true, "PRN": true, "AUX": true, "NUL": true, "CONIN$": true, "CONOUT$": true,
+	"COM1": true, "COM2": true, "COM3": true, "COM4": true, "COM5": true, "COM6": true, "COM7": true, "COM8": true, "COM9": true,
+	"LPT1": true, "LPT2": true, "LPT3": true, "LPT4": true, "LPT5": true, "LPT6": true, "LPT7": true, "LPT8": true, "LPT9": true,
+}
+
+// windowsFault says why a name cannot exist on Windows.
+func windowsFault(name string) string {
+	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`<>:"|?*\`, r) }); i >= 0 {
+		return fmt.Sprintf("the character %q", name[i])
+	}
+	if base, _, _ := strings.Cut(name, "."); reservedNames[strings.ToUpper(strings.TrimRight(base, " "))] {
+		return "the name of a device"
+	}
+	if strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
+		return "a dot or blank at its end"
+	}
+	return ""
+}
+
+// windowsNames looks at the disk's names: those that no URI can carry are in no
+// listing.
+func windowsNames(s *subject) (out []Finding) {
+	if s.skill.FS == nil {
+		return nil
+	}
+	n := 0
+	_ = fs.WalkDir(s.skill.FS, ".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || p == "." {
+			return nil
+		}
+		if n++; n > maxListed || strings.Count(p, "/") > skill.MaxDepth {
+			return fs.SkipAll
+		}
+		if strings.HasPrefix(e.Name(), ".") {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if fault := windowsFault(e.Name()); fault != "" {
+			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + skill.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
+		}
+		return nil
+	})
+	return out
+}
+
+func caseCollisions(s *subject) (out []Finding) {
+	first := make(map[skill.Key]string, len(s.names))
+	names := make([]string, 0, len(s.names))
+	for name := range s.names {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		key := skill.KeyOf(name)
+		if other, twice := first[key]; twice {
+			out = append(out, Finding{File: name, Message: "differs from " + skill.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename one of the two"})
+			continue
+		}
+		first[key] = name
+	}
+	return out
+}
+
+func fileSizes(s *subject) (out []Finding) {
+	for _, f := range s.files {
+		if f.Size > skill.MaxFile {
+			out = append(out, Finding{File: f.Path, Message: fmt.Sprintf("the file has %d bytes; over 16 MiB no tool reads it", f.Size), Mend: "split or compress it"})
+		}
+	}
+	return out
+}
+
+func manyFiles(s *subject) []Finding {
+	if len(s.files) <= skill.MaxFiles {
+		return nil
+	}
+	n := fmt.Sprint(len(s.files))
+	if s.more {
+		n = "more than " + n
+	}
+	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Mend: "leave out what no reader needs, or split the skill"}}
+}
+
+func largeFiles(s *subject) []Finding {
+	if s.cost.Bytes <= skill.MaxSkillSize {
+		return nil
+	}
+	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Mend: "leave out or compress what is large"}}
+}
+
+// The specification's recommendations (agentskills.io/specification, Progressive
+// disclosure).
+const (
+	listingTokens = 100
+	bodyTokens    = 5000
+	bodyLines     = 500
+)
+
+func listingSize(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	if !ok || s.cost.ListingTokens <= listingTokens {
+		return nil
+	}
+	return []Finding{s.field(f, fmt.Sprintf("name and description cost about %d tokens in every listing, over the recommended %d", s.cost.ListingTokens, listingTokens),
+		"keep what the skill does and when to use it, move the rest into the body")}
+}
+
+func bodySize(s *subject) []Finding {
+	if s.cost.BodyTokens <= bodyTokens {
+		return nil
+	}
+	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the body costs about %d tokens each time it is loaded, over the recommended %d", s.cost.BodyTokens, bodyTokens),
+		Mend: "move what is not always needed into files of its own"}}
+}
+
+func lineCount(s *subject) []Finding {
+	if s.cost.Lines <= bodyLines {
+		return nil
+	}
+	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the file has %d lines, over the recommended %d", s.cost.Lines, bodyLines),
+		Mend: "move what is not always needed into files of its own"}}
+}

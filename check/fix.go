@@ -1,0 +1,236 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Level says how sure a mend is.
+type Level int
+
+// The levels. A certain mend cannot change what the skill means; a guess is most
+// probably what its author meant.
+const (
+	None Level = iota
+	Certain
+	Guess
+)
+
+// String is the level as reports and flags write it: "", "certain" or "guess".
+func (l Level) String() string { return [...]string{"", "certain", "guess"}[l] }
+
+// Mended is one mend that Fix made.
+type Mended struct {
+	Rule skill.RuleID
+	Line int    // in the file as it was when the mend was made
+	What string // in the past tense: "quoted the value of description"
+}
+
+// candidate is a mend that is tried: the file as it would be.
+type candidate struct {
+	rule  skill.RuleID
+	line  int
+	what  string
+	level Level
+	data  []byte
+}
+
+// Fix mends a SKILL.md in a folder of the given name, at the given level. Each
+// mend is tried and kept only if it solves a problem, makes no new one, leaves
+// every field that was readable with its value, and every byte of the body in its
+// place. Mends of the rules in except are not tried. So Fix of what it returned changes nothing.
+func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Mended) {
+	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
+		return data, nil
+	}
+	var all []Mended
+	now := judgeBytes(data, folder)
+	for {
+		i := slices.IndexFunc(now.candidates(folder), func(c candidate) bool {
+			if c.level > level || slices.Contains(except, c.rule) {
+				return false
+			}
+			next := judgeBytes(c.data, folder)
+			if !next.better(now) {
+				return false
+			}
+			all = append(all, Mended{c.rule, c.line, c.what})
+			now = next
+			return true
+		})
+		if i < 0 {
+			return now.data, all
+		}
+	}
+}
+
+// markFixable notes which findings a mend solves, by mending and judging again.
+func markFixable(s *subject, findings []Finding) {
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return mendable[f.Rule] }) {
+		return
+	}
+	for _, level := range []Level{Guess, Certain} {
+		data, mended := Fix([]byte(s.text), s.skill.Folder, level)
+		if len(mended) == 0 {
+			continue
+		}
+		left := map[Finding]int{}
+		after := judgeBytes(data, s.skill.Folder)
+		for _, p := range after.problems {
+			left[Finding{Rule: p.Rule, Field: p.Field, Message: p.Message}]++
+		}
+		for i := range findings {
+			f := &findings[i]
+			same := Finding{Rule: f.Rule, Field: f.Field, Message: f.Message}
+			switch left[same]--; {
+			case f.Rule == RuleAllowedTools:
+				if slices.ContainsFunc(mended, func(m Mended) bool { return m.Rule == f.Rule }) {
+					f.Fix = level
+				}
+			case mendable[f.Rule] && left[same] < 0:
+				f.Fix = level
+			}
+		}
+	}
+	for i := range findings {
+		if findings[i].Rule == skill.RuleFileSpelling {
+			findings[i].Fix = Guess
+		}
+	}
+}
+
+// mendable are the rules for which there is a mend.
+var mendable = map[skill.RuleID]bool{
+	skill.RuleFenceBlanks: true, skill.RuleFenceGlued: true, skill.RuleFenceLate: true, skill.RuleFenceUnclosed: true,
+	skill.RuleFenceOpener: true, skill.RuleYAMLSyntax: true, skill.RuleYAMLDuplicate: true, skill.RuleNameType: true,
+	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
+}
+
+// judged is a file with what its mending needs to know of it.
+type judged struct {
+	data     []byte
+	text     string
+	doc      *skill.Document
+	lines    []line
+	problems []skill.Problem // of the file and its fields
+	tools    bool            // allowed-tools has a form that other clients stumble over
+}
+
+func judgeBytes(data []byte, folder string) *judged {
+	s := (&skill.Skill{Bundle: skill.Bundle{Folder: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
+	j := &judged{data: data, text: string(data), doc: skill.Parse(data), problems: s.Problems}
+	j.lines = linesOf(j.text)
+	_, tools := j.toolsMend()
+	j.tools = tools
+	return j
+}
+
+func (j *judged) body() []byte { return j.data[j.doc.Body:] }
+
+// weight is what a mend must lower.
+func (j *judged) weight() int {
+	n := 2 * len(j.problems)
+	for _, p := range j.problems {
+		if skill.RuleOf(p.Rule).Skips {
+			n += 200 // reading a skill at all outweighs what then comes to light in it
+		}
+	}
+	if j.tools {
+		n++
+	}
+	return n
+}
+
+// better reports whether a mend that led from old to j may stand.
+func (j *judged) better(old *judged) bool {
+	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
+		return false
+	}
+	was, is := old.body(), j.body()
+	if len(was) == 0 && len(old.doc.Fields) == 0 {
+		// The fence was not understood: all the text must still be there, in order.
+		if !holdsInOrder(j.data, old.data) {
+			return false
+		}
+	} else if !bytes.Equal(was, is) {
+		return false
+	}
+	for _, f := range old.doc.Fields {
+		if old.faulty(f) {
+			continue
+		}
+		now, ok := j.doc.Field(f.Key)
+		if !ok || !sameValue(f.Key, f.Value, now.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// faulty: the field was read as text because it could not be read as YAML.
+func (j *judged) faulty(f skill.Field) bool {
+	for _, p := range j.doc.Problems {
+		if p.Field == f.Key && p.Rule == skill.RuleYAMLSyntax {
+			return true
+		}
+	}
+	return false
+}
+
+// sameValue compares what was read before with what is read now. The type of a
+// name or description may become the string that it should be, and allowed-tools
+// its other form; nothing else changes.
+func sameValue(key string, was, is skill.Value) bool {
+	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
+		return true
+	}
+	switch key {
+	case "name", "description":
+		return was.Text == is.Text && was.Kind != skill.List && was.Kind != skill.Map && is.Kind == skill.String
+	case "allowed-tools":
+		a, ok := toolsOf(was)
+		b, fine := toolsOf(is)
+		return ok && fine && slices.Equal(a, b)
+	}
+	return false
+}
+
+// holdsInOrder reports whether every byte of old stands in data, in its order.
+func holdsInOrder(data, old []byte) bool {
+	for _, c := range data {
+		if len(old) > 0 && old[0] == c {
+			old = old[1:]
+		}
+	}
+	return len(old) == 0
+}
+
+// splice is the file with the lines [from,to) replaced by text.
+func (j *judged) splice(from, to int, text string) []byte {
+	begin, end := len(j.text), len(j.text)
+	if from < len(j.lines) {
+		begin = j.lines[from].offset
+	}
+	if to < len(j.lines) {
+		end = j.lines[to].offset
+	}
+	return []byte(j.text[:begin] + text + j.text[end:])
+}
+
+// end is the line end to write after the line with this index: its own, or else
+// the first line's.
+func (j *judged) end(i int) string {
+	if i < len(j.lines) && j.lines[i].end != "" {
+		return j.lines[i].end
+	}
+	if len(j.lines) > 0 && j.lines[0].end != "" {
+		return j.lines[0].end
+	}
+	return "\n"
+}
+
+func (c candidate) String() string { return fmt.Sprintf("%d: %s: %s", c.line, c.rule, c.what) }

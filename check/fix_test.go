@@ -1,0 +1,188 @@
+package check
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
+
+// Each row is a fault and what Fix makes of it, at which level.
+var fixes = []struct {
+	name           string
+	rule           skill.RuleID
+	level          Level
+	broken, mended string
+}{
+	{"colon", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
+	{"star", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
+	{"at", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: @all of it\n---\n", "---\nname: git\ndescription: '@all of it'\n---\n"},
+	{"inner quotes", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: \"a\" and b\n---\n", "---\nname: git\ndescription: '\"a\" and b'\n---\n"},
+	{"flow with text", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nargument-hint: [a] [b]\n---\n", "---\nname: git\ndescription: d\nargument-hint: '[a] [b]'\n---\n"},
+	{"nested colon", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
+	{"text behind >", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
+	{"text behind |", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
+	{"continuation", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
+	{"glued key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"twin", skill.RuleYAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"blanks", skill.RuleFenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
+	{"glued fence", skill.RuleFenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
+	{"late fence", skill.RuleFenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
+	{"unclosed", skill.RuleFenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
+	{"unclosed to the end", skill.RuleFenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
+	{"no opener", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
+	{"neither", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
+	{"number", skill.RuleDescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
+	{"tools with commas", RuleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
+	{"list of tools", RuleAllowedTools, Certain, "---\nname: git\ndescription: d\nallowed-tools:\n  - Read\n  - Write\n---\n", "---\nname: git\ndescription: d\nallowed-tools: Read Write\n---\n"},
+	{"no name", skill.RuleNameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+}
+
+func TestFix(t *testing.T) {
+	for _, c := range fixes {
+		t.Run(c.name, func(t *testing.T) {
+			got, mended := Fix([]byte(c.broken), "git", c.level)
+			if string(got) != c.mended {
+				t.Errorf("got\n%s\nwant\n%s", got, c.mended)
+			}
+			if len(mended) == 0 || mended[0].Rule != c.rule || mended[0].What == "" {
+				t.Errorf("the mends are %+v, want one by %s", mended, c.rule)
+			}
+			if again, _ := Fix(got, "git", c.level); !bytes.Equal(again, got) {
+				t.Errorf("a second time:\n%s", again)
+			}
+			if less, _ := Fix([]byte(c.broken), "git", c.level-1); string(less) != c.broken {
+				t.Errorf("one level lower it is mended too:\n%s", less)
+			}
+			marked := found(checked(t, c.broken), c.rule)
+			if len(marked) == 0 || marked[0].Fix != c.level {
+				t.Errorf("the finding does not say that it can be mended: %+v", marked)
+			}
+			if left := found(checked(t, c.mended), c.rule); len(left) > 0 {
+				t.Errorf("still there: %+v", left)
+			}
+		})
+	}
+}
+
+// What no mend is certain for stays byte for byte.
+func TestFixLeaves(t *testing.T) {
+	for name, text := range map[string]string{
+		"sound":             sound,
+		"name is a list":    "---\nname: [a]\ndescription: d\n---\n",
+		"name has a fault":  "---\nname: *a\ndescription: d\n---\n",
+		"two descriptions":  "---\nname: git\ndescription: a\ndescription: b\n---\n",
+		"tools with blanks": "---\nname: git\ndescription: d\nallowed-tools: Bash(git add:*), Read\n---\n",
+		"tools and comment": "---\nname: git\ndescription: d\nallowed-tools: # these\n  - Read\n---\n",
+		"fields go on":      "---\nname: git\n\ndescription: d\n\n# Title\n",
+		"no frontmatter":    "# Title\n",
+		"comment first":     "<!-- c -->\n---\nname: git\ndescription: d\n---\n",
+		"conflict":          "---\nname: git\n<<<<<<< a\ndescription: d\n=======\ndescription: e\n>>>>>>> b\n---\n",
+		"nested structure":  "---\nname: git\ndescription: d\nmetadata:\n  a: [x\n  b: z\n---\n",
+		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
+		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
+		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
+		"not UTF-8":         "---\nname: git\ndescription: a: b\xff\n---\n",
+	} {
+		if got, mended := Fix([]byte(text), "git", Guess); string(got) != text {
+			t.Errorf("%s: %+v\n%s", name, mended, got)
+		}
+	}
+}
+
+// Every real edge case: mending twice is mending once, what was readable keeps its
+// value, and the body its bytes.
+func TestFixEdge(t *testing.T) { fixAll(t, corpusDir(t, "edge"), 168) }
+
+// The real skills: the same, and every one of them stays what it is to a reader.
+func TestFixCorpus(t *testing.T) { fixAll(t, corpusDir(t, "skills"), 776) }
+
+func fixAll(t *testing.T, dir string, want int) {
+	all := bundles(t, dir)
+	if len(all) != want {
+		t.Errorf("%d skills, want %d", len(all), want)
+	}
+	mended := 0
+	for _, b := range all {
+		r := Skill(t.Context(), b)
+		for _, level := range []Level{Certain, Guess} {
+			got, mends := Fix(r.Data, b.Folder, level)
+			if len(mends) > 0 && level == Certain {
+				mended++
+				t.Logf("%s: %+v", b.Path, mends)
+			}
+			checkFixed(t, b.Path, r.Data, got, b.Folder, level)
+		}
+	}
+	t.Logf("%d of %d were mended", mended, len(all))
+}
+
+// checkFixed says what is wrong with a mended file, in terms of package skill only.
+func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
+	t.Helper()
+	if again, mends := Fix(got, folder, level); !bytes.Equal(again, got) {
+		t.Errorf("%s: mended again: %+v", name, mends)
+	}
+	was, is := skill.Parse(data), skill.Parse(got)
+	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
+		t.Errorf("%s: the body changed", name)
+	}
+	if !bytes.HasSuffix(data, got[is.Body:]) {
+		t.Errorf("%s: there is a body that was not there", name)
+	}
+	broken := map[string]bool{"allowed-tools": true}
+	for _, p := range was.Problems {
+		if p.Rule == skill.RuleYAMLSyntax {
+			broken[p.Field] = true
+		}
+	}
+	for _, f := range was.Fields {
+		now, ok := is.Field(f.Key)
+		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && strings.Trim(b, `"`) != a && !broken[f.Key] {
+			t.Errorf("%s: %s was %s and is %s", name, f.Key, a, b)
+		}
+	}
+	if bytes.Contains(data, []byte("\r\n")) && !bytes.Contains(bytes.ReplaceAll(data, []byte("\r\n"), nil), []byte("\n")) &&
+		bytes.Contains(bytes.ReplaceAll(got, []byte("\r\n"), nil), []byte("\n")) {
+		t.Errorf("%s: the line ends changed", name)
+	}
+}
+
+func FuzzFix(f *testing.F) {
+	for _, c := range fixes {
+		f.Add([]byte(c.broken), "git", true)
+	}
+	f.Add([]byte("---\r\nname: a\rdescription: b: c\r\n---x"), "a", true)
+	f.Fuzz(func(t *testing.T, data []byte, folder string, guess bool) {
+		level := Certain
+		if guess {
+			level = Guess
+		}
+		got, _ := Fix(data, folder, level)
+		checkFixed(t, filepath.Join("fuzz", folder), data, got, folder, level)
+	})
+}
+
+// Whatever a mend proposes: it stands only if it is better and costs nothing.
+func TestBetter(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"sound":               {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbody\n", true},
+		"no better":           {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: a:  b: c\n---\nbody\n", false},
+		"the body is shorter": {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbod\n", false},
+		"another value":       {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\nlicense: GPL\ndescription: 'a: b'\n---\n", false},
+		"a field is lost":     {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\ndescription: 'a: b'\n---\n", false},
+		"text is lost":        {"---\nname: git\ndescription: d\n\n# Title\ntext\n", "---\nname: git\ndescription: d\n---\n# Title\n", false},
+		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
+	} {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git")); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package check
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// corpusDir finds the corpus of real skills, which is not part of the project.
+func corpusDir(t testing.TB, part string) string {
+	t.Helper()
+	dir := os.Getenv("KNACK_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, part)
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") != "" && os.Getenv("KNACK_CORPUS") != "" {
+			t.Fatalf("KNACK_CORPUS is set and cannot be read: %v", err)
+		}
+		t.Skip("the corpus of real skills is not here; set KNACK_CORPUS to its folder")
+	}
+	return dir
+}
+
+// bundles finds every folder below dir that holds a SKILL.md in any spelling.
+func bundles(t testing.TB, dir string) (all []skill.Bundle) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		b := bundleOf(os.DirFS(p), filepath.Base(p))
+		rel, _ := filepath.Rel(dir, p)
+		if b.Path = filepath.ToSlash(rel); b.Entry != "" || b.Others != nil {
+			all = append(all, b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func bundleOf(fsys fs.FS, folder string) skill.Bundle {
+	b := skill.Bundle{Folder: folder, Path: folder, FS: fsys}
+	entries, _ := fs.ReadDir(fsys, ".")
+	has := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+	}
+	for _, want := range skill.EntryNames {
+		if b.Entry == "" && has(want) {
+			b.Entry = want
+		}
+	}
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), skill.MainFile) && e.Name() != b.Entry {
+			b.Others = append(b.Others, e.Name())
+		}
+	}
+	return b
+}
+
+// checked judges a skill in the folder "git" whose SKILL.md is text; more are
+// further files, each with its name as its content.
+func checked(t testing.TB, text string, more ...string) Report {
+	t.Helper()
+	fsys := fstest.MapFS{"SKILL.md": {Data: []byte(text)}}
+	for _, name := range more {
+		fsys[name] = &fstest.MapFile{Data: []byte(name)}
+	}
+	return Skill(t.Context(), bundleOf(fsys, "git"))
+}
+
+func found(r Report, id skill.RuleID) []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule != id })
+}

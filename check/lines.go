@@ -1,0 +1,67 @@
+package check
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+const mark = "\ufeff" // the byte-order mark, no character of its line
+
+// line is one line of a text, at its offset, with its end apart.
+type line struct {
+	offset    int
+	text, end string
+}
+
+// linesOf cuts a text at LF, CRLF and CR. The last line may have no end; a text
+// that ends in one has no empty line behind it.
+func linesOf(text string) []line {
+	var out []line
+	for at := 0; at < len(text); {
+		l := line{offset: at, text: text[at:]}
+		if i := strings.IndexAny(l.text, "\r\n"); i >= 0 {
+			n := 1
+			if strings.HasPrefix(l.text[i:], "\r\n") {
+				n = 2
+			}
+			l.text, l.end = l.text[:i], l.text[i:i+n]
+		}
+		out = append(out, l)
+		at += len(l.text) + len(l.end)
+	}
+	return out
+}
+
+// lineAt is the index of the line that holds an offset.
+func lineAt(lines []line, offset int) int {
+	return max(sort.Search(len(lines), func(i int) bool { return lines[i].offset > offset })-1, 0)
+}
+
+// column counts characters up to an offset in the text, from 1.
+func (l line) column(offset int) int {
+	head := l.text[:min(max(offset-l.offset, 0), len(l.text))]
+	if l.offset == 0 {
+		head = strings.TrimPrefix(head, mark)
+	}
+	return utf8.RuneCountInString(head) + 1
+}
+
+// from is the line from a column on.
+func (l line) from(column int) string { return l.text[l.index(column):] }
+
+// index is the offset in the line of a column.
+func (l line) index(column int) int {
+	skip := 0
+	if l.offset == 0 && strings.HasPrefix(l.text, mark) {
+		skip = len(mark)
+	}
+	n := 1
+	for i := range l.text[skip:] {
+		if n == column {
+			return skip + i
+		}
+		n++
+	}
+	return len(l.text)
+}

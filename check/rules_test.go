@@ -1,0 +1,235 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// with is a sound skill with other fields and body.
+func with(fields, body string) string {
+	return "---\nname: git\ndescription: Commits. Use when committing.\n" + fields + "---\n" + body
+}
+
+func described(text string) string { return "---\nname: git\ndescription: " + text + "\n---\n" }
+
+// Each rule of this package: what breaks it, where, and the nearest that does not.
+var ruleCases = []struct {
+	rule  skill.RuleID
+	bad   []string
+	at    string // of the first finding in the first bad text
+	good  []string
+	files []string // of both
+}{
+	{RuleAllowedTools, []string{with("allowed-tools: Read, Write\n", ""), with("allowed-tools:\n- Read\n", ""), with("allowed-tools: {a: b}\n", ""), with("allowed-tools: 3\n", "")}, "4:16",
+		[]string{with("allowed-tools: Read Write\n", ""), with("allowed-tools: Bash(git add:*, git log)\n", ""), with("allowed-tools:\n", ""), with("", "")}, nil},
+	{RuleFieldUnknown, []string{with("owner: me\n", ""), with("'über': me\n", "")}, "4:1", []string{with("license: MIT\ncompatibility: all\nmetadata: {}\n", "")}, nil},
+	{RuleNameReserved, []string{"---\nname: my-claude\ndescription: d\n---\n", "---\nname: Anthropic\ndescription: d\n---\n"}, "2:7", []string{with("", "claude"), "---\nname: cloud\ndescription: claude\n---\n"}, nil},
+	{RuleDescriptionXML, []string{described("Use <b>it</b>"), described("Use </system>")}, "3:14", []string{described("Use a < b and c > d, 1<2"), described("a <- b -> c")}, nil},
+
+	{RuleRefMissing, []string{with("", "See [a](gone.md)."), with("", "![a](<gone one.png>)"), with("", "[a]: gone.md\n"), with("", "- item\n\n    [a](gone.md)\n"), with("", "[a](.env)"), with("", "[a](x%20y.md)"), with("", "<!-- [x](y) --> [a](z)"), with("", "``` `a` ``` [a](z)")}, "5:9",
+		[]string{with("", "[a](a.md#x) [b](./b/c.md?q) [c](b) [d](#here) [e](https://x/y.md) [f](mailto:a@b) [g](b/c%2emd) [h](<two words.md>)"),
+			with("", "`[a](gone.md)` ``[b](gone.md) ` ``\n```\n[c](gone.md)\n```\n\n    [d](gone.md)\n\n~~~~\n```\n[e](gone.md)\n~~~~\n<!-- [f](gone.md)\n[g](gone.md) -->\n\\[h\\](gone.md)"), with("", "[a](//host/x) [^1]: x")}, []string{"a.md", "b/c.md", "two words.md"}},
+	{RuleRefCase, []string{with("", "[a](A.md)"), with("", "[a](B/c.md)")}, "5:5", []string{with("", "[a](a.md) [b](b/c.md) [c](gone.md)")}, []string{"a.md", "b/c.md"}},
+	{RuleRefOutside, []string{with("", "x\n[a](../x.md)"), with("", "[a](/etc/passwd)"), with("", "[a](~/x)"), with("", "[a](file:///x)"), with("", `[a](b\..\..\x)`), with("", "[a](%2e%2e/x)")}, "6:5", []string{with("", "[a](b/../a.md) [b](https://x/../y)")}, []string{"a.md"}},
+
+	{RuleSizeListing, []string{described("Use " + strings.Repeat("x", 400))}, "3:14", []string{described("Use " + strings.Repeat("x", 393))}, nil},
+	{RuleSizeBody, []string{with("", strings.Repeat("é", 20001))}, "", []string{with("", strings.Repeat("é", 20000))}, nil},
+	{RuleSizeLines, []string{with("", strings.Repeat("\n", 497))}, "", []string{with("", strings.Repeat("\r\n", 496))}, nil},
+
+	{RuleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
+	{RuleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
+	{RuleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
+	{RuleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
+	{RuleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
+		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},
+	{RuleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
+}
+
+func TestRules(t *testing.T) {
+	tested := map[skill.RuleID]bool{}
+	for _, c := range ruleCases {
+		tested[c.rule] = true
+		for i, text := range c.bad {
+			got := found(checked(t, text, c.files...), c.rule)
+			if len(got) != 1 {
+				t.Errorf("%s: %d findings in %.200q: %+v", c.rule, len(got), text, got)
+				continue
+			}
+			rule, known := RuleOf(c.rule)
+			if f := got[0]; !known || f.Message == "" || f.Mend == "" || f.Severity != rule.Severity || f.File != "SKILL.md" {
+				t.Errorf("%s: incomplete: %+v", c.rule, f)
+			}
+			if i == 0 && got[0].Position.String() != c.at {
+				t.Errorf("%s: at %s, want %s", c.rule, got[0].Position, c.at)
+			}
+		}
+		for _, text := range c.good {
+			if got := found(checked(t, text, c.files...), c.rule); len(got) > 0 {
+				t.Errorf("%s: finds %+v in %.200q", c.rule, got, text)
+			}
+		}
+	}
+	for _, r := range []skill.RuleID{RuleFileWindows, RuleFileCase, RuleSizeFile, RuleFilesMany, RuleFilesLarge} {
+		tested[r] = true // below
+	}
+	for _, r := range rows {
+		if !tested[r.ID] {
+			t.Errorf("%s has no test", r.ID)
+		}
+	}
+}
+
+// The mark goes from the first to the last character of the token.
+func TestLength(t *testing.T) {
+	for text, want := range map[string]string{
+		with("", "See [a](gone.md)."):           "gone.md",
+		with("", "é [a](<a b>)"):                "<a b>",
+		described("TODO"):                       "TODO",
+		with("owner: me\n", ""):                 "owner",
+		"---\nname: A b\ndescription: d\n---\n": "A b",
+		with("", "a\U000e0041\U000e0042b"):      "\U000e0041\U000e0042",
+	} {
+		marked := false
+		for _, f := range checked(t, text).Findings {
+			if l := f.Position.Line; l > 0 {
+				runes := []rune(strings.Split(text, "\n")[l-1])
+				from := f.Position.Column - 1
+				marked = marked || string(runes[from:from+f.Length]) == want
+			}
+		}
+		if !marked {
+			t.Errorf("nothing marks %q in %q", want, text)
+		}
+	}
+}
+
+func TestFileRules(t *testing.T) {
+	for _, c := range []struct {
+		rule      skill.RuleID
+		bad, good []string
+	}{
+		{RuleFileWindows, []string{"a:b", "con", "AUX.txt", "x/nul.tar.gz", "a?", "a\tb", "end.", "end ", `back\slash`, "lpt1 .x"}, []string{"console", "a b", "com10", "x.con", "ünï", ".con"}},
+		{RuleFileCase, []string{"A.md", "B/c", "e\u0301"}, []string{"d.md", "bb"}},
+	} {
+		for _, name := range c.bad {
+			got := found(checked(t, sound, "a.md", "b/x", "é", name), c.rule)
+			if len(got) != 1 || got[0].File == "" || got[0].Message == "" || got[0].Mend == "" {
+				t.Errorf("%s: %q: %+v", c.rule, name, got)
+			}
+		}
+		for _, name := range c.good {
+			if got := found(checked(t, sound, "a.md", "b/x", "é", name), c.rule); len(got) > 0 {
+				t.Errorf("%s: %q: %+v", c.rule, name, got)
+			}
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	many := make([]string, skill.MaxFiles)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	if got := found(checked(t, sound, many...), RuleFilesMany); len(got) != 1 {
+		t.Errorf("513 files: %+v", got)
+	}
+	if got := found(checked(t, sound, many[1:]...), RuleFilesMany); len(got) != 0 {
+		t.Errorf("512 files: %+v", got)
+	}
+	for size, want := range map[int]int{skill.MaxFile + 1: 1, skill.MaxFile - len(sound): 0} {
+		r := Skill(t.Context(), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "big": {Data: make([]byte, size)}}, "git"))
+		if a, b := found(r, RuleSizeFile), found(r, RuleFilesLarge); len(a) != want || len(b) != want {
+			t.Errorf("%d bytes: %+v %+v", size, a, b)
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	r := checked(t, with("", "12345"), "x")
+	want := Cost{ListingCharacters: 3 + 29, ListingTokens: 8, BodyCharacters: 5, BodyTokens: 2, Lines: 5, Files: 2, Bytes: int64(len(r.Data) + 1)}
+	if r.Cost != want {
+		t.Errorf("%+v, want %+v", r.Cost, want)
+	}
+	if len(r.Findings) > 0 {
+		t.Errorf("a sound skill: %+v", r.Findings)
+	}
+}
+
+// doc/check.md lists every rule as it is.
+func TestDocument(t *testing.T) {
+	doc, err := os.ReadFile("../doc/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range Rules {
+		row := fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.ID, r.Severity, r.Group, r.Source, r.Title)
+		if !strings.Contains(string(doc), row) {
+			t.Errorf("doc/check.md lacks the row\n%s", row)
+		}
+	}
+}
+
+// The table holds every rule once, complete.
+func TestTable(t *testing.T) {
+	seen := map[skill.RuleID]bool{}
+	for _, r := range Rules {
+		if seen[r.ID] || r.Severity == "" || r.Group == "" || r.Source == "" || r.Title == "" {
+			t.Errorf("twice or incomplete: %+v", r)
+		}
+		seen[r.ID] = true
+	}
+	for _, r := range skill.Rules {
+		if !seen[r.ID] {
+			t.Errorf("%s is missing", r.ID)
+		}
+	}
+}
+
+// What cannot be read is said, and nothing panics.
+func TestUnreadable(t *testing.T) {
+	for name, b := range map[string]skill.Bundle{
+		"not UTF-8": bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: \xff\n---\n")}}, "git"),
+		"empty":     bundleOf(fstest.MapFS{"SKILL.md": {}}, "git"),
+		"spelling":  bundleOf(fstest.MapFS{"SKILL.Md": {}}, "git"),
+		"fault":     {Folder: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Fault: skill.ErrOutside},
+		"no files":  {Folder: "git", Others: []string{"SKILL.Md"}},
+	} {
+		r := Skill(t.Context(), b)
+		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == skill.SeverityError }) {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+	}
+}
+
+// Every position of every finding in the corpus exists.
+func TestPositions(t *testing.T) {
+	n := 0
+	for _, b := range bundles(t, corpusDir(t, "edge")) {
+		r := Skill(t.Context(), b)
+		lines := linesOf(string(r.Data))
+		for _, f := range r.Findings {
+			n++
+			if p := f.Position; p.Line > len(lines)+1 || p.Line > 0 && p.Column < 1 || p.Line == 0 && f.Length > 0 {
+				t.Errorf("%s: %+v", b.Path, f)
+			}
+		}
+	}
+	t.Logf("%d findings", n)
+}
+
+func BenchmarkCorpus(b *testing.B) {
+	all := bundles(b, corpusDir(b, "skills"))
+	for b.Loop() {
+		for _, s := range all {
+			Skill(context.Background(), s)
+		}
+	}
+	b.ReportMetric(float64(len(all)), "skills/op")
+}

@@ -1,0 +1,182 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// runs finds runs of characters and calls visit for each with its offset, its end
+// and its length in characters.
+func runs(text string, in func(rune) bool, visit func(start, end, n int)) {
+	start, n := -1, 0
+	for i, r := range text {
+		switch {
+		case in(r):
+			if start < 0 {
+				start = i
+			}
+			n++
+		case start >= 0:
+			visit(start, i, n)
+			start, n = -1, 0
+		}
+	}
+	if start >= 0 {
+		visit(start, len(text), n)
+	}
+}
+
+func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
+
+// Bounds of the runs that one rule reports of one file.
+const maxRuns = 20
+
+func tagCharacters(s *subject) (out []Finding) {
+	if !strings.Contains(s.text, "\xf3\xa0") { // the first bytes of every tag character
+		return nil
+	}
+	runs(s.text, isTag, func(start, end, n int) {
+		// A flag of a region is a black flag, letters, and a cancel tag (UTS #51).
+		if strings.HasSuffix(s.text[:start], "\U0001f3f4") && strings.HasSuffix(s.text[start:end], "\U000e007f") && n <= 8 || len(out) == maxRuns {
+			return
+		}
+		hidden := strings.Map(func(r rune) rune {
+			if r >= 0xe0020 && r < 0xe007f {
+				return r - 0xe0000
+			}
+			return -1
+		}, s.text[start:end])
+		message := fmt.Sprintf("%d tag characters, which nobody sees and models read", n)
+		if hidden != "" {
+			message += ": " + skill.Quote(hidden)
+		}
+		out = append(out, s.at(start, n, message, "delete them"))
+	})
+	return out
+}
+
+// reorders: embeddings, overrides and isolates. The marks (LRM, RLM, ALM) change
+// nothing but their neighbours and are in daily use.
+func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+
+func bidiCharacters(s *subject) (out []Finding) {
+	if !strings.Contains(s.text, "\xe2\x80") && !strings.Contains(s.text, "\xe2\x81") {
+		return nil
+	}
+	runs(s.text, reorders, func(start, _, n int) {
+		r, _ := utf8.DecodeRuneInString(s.text[start:])
+		if len(out) < maxRuns {
+			out = append(out, s.at(start, n, fmt.Sprintf("the character U+%04X makes the text look different from what it says", r), "delete it"))
+		}
+	})
+	return out
+}
+
+func isInvisible(r rune) bool {
+	return r == 0x200b || r == 0x200c || r == 0x200d || r >= 0x2060 && r <= 0x2064 || r == 0xfeff || r == 0x180e || r == 0x00ad
+}
+
+func zeroWidth(s *subject) (out []Finding) {
+	if isASCII(s.text) {
+		return nil
+	}
+	skip := 0
+	if strings.HasPrefix(s.text, mark) {
+		skip = len(mark) // text-bom's
+	}
+	runs(s.text[skip:], isInvisible, func(start, end, n int) {
+		start, end = start+skip, end+skip
+		r, _ := utf8.DecodeRuneInString(s.text[start:])
+		before, _ := utf8.DecodeLastRuneInString(s.text[:start])
+		after, _ := utf8.DecodeRuneInString(s.text[end:])
+		joins := n == 1 && (r == 0x200c || r == 0x200d) && before >= 0x600 && after >= 0x600 // scripts and emoji that need it
+		if joins || len(out) == maxRuns {
+			return
+		}
+		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
+	})
+	return out
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func comments(s *subject) (out []Finding) {
+	if !strings.Contains(s.body, "<!--") {
+		return nil
+	}
+	sc := scanner{blank: true}
+	begin := len(s.text) - len(s.body)
+	for i := s.first; i < len(s.lines); i++ {
+		l := s.lines[i]
+		text := l.text[min(max(begin-l.offset, 0), len(l.text)):]
+		if sc.skips(text) {
+			continue
+		}
+		text = blankSpans(text)
+		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
+			out = append(out, s.at(l.offset+len(l.text)-len(text)+n, len("<!--"), "a comment, which nobody sees in the rendered page and models read", "delete it, or write it where people see it"))
+		}
+		sc.blankComments(text)
+	}
+	return out
+}
+
+// rePlaceholder matches what templates leave behind, at the start of a
+// description or as the whole of it where the words alone could be meant.
+var rePlaceholder = regexp.MustCompile(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
+	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
+	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
+	`^\W*use when this capability is needed\W*$`)
+
+func placeholder(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	if !ok {
+		return nil
+	}
+	m := rePlaceholder.FindString(skill.OneLine(f.Value.Text))
+	if m == "" {
+		return nil
+	}
+	return []Finding{s.field(f, skill.Quote(m)+" is a left-over of a template", "say what the skill does and when to use it")}
+}
+
+// reWhen matches the words with which descriptions say when, in English.
+var reWhen = regexp.MustCompile(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
+
+func neverWhen(s *subject) []Finding {
+	f, ok := s.doc.Field("description")
+	if !ok || s.skill.Description == "" || !isEnglish(s.skill.Description) || reWhen.MatchString(s.skill.Description) {
+		return nil
+	}
+	return []Finding{s.field(f, "description never says when to use the skill", "add a sentence: Use when …")}
+}
+
+// isEnglish: no other script, and none of the letters that most other languages
+// in Latin script have somewhere in a sentence.
+func isEnglish(text string) bool {
+	for _, r := range text {
+		if r >= 0x80 && unicode.IsLetter(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,468 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	here   = Server{Command: "/opt/knack", Args: []string{"serve", "--exclude", "claude-user"}}
+	remote = Server{URL: "https://skills.example.com/mcp?a=1&b=<2>"}
+)
+
+// shapes are files as they are found, per format; SERVERS stands for the key of
+// the client's servers. Everything in them must survive.
+var shapes = map[format]map[string]string{
+	formatJSON: {
+		"braces":   "{}",
+		"blank":    "{\n}\n",
+		"settings": "{\n  \"theme\": \"dark\",\n  \"n\": 1.50\n}\n",
+		"none yet": "{\n  \"SERVERS\": {}\n}\n",
+		"others": `{
+  "SERVERS": {
+    "github": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-github"],
+      "env": { "TOKEN": "a\"b\\c é \u0041" }
+    },
+    "other": { "url": "https://example.com/mcp" }
+  },
+  "last": [1, 2, {"x": null}]
+}
+`,
+		"comments": `// my settings
+{
+  /* servers */
+  "SERVERS": {
+    // the first
+    "a": { "command": "a" } // about a
+    /* at the end */
+  }, // about servers
+  "z": 1 // about z
+}
+// done
+`,
+		"only comments": "{\n  \"SERVERS\": {\n    // add servers here\n  }\n}\n",
+		"inner comment": "{\"SERVERS\": {/* none */}}",
+		"trailing":      "{\n\t\"SERVERS\": {\n\t\t\"a\": {\"command\": \"a\",}, // about a\n\t\t\"b\": {\"command\": \"b\"},\n\t},\n\t\"z\": [1,],\n}\n",
+		"one line":      `{"z": {"a": 1}, "SERVERS": {"a": {"command": "a"}}}`,
+		"one line,":     `{"SERVERS": {"a": {"command": "a"},},}`,
+		"odd":           "{ \"SERVERS\":\n{ \"a\" : {\n\"command\":\"a\" } } ,\n\"z\"\n:\n1 }",
+	},
+	formatTOML: {
+		"settings": "model = \"gpt-5\"\n# a comment\napproval_policy = 'never'\n",
+		"no end":   "model = \"gpt-5\"",
+		"others": `# Codex
+model = "gpt-5" # the model
+notify = ["notify-send", "Codex", ]
+long = """
+[mcp_servers.knack]
+command = "not this one" \""" """
+
+[mcp_servers.github]
+command = "npx"
+args = [
+  "-y", # yes
+  "server",
+]
+env = { "TOKEN" = "a", nested.key = 'b' }
+
+[projects."/home/me/it's [here]"]
+trust_level = "trusted"
+when = 1979-05-27 07:32:00
+
+[[list]]
+a = 1
+[list.sub]
+b = +1.5e3
+[[list]]
+a = 2
+[list.sub]
+b = inf
+`,
+		"empty servers": "[mcp_servers]\n\n[tui]\ntheme = \"x\"\n",
+	},
+	formatYAML: {
+		"settings": "GOOSE_MODEL: gpt-5 # the model\nGOOSE_MODE: auto\n",
+		"no end":   "GOOSE_MODEL: gpt-5",
+		"null":     "extensions:\nGOOSE_MODE: auto\n",
+		"null end": "GOOSE_MODE: auto\nextensions: # none",
+		"braces":   "extensions: {} # none\nGOOSE_MODE: auto\n",
+		"document": "---\nGOOSE_MODE: auto\n",
+		"comment":  "# nothing yet\n",
+		"others": `# goose
+extensions: # mine
+  # the first
+  developer:
+    bundled: true
+    enabled: true # on
+    name: developer
+    type: builtin
+  fetch:
+    args:
+      - -y
+      - "server: fetch"
+    cmd: npx
+    description: |
+      knack:
+        cmd: not this one
+
+      More.
+    envs: {}
+    type: stdio
+# after
+GOOSE_MODE: auto
+`,
+		"wide": "extensions:\n    a:\n        cmd: x\n        type: stdio\nz: {a: [1, 2]}\n",
+	},
+}
+
+func filled(c Client, text string) string { return strings.ReplaceAll(text, "SERVERS", c.keys[0]) }
+
+// In every shape of file, with both line ends and a byte-order mark, an entry is
+// added, brought up to date and found again, and every line of the file stays.
+func TestMerge(t *testing.T) {
+	for _, c := range Clients {
+		for name, text := range shapes[c.format] {
+			for _, ends := range []string{"\n", "\r\n"} {
+				data := strings.ReplaceAll(filled(c, text), "\n", ends)
+				t.Run(fmt.Sprintf("%s/%s/%q", c.ID, name, ends), func(t *testing.T) { mergeAll(t, c, data) })
+			}
+		}
+		for _, empty := range []string{"", "\n", "\r\n  \r\n", "\ufeff"} {
+			out, err := c.Merge([]byte(empty), here)
+			if err != nil || !has(t, c, out, here) {
+				t.Errorf("%s, nothing but %q: %v\n%s", c.ID, empty, err, out)
+			}
+		}
+	}
+}
+
+func mergeAll(t *testing.T, c Client, data string) {
+	servers := []Server{here, {Command: `C:\Program Files\kn'ack.exe`, Args: []string{"serve"}}, here}
+	if c.Remote() {
+		servers = append(servers, remote, here)
+	}
+	now := data
+	for _, s := range servers {
+		out, err := c.Merge([]byte(now), s)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, now)
+		}
+		if !has(t, c, out, s) {
+			t.Fatalf("no entry in\n%s", out)
+		}
+		again, err := c.Merge(out, s)
+		if err != nil || string(again) != string(out) {
+			t.Fatalf("again: %v %s", err, cmp.Diff(string(out), string(again)))
+		}
+		if ends := strings.Count(string(out), "\r\n"); strings.Contains(data, "\r\n") && ends != strings.Count(string(out), "\n") {
+			t.Fatalf("mixed line ends in\n%q", out)
+		}
+		if lost := lostIn(c, data, string(out)); lost != "" {
+			t.Fatalf("lost %q in\n%s", lost, out)
+		}
+		now = string(out)
+	}
+}
+
+// lostIn is what of a file is not in another in its order, but for commas, blanks
+// and the braces that an empty mapping has.
+func lostIn(c Client, before, after string) string {
+	if c.format == formatYAML {
+		before = strings.ReplaceAll(before, "extensions: {}", "extensions:")
+	}
+	at := 0
+	for _, line := range strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune(" \t\r\n,{}", r) }) {
+		i := strings.Index(after[at:], line)
+		if i < 0 {
+			return line
+		}
+		at += i + len(line)
+	}
+	return ""
+}
+
+// has reads the entry with the parsers of this package, once more.
+func has(t *testing.T, c Client, data []byte, s Server) bool {
+	t.Helper()
+	want := c.local
+	if s.URL != "" {
+		want = c.remote
+	}
+	got := map[string]any{}
+	switch c.format {
+	case formatJSON:
+		root, _, err := parseJSON(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers, _ := root.member(c.keys[0])
+		own, _ := servers.member(Name)
+		got, _ = own.value().(map[string]any)
+	case formatTOML:
+		f, err := parseTOML(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range f.keys {
+			if slices.Equal(k.table, []string{c.keys[0], Name}) {
+				got[k.path[0]] = k.value
+			}
+		}
+	case formatYAML:
+		root, err := parseYAML(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, servers, _ := pair(root, c.keys[0])
+		_, own, ok := pair(servers, Name)
+		if !ok {
+			return false
+		}
+		got, _ = yamlValue(own).(map[string]any)
+		for _, f := range c.extra {
+			delete(got, f.key)
+		}
+	}
+	wanted := map[string]any{}
+	for _, f := range want(s) {
+		wanted[f.key] = plainValue(f.value)
+	}
+	return cmp.Equal(got, wanted)
+}
+
+// What a new file holds, read by the standard library, and shown to people.
+func TestEntry(t *testing.T) {
+	for _, c := range Clients {
+		text, err := c.Entry(here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.format == formatJSON && !json.Valid([]byte(text)) {
+			t.Errorf("%s: %s", c.ID, text)
+		}
+		if _, err := c.Entry(remote); (err == nil) != c.Remote() {
+			t.Errorf("%s: %v", c.ID, err)
+		}
+	}
+	for id, want := range map[string]string{
+		"vscode":   "{\n  \"servers\": {\n    \"knack\": {\n      \"type\": \"stdio\",\n      \"command\": \"/opt/knack\",\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
+		"codex":    "[mcp_servers.knack]\ncommand = \"/opt/knack\"\nargs = [\"serve\", \"--exclude\", \"claude-user\"]\n",
+		"opencode": "{\n  \"mcp\": {\n    \"knack\": {\n      \"type\": \"local\",\n      \"command\": [\"/opt/knack\", \"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
+		"goose":    "extensions:\n  knack:\n    type: \"stdio\"\n    cmd: \"/opt/knack\"\n    args: [\"serve\", \"--exclude\", \"claude-user\"]\n    name: \"knack\"\n    enabled: true\n    envs: {}\n    timeout: 300\n",
+	} {
+		c, ok := Find(strings.ToUpper(id))
+		text, _ := c.Entry(here)
+		if diff := cmp.Diff(want, text); !ok || diff != "" {
+			t.Errorf("%s: %s", id, diff)
+		}
+	}
+}
+
+// An older entry of ours is brought up to date, and keeps what the user added.
+func TestOlderEntry(t *testing.T) {
+	for id, files := range map[string][2]string{
+		"cursor": {
+			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/old/knack\", // mine\n      \"args\": [\n        \"serve\"\n      ],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
+			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/opt/knack\", // mine\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
+		},
+		"vscode": {
+			"{\"servers\": {\"knack\": {\"type\": \"http\", \"url\": \"http://x\", \"dev\": {\"a\": 1}}}}",
+			"{\"servers\": {\"knack\": {\n  \"type\": \"stdio\",\n  \"command\": \"/opt/knack\",\n  \"args\": [\"serve\", \"--exclude\", \"claude-user\"],\n  \"dev\": {\"a\": 1}\n}}}",
+		},
+		"codex": {
+			"[mcp_servers.knack] # skills\ncommand = \"/old/knack\" # where\nenv = { A = \"b\" }\nurl = \"http://x\"\n\n[mcp_servers.knack.tools]\na = 1\n",
+			"[mcp_servers.knack] # skills\nargs = [\"serve\", \"--exclude\", \"claude-user\"]\ncommand = \"/opt/knack\" # where\nenv = { A = \"b\" }\n\n[mcp_servers.knack.tools]\na = 1\n",
+		},
+		"goose": {
+			"extensions:\n  knack:\n    enabled: false # for now\n    type: stdio\n    cmd: /old/knack # where\n    args:\n      - serve\n    timeout: 60\n  z:\n    cmd: z\n",
+			"extensions:\n  knack:\n    enabled: false # for now\n    type: stdio\n    cmd: \"/opt/knack\" # where\n    args: [\"serve\", \"--exclude\", \"claude-user\"]\n    timeout: 60\n  z:\n    cmd: z\n",
+		},
+	} {
+		c, _ := Find(id)
+		out, err := c.Merge([]byte(files[0]), here)
+		if diff := cmp.Diff(files[1], string(out)); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", id, err, diff)
+		}
+	}
+}
+
+// What cannot be parsed, or does not have the form in which an entry can be added,
+// is refused with the line.
+func TestRefused(t *testing.T) {
+	for id, files := range map[string][]string{
+		"cursor": {
+			"{", "[]", "null", "{\"mcpServers\": []}", "{\"mcpServers\": null}", "{\"mcpServers\": {\"knack\": 1}}", "{\"a\": 1 \"b\": 2}",
+			"{\"a\": 1}}", "{'a': 1}", "{a: 1}", "{\"a\": 01}", "{\"a\": }", "{\"a\": tru}", "{\"a\": \"\n\"}", "{\"a\": \"\\x\"}", "/* {}", "// only",
+			"{\"a\": 1, \"a\": 2}", "{,}", "{\"a\"}", "\xff{}", strings.Repeat("[", 1000), "{\"a\": \"x", "{} x",
+		},
+		"codex": {
+			"a", "a =", "a = b", "a = 1 2", "[a", "[[a]", "a = [1", "a = {b = 1", "a = \"x", "a = 'x\n'", "a = \"\"\"x", "a = 1\na = 2", "[a]\n[a]",
+			"mcp_servers = {}", "mcp_servers = { knack = { command = \"x\" } }", "[mcp_servers]\nknack = { command = \"x\" }", "[mcp_servers]\nknack.command = \"x\"",
+			"mcp_servers.knack.command = \"x\"", "[[mcp_servers]]\na = 1", "[[mcp_servers.knack]]\na = 1", "\xff = 1", "a = " + strings.Repeat("[", 1000), "= 1", "a = \"\\q\"",
+		},
+		"goose": {
+			"a: b: c", "- a", "text", "extensions: [a]", "extensions: {a: 1}", "extensions: x", "{a: 1}", "a: 1\n---\nb: 2\n", "a: 1\na: 2\n", "extensions:\n  knack: 1\n",
+			"extensions:\n  knack: {cmd: x}\n", "a: \"x", "\tx: 1", "extensions:\n  a: 1\n  a: 2\n", "extensions: &a\n  knack: *a\n",
+		},
+	} {
+		c, _ := Find(id)
+		for _, text := range files {
+			if out, err := c.Merge([]byte(text), here); err == nil {
+				t.Errorf("%s takes %.40q and makes\n%s", id, text, out)
+			}
+		}
+	}
+}
+
+func places(t *testing.T) Places {
+	dir := t.TempDir()
+	return Places{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project"), AppData: ""}
+}
+
+// Every client has a file on every system, signs of its own, and a source.
+func TestClients(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Clients {
+		for _, os := range []string{"linux", "darwin", "windows"} {
+			file := c.File(Places{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
+			if file == "" || seen[os+file] || strings.Contains(file, `\`) {
+				t.Errorf("%s on %s: %q", c.ID, os, file)
+			}
+			seen[os+file] = true
+		}
+		if c.File(Places{OS: "linux"}) != "" || c.Here(Places{OS: "linux"}) {
+			t.Errorf("%s is nowhere", c.ID)
+		}
+		if c.Source == "" || len(c.Signs(Places{OS: "linux", Home: "/h", Project: "/p"})) < 2 {
+			t.Errorf("%s: no source, or no signs", c.ID)
+		}
+	}
+}
+
+// A file is replaced in one step, its bytes from before are kept, and nothing is
+// written where nothing changes or somebody else was faster.
+func TestWrite(t *testing.T) {
+	for _, c := range Clients {
+		p := places(t)
+		if c.Here(p) {
+			t.Errorf("%s is on an empty machine", c.ID)
+		}
+		first := write(t, c, p)
+		if first.Backup != "" || !c.Here(p) {
+			t.Errorf("%s: backup %q", c.ID, first.Backup)
+		}
+		if info, err := os.Stat(first.File); err != nil || info.Mode().Perm() != 0o600 && !c.Project {
+			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
+		}
+		if again := write(t, c, p); again.Changed() || again.Backup != "" {
+			t.Errorf("%s: writes what is there already", c.ID)
+		}
+		mine := "{}"
+		if c.format != formatJSON {
+			mine = "# mine\n"
+		}
+		if err := os.WriteFile(first.File, []byte(mine), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(first.File, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		ch, err := c.Plan(p, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(first.File, []byte(mine+"\n"), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Write(); err == nil {
+			t.Errorf("%s: writes over another's change", c.ID)
+		}
+		second := write(t, c, p)
+		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" || second.Backup != first.File+".bak1" {
+			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, kept, err)
+		}
+		if info, err := os.Stat(second.File); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(first.File), ".knack-*")); len(left) > 0 {
+			t.Errorf("%s: leaves %q", c.ID, left)
+		}
+	}
+}
+
+func write(t *testing.T, c Client, p Places) Change {
+	t.Helper()
+	ch, err := c.Plan(p, here)
+	if err == nil {
+		err = ch.Write()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID, err)
+	}
+	return ch
+}
+
+// A link is kept, and what it leads to is changed; one that leads nowhere, and what
+// is no file, are left alone.
+func TestWriteThroughLink(t *testing.T) {
+	c, p := Clients[0], places(t)
+	elsewhere := t.TempDir()
+	if err := os.MkdirAll(p.Project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(p.Project, ".mcp.json")
+	if err := os.Symlink(filepath.Join(elsewhere, "mcp.json"), at); err != nil {
+		t.Skip(err)
+	}
+	if _, err := c.Plan(p, here); err == nil {
+		t.Error("a link that leads nowhere is written")
+	}
+	if err := os.WriteFile(filepath.Join(elsewhere, "mcp.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write(t, c, p)
+	if info, err := os.Lstat(at); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v", err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(elsewhere, "mcp.json")); !has(t, c, data, here) {
+		t.Errorf("%s", data)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Plan(p, here); err == nil {
+		t.Error("a folder is written")
+	}
+}
+
+func FuzzMerge(f *testing.F) {
+	for _, files := range shapes {
+		for _, text := range files {
+			f.Add(strings.ReplaceAll(text, "SERVERS", "mcpServers"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, id := range []string{"cursor", "codex", "goose"} {
+			c, _ := Find(id)
+			out, err := c.Merge([]byte(text), here)
+			if err != nil {
+				continue
+			}
+			if again, err := c.Merge(out, here); err != nil || string(again) != string(out) {
+				t.Errorf("%s: %q becomes %q, then %q, %v", id, text, out, again, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxFile bounds the files that are read, in bytes: hundreds of times the largest
+// settings file that was seen.
+const maxFile = 16 << 20
+
+// Here reports whether the client is used on this machine.
+func (c Client) Here(p Places) bool {
+	for _, at := range c.Signs(p) {
+		if at == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.FromSlash(at)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Change is what [Client.Write] would do, or has done.
+type Change struct {
+	File    string // the file itself, where the client's path is a link to it
+	Before  []byte // nil where there is no file yet
+	After   []byte
+	Backup  string // where the file's bytes from before were kept, after [Change.Write]
+	existed bool
+	mode    fs.FileMode
+}
+
+// Changed reports whether there is anything to write.
+func (c Change) Changed() bool { return !c.existed || !bytes.Equal(c.Before, c.After) }
+
+// Plan reads the client's file and merges the entry into its bytes.
+func (c Client) Plan(p Places, s Server) (Change, error) {
+	at := c.File(p)
+	if at == "" {
+		return Change{}, errors.New("the folder of its file is not known")
+	}
+	ch := Change{File: filepath.FromSlash(at), mode: 0o600}
+	if c.Project {
+		ch.mode = 0o644 // colleagues read it too
+	}
+	if real, err := filepath.EvalSymlinks(ch.File); err == nil {
+		ch.File = real // settings are often links into a folder under version control
+	}
+	info, err := os.Stat(ch.File)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return ch, fmt.Errorf("%s is not a regular file", ch.File)
+	case err == nil && info.Size() > maxFile:
+		return ch, fmt.Errorf("%s is too large", ch.File)
+	case err == nil:
+		ch.existed, ch.mode = true, info.Mode().Perm()
+		if ch.Before, err = os.ReadFile(ch.File); err != nil {
+			return ch, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return ch, err
+	}
+	if _, err := os.Lstat(ch.File); err == nil && !ch.existed {
+		return ch, fmt.Errorf("%s is a link that leads nowhere", ch.File)
+	}
+	ch.After, err = c.Merge(ch.Before, s)
+	return ch, err
+}
+
+// Write puts the bytes in the file's place in one step, and keeps the ones from
+// before beside it. A file that has changed since it was read is left alone.
+func (ch *Change) Write() error {
+	if !ch.Changed() {
+		return nil
+	}
+	dir := filepath.Dir(ch.File)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if ch.existed {
+		if err := ch.backup(); err != nil {
+			return err
+		}
+	}
+	temp, err := os.CreateTemp(dir, ".knack-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails once it has its name
+	_, err = temp.Write(ch.After)
+	if err == nil {
+		err = temp.Chmod(ch.mode)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	now, err := os.ReadFile(ch.File)
+	switch {
+	case ch.existed && (err != nil || !bytes.Equal(now, ch.Before)), !ch.existed && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s has changed meanwhile", ch.File)
+	}
+	return os.Rename(temp.Name(), ch.File)
+}
+
+// backup keeps the bytes from before under the first free name.
+func (ch *Change) backup() error {
+	for n := 0; ; n++ {
+		at := ch.File + ".bak"
+		if n > 0 {
+			at = fmt.Sprintf("%s.bak%d", ch.File, n)
+		}
+		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ch.mode)
+		if errors.Is(err, fs.ErrExist) && n < 1000 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(ch.Before)
+		ch.Backup = at
+		return errors.Join(err, f.Close())
+	}
+}

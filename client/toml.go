@@ -1,0 +1,130 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// mergeTOML puts an entry into a TOML file as the table of a path. Only the lines
+// of the entry's own keys change.
+func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte, error) {
+	file, err := parseTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	newline := newlineOf(data)
+	header := slices.IndexFunc(file.tables, func(t tomlTable) bool { return slices.Equal(t.path, path) && !t.array })
+	var splices []splice
+	inTable := map[string]tomlKey{}
+	for _, k := range file.keys {
+		switch at := slices.Concat(k.table, k.path); {
+		case !slices.Equal(k.table, path) && len(at) <= len(path) && slices.Equal(at, path[:len(at)]),
+			!slices.Equal(k.table, path) && len(k.table) < len(path) && len(at) > len(path) && slices.Equal(at[:len(path)], path):
+			return nil, fmt.Errorf("line %d: %s is not written as a table [%s]; change it by hand", k.line, strings.Join(at, "."), strings.Join(path, "."))
+		case slices.Equal(k.table, path):
+			inTable[strings.Join(k.path, ".")] = k
+		}
+	}
+	if slices.ContainsFunc(file.tables, func(t tomlTable) bool {
+		return t.array && len(t.path) <= len(path) && slices.Equal(t.path, path[:len(t.path)])
+	}) {
+		return nil, fmt.Errorf("%s is a list of tables", strings.Join(path, "."))
+	}
+	if header < 0 {
+		text := "[" + strings.Join(path, ".") + "]" + newline
+		for _, f := range entry {
+			text += tomlLine(f) + newline
+		}
+		switch body := strings.TrimPrefix(string(data), "\ufeff"); {
+		case strings.TrimSpace(body) == "":
+		case !strings.HasSuffix(body, "\n"):
+			text = newline + newline + text
+		default:
+			text = newline + text
+		}
+		splices = append(splices, splice{len(data), len(data), text})
+		return checkedTOML(data, splices, path, entry, ours, file)
+	}
+	add := ""
+	for _, f := range entry {
+		k, ok := inTable[f.key]
+		switch {
+		case !ok:
+			add += newline + tomlLine(f)
+		case !reflect.DeepEqual(k.value, plainValue(f.value)):
+			splices = append(splices, splice{k.start, k.end, tomlValue(f.value)})
+		}
+		delete(inTable, f.key)
+	}
+	for name, k := range inTable {
+		if slices.Contains(ours, name) {
+			splices = append(splices, splice{k.lineStart, k.lineEnd, ""})
+		}
+	}
+	if end := file.tables[header].end; add != "" {
+		splices = append(splices, splice{end, end, add})
+	}
+	return checkedTOML(data, splices, path, entry, ours, file)
+}
+
+func tomlLine(f field) string { return f.key + " = " + tomlValue(f.value) }
+
+func tomlValue(v any) string {
+	switch v := v.(type) {
+	case string:
+		return tomlString(v)
+	case []string:
+		parts := make([]string, len(v))
+		for i, s := range v {
+			parts[i] = tomlString(s)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return fmt.Sprint(v)
+}
+
+// tomlString prefers a literal string where a backslash would have to be doubled,
+// as people write Windows paths.
+func tomlString(s string) string {
+	if strings.Contains(s, `\`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
+		return "'" + s + "'"
+	}
+	return strings.ReplaceAll(string(appendString(s)), "\x7f", `\u007f`)
+}
+
+// checkedTOML applies the changes and compares: the entry is there, and all else
+// is what it was.
+func checkedTOML(data []byte, splices []splice, path []string, entry []field, ours []string, before tomlFile) ([]byte, error) {
+	out := apply(data, splices)
+	after, err := parseTOML(out)
+	if err != nil {
+		return nil, errors.Join(errSelfCheck, err)
+	}
+	for _, f := range entry {
+		if !slices.ContainsFunc(after.keys, func(k tomlKey) bool {
+			return slices.Equal(k.table, path) && slices.Equal(k.path, []string{f.key}) && reflect.DeepEqual(k.value, plainValue(f.value))
+		}) {
+			return nil, errSelfCheck
+		}
+	}
+	rest := func(f tomlFile) (out []string) {
+		for _, k := range f.keys {
+			if !slices.Equal(k.table, path) || len(k.path) != 1 || !slices.Contains(ours, k.path[0]) {
+				out = append(out, fmt.Sprintf("%q %q %#v", k.table, k.path, k.value))
+			}
+		}
+		for _, t := range f.tables {
+			if !slices.Equal(t.path, path) {
+				out = append(out, fmt.Sprintf("%q %v", t.path, t.array))
+			}
+		}
+		return out
+	}
+	if !slices.Equal(rest(before), rest(after)) {
+		return nil, errSelfCheck
+	}
+	return out, nil
+}

@@ -1,0 +1,120 @@
+package edit
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func put(t *testing.T, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// holds checks a file's content and that nothing else lies beside it.
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if data, err := os.ReadFile(path); err != nil || string(data) != want {
+		t.Errorf("the file holds %q (%v), want %q", data, err, want)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("something is left beside it: %v", entries)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	path := put(t, "a", "old", 0o640)
+	if err := Replace(path, []byte("old"), []byte("new\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, "new\r\n")
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestReplaceRefuses(t *testing.T) {
+	changed, readOnly := put(t, "a", "other", 0o644), put(t, "a", "old", 0o444)
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	target := put(t, "target", "old", 0o644)
+	if err := os.Symlink(target, link); err != nil {
+		t.Skip(err)
+	}
+	for path, want := range map[string]error{
+		changed: ErrChanged, readOnly: ErrReadOnly, dir: ErrIrregular, link: ErrLink, filepath.Join(dir, "none"): os.ErrNotExist,
+	} {
+		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", filepath.Base(path), err, want)
+		}
+	}
+	holds(t, changed, "other")
+	holds(t, readOnly, "old")
+	holds(t, target, "old")
+	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link is gone")
+	}
+}
+
+func TestRename(t *testing.T) {
+	path := put(t, "skill.md", "text", 0o644)
+	if err := Rename(path, "SKILL.md"); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(filepath.Dir(path), "SKILL.md")
+	holds(t, to, "text")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "b"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Rename(to, "b"); !errors.Is(err, ErrExists) {
+		t.Errorf("over another file: %v", err)
+	}
+}
+
+var diffs = []struct{ old, new, want string }{
+	{"a\n", "a\n", ""},
+	{"a\nb\nc\n", "a\nB\nc\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
+	{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\n9\n", "--- a/f\n+++ b/f\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n"},
+	{"", "a", "--- a/f\n+++ b/f\n@@ -0,0 +1,1 @@\n+a\n\\ No newline at end of file\n"},
+	{"a\r\nb", "a\nb", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n\\ No newline at end of file\n"},
+	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"},
+}
+
+func TestDiff(t *testing.T) {
+	for _, c := range diffs {
+		if got := Diff("f", []byte(c.old), []byte(c.new)); got != c.want {
+			t.Errorf("%q to %q:\n%s\nwant\n%s", c.old, c.new, got, c.want)
+		}
+	}
+}
+
+// The differences mean to patch what they mean to us.
+func TestDiffPatches(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	for _, c := range diffs {
+		if c.want == "" || c.old == "" {
+			continue
+		}
+		path := put(t, "f", c.old, 0o644)
+		cmd := exec.CommandContext(t.Context(), "git", "apply", "--unsafe-paths", "-")
+		cmd.Dir, cmd.Stdin = filepath.Dir(path), strings.NewReader(c.want)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s\n%s", err, out, c.want)
+			continue
+		}
+		holds(t, path, c.new)
+	}
+}

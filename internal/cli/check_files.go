@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/skill"
+)
+
+// checkFlags are the flags of check for files.
+type checkFlags struct {
+	from   sourceFlags
+	format string
+	strict bool
+	info   bool
+	ignore []string
+	fix    string
+	diff   bool
+}
+
+// checkFormats are the formats of check, for files.
+var checkFormats = map[string]func(*Env, *checkRun, *checkFlags) error{
+	"text": printCheckText, "json": printCheckJSON, "sarif": printSARIF, "github": printAnnotations,
+}
+
+func (f *checkFlags) level() (check.Level, error) {
+	switch f.fix {
+	case "":
+		if f.diff {
+			return check.Certain, nil
+		}
+		return check.None, nil
+	case "certain":
+		return check.Certain, nil
+	case "guess":
+		return check.Guess, nil
+	}
+	return check.None, usageError("write --fix, or --fix=guess", "--fix=%s: there is no such level", f.fix)
+}
+
+func (f *checkFlags) validate() error {
+	if checkFormats[f.format] == nil {
+		return usageError("the formats are text, json, sarif and github", "--format %s: there is no such format", f.format)
+	}
+	for _, id := range f.ignore {
+		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
+			return usageError("doc/check.md lists the rules; a finding names its rule in brackets", "--ignore %s: there is no such rule", id)
+		}
+	}
+	return nil
+}
+
+// ignored are the rules that nobody wants to hear of, nor to see mended.
+func (f *checkFlags) ignored() []skill.RuleID {
+	out := make([]skill.RuleID, len(f.ignore))
+	for i, id := range f.ignore {
+		out[i] = skill.RuleID(id)
+	}
+	return out
+}
+
+func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
+	level, err := f.level()
+	if err == nil {
+		err = f.validate()
+	}
+	if err != nil {
+		return err
+	}
+	all, err := targets(env, &f.from, paths)
+	if err != nil {
+		return err
+	}
+	run, err := lookAt(ctx, env, all)
+	if err != nil {
+		return err
+	}
+	if f.diff {
+		return showDiff(env, run, f, level)
+	}
+	var failed error
+	if level != check.None {
+		failed = mend(ctx, env, run, f, level)
+		if run, err = lookAt(ctx, env, all); err != nil {
+			return err
+		}
+	}
+	run.collect(f.ignore, f.strict)
+	if len(run.skills) == 0 {
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
+	}
+	if err := checkFormats[f.format](env, run, f); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	if n := run.count(skill.SeverityError); n > 0 {
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
+	}
+	return nil
+}
+
+// renames reports whether the mends of this level give SKILL.md its spelling.
+func (c *checkedSkill) renames(f *checkFlags, level check.Level) bool {
+	return !slices.Contains(f.ignore, string(skill.RuleFileSpelling)) && level >= check.Guess && c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile &&
+		!slices.Contains(c.Skill.Others, skill.MainFile)
+}
+
+// mend writes what Fix makes of each skill's file.
+func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+	var failed int
+	for _, c := range run.skills {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if c.Data == nil || c.Skill.Dir == "" {
+			continue
+		}
+		now, mends := check.Fix(c.Data, c.Skill.Folder, level, f.ignored()...)
+		if len(mends) == 0 && !c.renames(f, level) {
+			continue
+		}
+		name := c.shown(c.Skill.Entry)
+		if err := c.write(now, f, level); err != nil {
+			failed++
+			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
+			continue
+		}
+		for _, m := range mends {
+			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
+		}
+		if c.renames(f, level) {
+			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), skill.RuleFileSpelling)
+		}
+	}
+	if failed > 0 {
+		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
+	}
+	return nil
+}
+
+// write changes the file on disk. A skill that is reached through a link lies
+// somewhere else, where nobody asked for changes.
+func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error {
+	if c.Skill.Link != "" {
+		return errors.New("its folder is a link; give the folder that it leads to")
+	}
+	file := filepath.Join(c.Skill.Dir, c.Skill.Entry)
+	err := edit.Replace(file, c.Data, now)
+	if err == nil && c.renames(f, level) {
+		err = edit.Rename(file, skill.MainFile)
+	}
+	if err != nil {
+		return errors.New(strings.ReplaceAll(err.Error(), c.Skill.Dir+string(filepath.Separator), ""))
+	}
+	return nil
+}
+
+// showDiff prints what mend would do. A person's terminal gets no control
+// characters; patch gets every byte.
+func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+	n := 0
+	for _, c := range run.skills {
+		if c.Data == nil {
+			continue
+		}
+		name := c.shown(c.Skill.Entry)
+		now, mends := check.Fix(c.Data, c.Skill.Folder, level, f.ignored()...)
+		diff := edit.Diff(name, c.Data, now)
+		if c.renames(f, level) {
+			to := c.shown(skill.MainFile)
+			diff = fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", name, to, name, to) +
+				strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
+		}
+		if len(mends) == 0 && diff == "" {
+			continue
+		}
+		n++
+		if env.StdoutTerminal {
+			diff = clean(diff)
+		}
+		if _, err := io.WriteString(env.Stdout, diff); err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Workflow commands escape what ends a message, and in a property also what
+// separates properties (github.com/actions/toolkit, packages/core/src/command.ts).
+var (
+	annotationData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+var annotationLevels = map[skill.Severity]string{
+	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "notice",
+}
+
+// printAnnotations prints GitHub's workflow commands. GitHub shows ten of a level
+// for a step, so infos are for those who ask.
+func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
+	var b strings.Builder
+	for _, f := range run.findings {
+		if f.Severity == skill.SeverityInfo && !flags.info {
+			continue
+		}
+		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(f.shown))
+		if p := f.Position; p.Line > 0 {
+			fmt.Fprintf(&b, ",line=%d,col=%d", p.Line, p.Column)
+			if f.Length > 1 {
+				fmt.Fprintf(&b, ",endColumn=%d", p.Column+f.Length)
+			}
+		}
+		message := f.Message
+		if f.Mend != "" {
+			message += "\nmend: " + f.Mend
+		}
+		fmt.Fprintf(&b, ",title=%s::%s\n", annotationProperty.Replace(string(f.Rule)), annotationData.Replace(clean(message)))
+	}
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+)
+
+// checkReport is the JSON form of check, described in doc/check.md. Fields are
+// added and never change their meaning.
+type checkReport struct {
+	Version  int             `json:"version"`
+	Summary  checkSummary    `json:"summary"`
+	Skills   []reportSkill   `json:"skills"`
+	Findings []reportFinding `json:"findings"`
+}
+
+type checkSummary struct {
+	Skills   int `json:"skills"`
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	Infos    int `json:"infos"`
+}
+
+type reportSkill struct {
+	Folder      string     `json:"folder"`
+	File        string     `json:"file,omitempty"`
+	Name        string     `json:"name,omitempty"`
+	Available   bool       `json:"available"`
+	Publishable bool       `json:"publishable"`
+	Cost        reportCost `json:"cost"`
+}
+
+type reportCost struct {
+	ListingCharacters int   `json:"listingCharacters"`
+	ListingTokens     int   `json:"listingTokens"`
+	BodyCharacters    int   `json:"bodyCharacters"`
+	BodyTokens        int   `json:"bodyTokens"`
+	Lines             int   `json:"lines"`
+	Files             int   `json:"files"`
+	Bytes             int64 `json:"bytes"`
+	More              bool  `json:"more,omitempty"`
+}
+
+type reportFinding struct {
+	Rule     skill.RuleID   `json:"rule"`
+	Severity skill.Severity `json:"severity"`
+	Group    check.Group    `json:"group"`
+	File     string         `json:"file"`
+	Line     int            `json:"line,omitempty"`
+	Column   int            `json:"column,omitempty"`
+	Length   int            `json:"length,omitempty"`
+	Field    string         `json:"field,omitempty"`
+	Message  string         `json:"message"`
+	Mend     string         `json:"mend,omitempty"`
+	Fix      string         `json:"fix,omitempty"`
+	Skill    string         `json:"skill,omitempty"`
+}
+
+func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
+	out := checkReport{
+		Version: 1, Skills: []reportSkill{}, Findings: []reportFinding{},
+		Summary: checkSummary{
+			Skills: len(run.skills), Errors: run.count(skill.SeverityError),
+			Warnings: run.count(skill.SeverityWarning), Infos: run.count(skill.SeverityInfo),
+		},
+	}
+	for _, s := range run.skills {
+		r := reportSkill{Folder: s.folder, Name: s.Skill.Name, Available: s.Skill.Available, Cost: reportCost(s.Cost)}
+		r.Publishable = s.Skill.Publishable && !s.Cost.More && s.Cost.Files <= skill.MaxFiles && s.Cost.Bytes <= skill.MaxSkillSize
+		if s.Skill.Entry != "" {
+			r.File = s.shown(s.Skill.Entry)
+		}
+		out.Skills = append(out.Skills, r)
+	}
+	for _, f := range run.findings {
+		rule, _ := check.RuleOf(f.Rule)
+		r := reportFinding{
+			Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: f.shown, Line: f.Position.Line, Column: f.Position.Column,
+			Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fix: f.Fix.String(),
+		}
+		if f.skill != nil {
+			r.Skill = f.skill.folder
+		}
+		out.Findings = append(out.Findings, r)
+	}
+	return printJSON(env.Stdout, out)
+}

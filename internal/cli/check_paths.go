@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// checkedSkill is a report with the names under which people know its files.
+type checkedSkill struct {
+	check.Report
+	folder string // the skill's folder as it is shown
+}
+
+// shown is one of the skill's files as it is shown.
+func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, file) }
+
+// checkedFinding is a finding with its file as it is shown. Skill is nil where a
+// scan found it.
+type checkedFinding struct {
+	check.Finding
+	shown string
+	skill *checkedSkill
+}
+
+// checkRun is what one run of check found.
+type checkRun struct {
+	skills   []*checkedSkill
+	notices  []checkedFinding
+	findings []checkedFinding // without those that are ignored
+}
+
+// target is a place to look for skills: a root, and whether only the skill that
+// the root itself is counts.
+type target struct {
+	root  skill.Root
+	only  bool
+	given string // as the user wrote it, "" for a root that nobody named
+}
+
+// targets are the paths that were given, or else the project's roots.
+func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
+	if len(paths) == 0 {
+		if err := from.check(*env); err != nil {
+			return nil, err
+		}
+		roots := from.roots(*env, nil)
+		if err := from.checkExcluded(roots); err != nil {
+			return nil, err
+		}
+		var out []target
+		for _, r := range roots {
+			if r.Scope == skill.ScopeProject && !from.excluded(r.Label) {
+				out = append(out, target{root: r})
+			}
+		}
+		return out, nil
+	}
+	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
+		if from.given(flag) {
+			return nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+		}
+	}
+	var out []target
+	for _, p := range paths {
+		abs := absolute(*env, p)
+		info, err := os.Stat(abs)
+		switch {
+		case p == "":
+			return nil, usageError("give a file or a folder", "the path is empty")
+		case err != nil:
+			return nil, runError("check the path", "%s: %s", p, skill.Reason(err))
+		case info.IsDir():
+			out = append(out, target{root: checkRoot(abs, p), given: p})
+		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
+			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p})
+		default:
+			return nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
+		}
+	}
+	return out, nil
+}
+
+func checkRoot(abs, shown string) skill.Root {
+	return skill.Root{Label: shown, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(shown))}
+}
+
+// lookAt scans the targets and judges every skill found.
+func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
+	run := &checkRun{}
+	watches := dir.NewWatches()
+	seen := map[string]bool{}
+	var bundles []skill.Bundle
+	var shown []string
+	for _, t := range all {
+		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
+		if err != nil {
+			return nil, runError("", "%s: %s", t.root.Shown, skill.Reason(err))
+		}
+		found := 0
+		for _, b := range scan.Bundles {
+			if t.only && b.Path != "." {
+				continue
+			}
+			found++
+			if seen[b.Dir] {
+				continue
+			}
+			seen[b.Dir] = true
+			bundles = append(bundles, b)
+			shown = append(shown, path.Join(t.root.Shown, b.Path))
+		}
+		if found == 0 && t.given != "" {
+			return nil, &failure{exitNo, errNoSkill(t.given), "a skill is a folder with a SKILL.md"}
+		}
+		if t.only {
+			continue
+		}
+		for _, n := range scan.Notices {
+			rule, _ := check.RuleOf(n.Rule)
+			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), Finding: check.Finding{
+				Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
+			}})
+		}
+	}
+	run.skills = make([]*checkedSkill, len(bundles))
+	each(len(bundles), func(i int) {
+		run.skills[i] = &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i]}
+	})
+	return run, ctx.Err()
+}
+
+type errNoSkill string
+
+func (e errNoSkill) Error() string { return string(e) + ": no skill was found there" }
+
+// each calls work for 0 to n-1, on every processor.
+func each(n int, work func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(2*runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := range next {
+				work(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// collect gathers the findings but those of ignored rules. Strict makes errors of
+// warnings.
+func (r *checkRun) collect(ignore []string, strict bool) {
+	r.findings = nil
+	add := func(f checkedFinding) {
+		if slices.Contains(ignore, string(f.Rule)) {
+			return
+		}
+		if strict && f.Severity == skill.SeverityWarning {
+			f.Severity = skill.SeverityError
+		}
+		r.findings = append(r.findings, f)
+	}
+	for _, n := range r.notices {
+		add(n)
+	}
+	for _, s := range r.skills {
+		for _, f := range s.Findings {
+			add(checkedFinding{Finding: f, shown: s.shown(f.File), skill: s})
+		}
+	}
+}
+
+func (r *checkRun) count(severity skill.Severity) (n int) {
+	for _, f := range r.findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
+}

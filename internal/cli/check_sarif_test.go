@@ -1,0 +1,123 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+// sarifSchema reads the published schema. It is one of draft 4 and uses nothing
+// that draft 7 reads differently but the name of its id.
+func sarifSchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	data, err := os.ReadFile("testdata/sarif/sarif-schema-2.1.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.Replace(data, []byte("http://json-schema.org/draft-04/schema#"), []byte("http://json-schema.org/draft-07/schema#"), 1)
+	data = bytes.Replace(data, []byte(`"id": "https://docs`), []byte(`"$id": "https://docs`), 1)
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// checkPaths runs the command and returns what it printed.
+func checkPaths(t testing.TB, args ...string) (stdout string, code int) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	env := cli.Env{Stdout: &out, Stderr: &stderr, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
+	code = cli.Main(t.Context(), env, append([]string{"check"}, args...))
+	return out.String(), code
+}
+
+func TestSARIF(t *testing.T) {
+	schema := sarifSchema(t)
+	dirs := []string{writeSkills(t)}
+	if os.Getenv("KNACK_CORPUS") != "" {
+		dirs = append(dirs, corpus(t, "edge"))
+	}
+	for _, dir := range dirs {
+		out, code := checkPaths(t, "--format", "sarif", dir)
+		if code != 1 {
+			t.Errorf("exit status %d", code)
+		}
+		var log map[string]any
+		if err := json.Unmarshal([]byte(out), &log); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(log); err != nil {
+			t.Errorf("not valid SARIF: %.2000s", err)
+		}
+		run := log["runs"].([]any)[0].(map[string]any)
+		rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
+		results := run["results"].([]any)
+		if len(results) < 4 {
+			t.Errorf("only %d results", len(results))
+		}
+		for _, r := range results {
+			r := r.(map[string]any)
+			if rule := rules[int(r["ruleIndex"].(float64))].(map[string]any); rule["id"] != r["ruleId"] {
+				t.Errorf("the index of %s is that of %s", r["ruleId"], rule["id"])
+			}
+		}
+	}
+}
+
+// The schema is no rubber stamp.
+func TestSARIFSchemaBites(t *testing.T) {
+	schema := sarifSchema(t)
+	out, _ := checkPaths(t, "--format", "sarif", writeSkills(t))
+	for _, change := range [][2]string{
+		{`"version": "2.1.0",`, `"version": "2.2",`}, {`"level": "error"`, `"level": "grave"`}, {`"startLine": 3`, `"startLine": 0`},
+		{`"driver"`, `"diver"`}, {`"columnKind": "unicodeCodePoints"`, `"columnKind": "bytes"`}, {`"text": "name `, `"test": "name `},
+	} {
+		broken := strings.Replace(out, change[0], change[1], 1)
+		if broken == out {
+			t.Fatalf("%s is not in the output", change[0])
+		}
+		var log map[string]any
+		if err := json.Unmarshal([]byte(broken), &log); err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(log) == nil {
+			t.Errorf("with %s it is still valid", change[1])
+		}
+	}
+}
+
+// writeSkills writes skills with findings of every severity, with and without a
+// position.
+func writeSkills(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"colon/SKILL.md":      "---\nname: colon\ndescription: a: b\n---\n",
+		"none/SKILL.md":       "---\ndescription: d\nowner: me\n---\n[a](b c.md) [d](%20)\n",
+		"with space/skill.md": "---\nname: with-space\ndescription: Use \u202eit\n---\n[a](../x)\n",
+		"empty/SKILL.md":      "",
+		"lines/deep/SKILL.md": "---\nname: deep\ndescription: d\n---\n" + strings.Repeat("\n", 600),
+		"spelling/SkIlL.md":   "---\nname: spelling\ndescription: d\n---\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

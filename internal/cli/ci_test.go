@@ -1,0 +1,224 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+// readYAML reads a file at the root of the repository, or a block of it.
+func readYAML(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func atRoot(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// ran is what a command line prints, and its exit status.
+func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
+	code = cli.Main(t.Context(), env, args)
+	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
+}
+
+// checksPaths skips where check cannot be given files yet.
+func checksPaths(t *testing.T) {
+	t.Helper()
+	if help, _, _ := ran(t, t.TempDir(), "check", "--help"); !strings.Contains(help, "--strict") || !strings.Contains(help, "--format") {
+		t.Skip("check takes no files")
+	}
+}
+
+// goodAndBad is a folder with a skill that is well and one that is not.
+func goodAndBad(t *testing.T) (dir, good, bad string) {
+	t.Helper()
+	dir = t.TempDir()
+	if _, stderr, code := ran(t, dir, "new", "good", "--dir", "."); code != 0 {
+		t.Fatal(stderr)
+	}
+	bad = filepath.Join(dir, "bad", "SKILL.md")
+	if err := os.MkdirAll(filepath.Dir(bad), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bad, []byte("---\nname: bad: worse\n---\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir, filepath.Join(dir, "good", "SKILL.md"), bad
+}
+
+// The hooks match every spelling of SKILL.md and nothing else, and run a command
+// that there is.
+func TestPreCommitHooks(t *testing.T) {
+	var hooks []struct{ ID, Name, Entry, Language, Files string }
+	readYAML(t, atRoot(t, ".pre-commit-hooks.yaml"), &hooks)
+	if len(hooks) != 2 {
+		t.Fatalf("%d hooks", len(hooks))
+	}
+	for _, h := range hooks {
+		files, err := regexp.Compile(h.Files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]bool{"SKILL.md": true, "a/b/SKILL.md": true, "a/skill.MD": true, "a/MYSKILL.md": false, "a/SKILL.mdx": false, "README.md": false} {
+			if files.MatchString(name) != want {
+				t.Errorf("%s: %s", h.ID, name)
+			}
+		}
+		words := strings.Fields(h.Entry)
+		if h.Language != "golang" || h.Name == "" || words[0] != "knack" {
+			t.Errorf("%+v", h)
+		}
+		if _, stderr, code := ran(t, t.TempDir(), words[1], "--help"); code != 0 {
+			t.Errorf("%s: %s", h.ID, stderr)
+		}
+	}
+	checksPaths(t)
+	dir, good, bad := goodAndBad(t)
+	for _, h := range hooks {
+		args := strings.Fields(h.Entry)[1:]
+		if out, stderr, code := ran(t, dir, append(args, good)...); code != 0 {
+			t.Errorf("%s: %d %s %s", h.ID, code, out, stderr)
+		}
+		if out, _, code := ran(t, dir, append(args, good, bad)...); code != 1 || !strings.Contains(out, "bad") {
+			t.Errorf("%s: %d %s", h.ID, code, out)
+		}
+	}
+}
+
+type step struct {
+	Name, Uses, Shell, Run string
+	Env, With              map[string]string
+}
+
+// The action parses, pastes no input into a script, and its scripts do what they
+// should on this machine.
+func TestAction(t *testing.T) {
+	var action struct {
+		Name, Description string
+		Inputs            map[string]struct{ Description, Default string }
+		Runs              struct {
+			Using string
+			Steps []step
+		}
+	}
+	readYAML(t, atRoot(t, "action.yml"), &action)
+	if action.Runs.Using != "composite" || action.Name == "" || len(action.Inputs) != 4 || len(action.Runs.Steps) != 3 {
+		t.Fatalf("%+v", action)
+	}
+	used := map[string]bool{}
+	for _, s := range action.Runs.Steps {
+		if strings.Contains(s.Run, "${{") {
+			t.Errorf("%s: an input becomes part of a script", s.Name)
+		}
+		for _, value := range s.Env {
+			for _, m := range regexp.MustCompile(`inputs\.(\w+)`).FindAllStringSubmatch(value, -1) {
+				used[m[1]] = true
+			}
+		}
+	}
+	for name, in := range action.Inputs {
+		if !used[name] || in.Description == "" {
+			t.Errorf("the input %s is not used, or not described", name)
+		}
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("no bash")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	script := func(dir string, s step, env ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), bash, "-e", "-o", "pipefail", "-c", s.Run)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), append(env, "GITHUB_ACTION_PATH="+root, "RUNNER_TEMP="+temp, "GOFLAGS=-buildvcs=false")...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := script(t.TempDir(), action.Runs.Steps[1]); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(temp, "knack-bin", "knack"), "version").Output(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checksPaths(t)
+	dir, _, _ := goodAndBad(t)
+	inputs := func(path, format, output string) []string {
+		return []string{"INPUT_PATH=" + path, "INPUT_FORMAT=" + format, "INPUT_STRICT=true", "INPUT_OUTPUT=" + output}
+	}
+	if out, err := script(dir, action.Runs.Steps[2], inputs("good\n", "github", "")...); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := script(dir, action.Runs.Steps[2], inputs("good\nbad\n", "github", "")...); err == nil || !strings.Contains(out, "::error ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := script(dir, action.Runs.Steps[2], inputs(".", "sarif", "out.sarif")...); err == nil {
+		t.Errorf("nothing is found: %s", out)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "out.sarif")); err != nil || !strings.Contains(string(data), `"2.1.0"`) {
+		t.Errorf("%v\n%s", err, data)
+	}
+}
+
+// The examples in doc/ci.md parse, use this repository's hooks and inputs, and name
+// commands that there are.
+func TestCIExamples(t *testing.T) {
+	text := string(atRoot(t, "doc/ci.md"))
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	known := string(atRoot(t, ".pre-commit-hooks.yaml")) + string(atRoot(t, "action.yml"))
+	for _, b := range blocks {
+		var example struct {
+			Repos []struct{ Hooks []struct{ ID string } }
+			Jobs  map[string]struct{ Steps []step }
+		}
+		readYAML(t, []byte(b[1]), &example)
+		n := 0
+		for _, r := range example.Repos {
+			for _, h := range r.Hooks {
+				n++
+				if !strings.Contains(known, "id: "+h.ID+"\n") {
+					t.Errorf("there is no hook %s", h.ID)
+				}
+			}
+		}
+		for _, j := range example.Jobs {
+			for _, s := range j.Steps {
+				if !strings.HasPrefix(s.Uses, "knack-dev/knack@") {
+					continue
+				}
+				n++
+				for input := range s.With {
+					if !strings.Contains(known, "\n  "+input+":\n") {
+						t.Errorf("there is no input %s", input)
+					}
+				}
+			}
+		}
+		if n != 1 {
+			t.Errorf("not about knack:\n%s", b[1])
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// story is everything that bears on one name.
+type story struct {
+	name    string
+	entries []*catalog.Entry // those that have the name, in order
+	near    []*catalog.Entry // those that nearly do
+	bare    []bareFolder     // folders of that name without a SKILL.md
+	notices []place          // what was passed over under that name
+	blind   []string         // where knack could not look
+}
+
+// bareFolder is a folder in which no skill was found.
+type bareFolder struct {
+	At    string   `json:"folder"`
+	Files []string `json:"files"`
+}
+
+type place struct {
+	Root skill.Root
+	skill.Notice
+}
+
+func errNotAvailable(name string) error {
+	return fmt.Errorf("no agent can load '%s'", skill.Echo(name))
+}
+
+func (x *examined) story(name string) *story {
+	s := &story{name: name}
+	v, key := x.view, skill.KeyOf(name)
+	label, rest, labelled := strings.Cut(strings.TrimSpace(name), ":")
+	var owner *catalog.Entry
+	if uri, err := skill.ParseURI(name); err == nil {
+		owner, _ = v.At(uri)
+	}
+	for _, e := range v.Entries {
+		switch {
+		case e == owner, x.isPath(e, name), e.Name != "" && e.Key == key, skill.KeyOf(e.Folder) == key:
+			s.entries = append(s.entries, e)
+		case labelled && strings.EqualFold(e.Root.Label, label) && (e.Name != "" && e.Key == skill.KeyOf(rest) || skill.KeyOf(e.Folder) == skill.KeyOf(rest)):
+			s.entries = append(s.entries, e)
+		}
+	}
+	for _, e := range slices.Concat(v.Near(name, 3), v.SkippedNear(name, 3)) {
+		if !slices.Contains(s.entries, e) && !slices.Contains(s.near, e) {
+			s.near = append(s.near, e)
+		}
+	}
+	for _, f := range x.folders {
+		names, ok := f.Names(name, 20)
+		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == name })
+		if ok && !known {
+			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names})
+		}
+	}
+	s.lookAround(x, key)
+	return s
+}
+
+// lookAround collects what a scan passed over, by that name or blindly.
+func (s *story) lookAround(x *examined, key skill.Key) {
+	for _, r := range x.view.Roots {
+		if r.Err != nil {
+			s.blind = append(s.blind, heading(r.Root)+" cannot be read: "+unread(r).Error())
+		}
+		for _, n := range r.Notices {
+			named := false
+			for part := range strings.SplitSeq(n.Path, "/") {
+				named = named || skill.KeyOf(part) == key
+			}
+			switch {
+			case named:
+				s.notices = append(s.notices, place{r.Root, n})
+			case n.Rule == dir.RuleUnreadable, n.Rule == dir.RuleDepthLimit, n.Rule == dir.RuleFolderLimit, n.Rule == dir.RuleNoticesCut, n.Rule == dir.RuleNameNotUTF8, n.Rule == dir.RuleLinkIgnored:
+				s.blind = append(s.blind, noticeLine(r.Root, n))
+			}
+		}
+	}
+}
+
+// available: an agent can load a skill of this name.
+func (s *story) available() bool {
+	return slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status != catalog.Skipped })
+}
+
+// storyReport is the JSON form of doctor with a name.
+type storyReport struct {
+	Name      string         `json:"name"`
+	Available bool           `json:"available"`
+	Skills    []doctorSkill  `json:"skills"`
+	Near      []doctorSkill  `json:"near"`
+	Folders   []bareFolder   `json:"foldersWithoutSkill"`
+	Passed    []listedNotice `json:"passedOver"`
+	Blind     []string       `json:"notLookedAt"`
+}
+
+func (s *story) report(x *examined) storyReport {
+	out := storyReport{Name: s.name, Available: s.available(), Skills: []doctorSkill{}, Near: []doctorSkill{},
+		Folders: append([]bareFolder{}, s.bare...), Passed: []listedNotice{}, Blind: append([]string{}, s.blind...)}
+	for _, e := range s.entries {
+		out.Skills = append(out.Skills, x.skillReport(e))
+	}
+	for _, e := range s.near {
+		out.Near = append(out.Near, x.skillReport(e))
+	}
+	for _, n := range s.notices {
+		shown := listedNotice(n.Notice)
+		shown.Path = shownBelow(n.Root, n.Path)
+		out.Passed = append(out.Passed, shown)
+	}
+	return out
+}
+
+func (s *story) print(w io.Writer, x *examined) {
+	p := &paper{w: w}
+	name := skill.Echo(s.name)
+	switch {
+	case s.available():
+		p.line("'%s' can be loaded.", name)
+	case len(s.entries) > 0:
+		p.line("'%s' is there, and no agent can load it.", name)
+	default:
+		p.line("There is no skill '%s'.", name)
+	}
+	for _, e := range s.entries {
+		p.line("")
+		s.printEntry(p, x, e)
+	}
+	if len(s.bare)+len(s.notices)+len(s.near) > 0 {
+		p.line("")
+	}
+	for _, b := range s.bare {
+		p.printBare(b)
+	}
+	for _, n := range s.notices {
+		p.line("%s", noticeLine(n.Root, n.Notice))
+	}
+	for _, e := range s.near {
+		if e.Status == catalog.Skipped {
+			p.line("Nearly that name, and skipped: %s", tool.Reason(e))
+		} else {
+			p.line("Nearly that name: %s  %s", skill.OneLine(e.Name), e.Place())
+		}
+	}
+	if !s.available() {
+		s.printSearched(p, x)
+	}
+}
+
+func (p *paper) printBare(b bareFolder) {
+	for _, f := range b.Files {
+		if near := strings.ToLower(f); strings.HasPrefix(near, "skill") && !strings.EqualFold(f, skill.MainFile) {
+			p.line("%s holds no SKILL.md, but %s.", b.At, f)
+			p.line("  mend: rename %s to SKILL.md", f)
+			return
+		}
+	}
+	if len(b.Files) == 0 {
+		p.line("%s holds no SKILL.md, and nothing else.", b.At)
+	} else {
+		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
+	}
+	p.line("  mend: put a SKILL.md there; 'knack new %s' writes one to start from", path.Base(b.At))
+}
+
+// printSearched says where a skill would have been found.
+func (s *story) printSearched(p *paper, x *examined) {
+	if len(s.entries) > 0 {
+		return
+	}
+	var there []string
+	for _, r := range x.view.Roots {
+		if !r.Missing && r.Err == nil {
+			there = append(there, heading(r.Root))
+		}
+	}
+	p.line("")
+	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), skill.Count(len(x.view.Entries), "skill"))
+	for _, b := range s.blind {
+		p.line("Could not look: %s", b)
+	}
+	p.line("A skill is a folder with a SKILL.md in one of these; knack doctor lists every folder that is looked in.")
+}
+
+func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
+	switch e.Status {
+	case catalog.Available:
+		p.line("%s is available", e.Place())
+		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI)
+	case catalog.Shadowed:
+		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
+		p.line("  loads as   %s", x.view.Called(e))
+	case catalog.Copy:
+		p.line("%s is a copy of %s, which comes first", e.Place(), e.By.Place())
+		p.line("  loads as   %s", x.view.Called(e))
+	case catalog.Skipped:
+		p.line("%s is skipped", e.Place())
+	}
+	p.line("  root       %s, %s", heading(e.Root), e.Root.Scope)
+	if e.Link != "" {
+		p.line("  link       its folder is a link to %s", shown(e.Link, []string{x.env.Dir}, x.env.Home))
+	}
+	if e.Status != catalog.Skipped {
+		p.line("  models     %s", s.forModels(x, e))
+		p.line("  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
+		x.printPublished(p, e)
+	}
+	x.printFiles(p, e)
+	if other := notFor000(e); other != "" {
+		p.line("  beware     %s", other)
+	}
+	x.printProblems(p, e)
+}
+
+func (x *examined) printPublished(p *paper, e *catalog.Entry) {
+	why := x.unpublished(e)
+	if len(why) == 0 {
+		p.line("  published  yes")
+		return
+	}
+	reasons := make([]string, len(why))
+	for i, f := range why {
+		reasons[i] = f.Message
+		if f.Line == 0 && f.Mend != "" {
+			reasons[i] += " (" + f.Mend + ")"
+		}
+	}
+	p.line("  published  no: %s", strings.Join(reasons, "; "))
+}
+
+func (x *examined) printFiles(p *paper, e *catalog.Entry) {
+	in := x.skills[e]
+	text := skill.Count(in.Files, "file")
+	if in.More {
+		text = "more than " + text
+	}
+	text += fmt.Sprintf(", %s bytes", thousands(int(in.Bytes)))
+	if in.NHidden > 0 {
+		text += fmt.Sprintf("; %s left out: %s", dotEntries(in.NHidden), strings.Join(in.Hidden, ", "))
+		if in.NHidden > len(in.Hidden) {
+			text += ", …"
+		}
+	}
+	p.line("  files      %s", text)
+	for _, r := range x.view.Roots {
+		if r.Label != e.Root.Label {
+			continue
+		}
+		for _, n := range r.Notices {
+			if skill.IsBelow(n.Path, e.Path) {
+				p.line("  left out   %s", noticeLine(r.Root, n))
+			}
+		}
+	}
+}
+
+// forModels says how models learn of the skill.
+func (s *story) forModels(x *examined, e *catalog.Entry) string {
+	switch {
+	case !e.ModelInvocable:
+		return "neither listed nor loadable: disable-model-invocation is true"
+	case e.Status != catalog.Available:
+		return "not listed; the name in 'loads as' loads it"
+	}
+	text := "listed"
+	for _, f := range x.fits {
+		who := f.Client
+		if who == "" {
+			who = "most clients"
+		}
+		switch {
+		case slices.Contains(f.Left, e):
+			text += "; in the list for " + who + " there is no room for its name"
+		case slices.Contains(f.Shortened, e) && f.Form == tool.FormShortened:
+			text += fmt.Sprintf("; for %s its description is cut to %d characters", who, f.Cut)
+		case slices.Contains(f.Shortened, e):
+			text += "; for " + who + " its name alone, without the description"
+		}
+	}
+	return text
+}
+
+// printProblems shows each problem at its place in the file, what skips the skill
+// first.
+func (x *examined) printProblems(p *paper, e *catalog.Entry) {
+	if len(e.Problems) == 0 {
+		return
+	}
+	var data []byte
+	if e.Entry != "" {
+		data, _, _ = e.Read()
+	}
+	problems := slices.Clone(e.Problems)
+	slices.SortStableFunc(problems, func(a, b skill.Problem) int { return rank(a) - rank(b) })
+	for i, problem := range problems {
+		if slices.ContainsFunc(problems[:i], func(p skill.Problem) bool { return p.Position == problem.Position && p.Mend == problem.Mend }) {
+			continue // one slip of the pen that breaks two rules
+		}
+		what := string(skill.RuleOf(problem.Rule).Severity)
+		if skill.RuleOf(problem.Rule).Skips {
+			what = "skipped because"
+		}
+		p.line("")
+		p.line("  %s: %s  [%s]", what, problem.Message, problem.Rule)
+		for _, l := range snippet(data, problem.Position) {
+			p.line("    %s", l)
+		}
+		if problem.Mend != "" {
+			p.line("  mend: %s", exactly(problem.Mend, data, problem.Position))
+		}
+	}
+}
+
+// exactly fills the author's own value into a mend that asks for quotes around it.
+func exactly(mend string, data []byte, at skill.Position) string {
+	line, _, _ := strings.Cut(strings.TrimLeft(strings.Join(lineOf(data, at), ""), " "), "\r")
+	key, value, ok := strings.Cut(line, ":")
+	value = strings.TrimSpace(value)
+	if !ok || value == "" || len(value) > 200 || strings.ContainsAny(value[:1], "|>'\"") {
+		return mend
+	}
+	return strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(value, "'", "''")+"'", 1)
+}
+
+func rank(p skill.Problem) int {
+	switch r := skill.RuleOf(p.Rule); {
+	case r.Skips:
+		return 0
+	case r.Severity == skill.SeverityError:
+		return 1
+	}
+	return 2
+}
+
+// snippet is a line of a file with a caret below the column, cut to a width that
+// fits beside the margin.
+func snippet(data []byte, at skill.Position) []string {
+	const width = 90
+	found := lineOf(data, at)
+	if found == nil {
+		return nil
+	}
+	line := []rune(strings.TrimPrefix(found[0], "\ufeff"))
+	for i, r := range line {
+		if r == '\t' {
+			line[i] = ' '
+		} else if clean(string(r)) == "" {
+			line[i] = '\ufffd'
+		}
+	}
+	column := min(at.Column-1, len(line))
+	from := max(column-width*2/3, 0)
+	to := min(from+width, len(line))
+	before, after := "", ""
+	if from > 0 {
+		before = "…"
+	}
+	if to < len(line) {
+		after = "…"
+	}
+	margin := fmt.Sprintf("%d | ", at.Line)
+	out := []string{margin + before + string(line[from:to]) + after}
+	if at.Column > 0 {
+		blank := strings.Repeat(" ", len(margin)-2) + "| "
+		out = append(out, blank+strings.Repeat(" ", len([]rune(before))+column-from)+"^")
+	}
+	return out
+}
+
+// lineOf is the line of a position, alone in a list; nil where there is none.
+func lineOf(data []byte, at skill.Position) []string {
+	if at.Line == 0 || len(data) == 0 {
+		return nil
+	}
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(data), "\ufffd"))
+	lines := strings.SplitN(text, "\n", at.Line+1)
+	if len(lines) < at.Line {
+		return nil
+	}
+	return lines[at.Line-1 : at.Line]
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// newFolder is where a new skill goes, below the project: the one folder of the
+// well-known ones that belongs to no client (agentskills.io), which most read.
+const newFolder = ".agents/skills"
+
+func newCommand(env *Env) *cobra.Command {
+	var below, project, description string
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a valid skill to start from",
+		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from, and
+print its path. What is there already stays as it is.
+
+It goes below ` + newFolder + ` at the root of the project's repository; outside a
+repository, below the working directory. --dir names another folder.`,
+		Args: between(1, 1, "the name of the new skill"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			at := projectRoot(*env, project)
+			switch {
+			case below != "":
+				at = absolute(*env, below)
+			case at == "":
+				return runError("give a folder with --dir", "the working directory is not known")
+			default:
+				at = filepath.Join(at, filepath.FromSlash(newFolder))
+			}
+			return makeSkill(env, at, args[0], description)
+		},
+	}
+	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
+	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
+	cmd.Flags().StringVar(&description, "description", "", "what the skill does and when to use it, as `TEXT`")
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.MarkFlagDirname("project")
+	return cmd
+}
+
+// projectRoot is the root of the repository that is worked in, or the folder
+// itself outside of one.
+func projectRoot(env Env, project string) string {
+	at := env.Dir
+	if project != "" {
+		at = absolute(env, project)
+	}
+	if at == "" {
+		return ""
+	}
+	chain := dir.Repository(at)
+	return chain[len(chain)-1]
+}
+
+func makeSkill(env *Env, below, name, description string) error {
+	if !skill.ValidName(name) {
+		return usageError("for example: knack new "+skill.SuggestName(name),
+			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", skill.Echo(name), skill.MaxName)
+	}
+	if n := len([]rune(description)); n > skill.MaxDescription {
+		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
+	}
+	folder := filepath.Join(below, name)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return runError("", "%s cannot be made: %w", atHome(*env, folder), bare(err))
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return runError("", "%s cannot be read: %w", atHome(*env, folder), bare(err))
+	}
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), skill.MainFile) {
+			return existsError(*env, filepath.Join(folder, e.Name()), name)
+		}
+	}
+	file := filepath.Join(folder, skill.MainFile)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return existsError(*env, file, name)
+	}
+	if err == nil {
+		_, err = f.WriteString(template(name, description))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return runError("", "%s cannot be written: %w", atHome(*env, file), bare(err))
+	}
+	fmt.Fprintln(env.Stdout, clean(atHome(*env, file)))
+	fmt.Fprintln(env.Stderr, "hint: write down in the description when to use it, and in the text what to do; then see it with knack doctor "+name)
+	return nil
+}
+
+func existsError(env Env, file, name string) error {
+	return &failure{exitNo, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor " + name}
+}
+
+// atHome is a path as people write it.
+func atHome(env Env, path string) string { return shown(path, []string{env.Dir}, env.Home) }
+
+// template is a skill that satisfies the specification, and whose description
+// says what it does and when to use it.
+func template(name, description string) string {
+	words := strings.ReplaceAll(name, "-", " ")
+	if description = skill.OneLine(description); description == "" {
+		description = "Helps with " + words + ". Use when the user asks for " + words + "."
+	}
+	title := strings.ToUpper(words[:1]) + words[1:]
+	return fmt.Sprintf(`---
+name: %s
+description: %s
+---
+
+# %s
+
+Say here what an agent does not know by itself: the steps of your team, the traps
+of your tools, and what shows that the result is right.
+
+## Steps
+
+1. What to look at first.
+2. What to do, with the exact commands.
+3. How to check the result.
+
+## Done when
+
+- What must be true at the end.
+`, name, skill.AppendJSONString(nil, description), title)
+}

@@ -1,0 +1,171 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// What clients are told of errors is worded here, for both transports. The SDK's
+// own texts repeat what was sent, whole, and name Go types; some have the code 0.
+// They are known by how they begin, since what follows may be anybody's.
+
+// maxMessage bounds what an error says, in bytes.
+const maxMessage = 512
+
+// codeNoSession is what the TypeScript SDK answers too.
+const codeNoSession = -32001
+
+// refusals are the SDK's texts (v1.8.0) by how they begin. A status is that of
+// HTTP, 0 for the SDK's own.
+var refusals = []struct {
+	text    string
+	code    int64
+	message string
+	status  int
+}{
+	{"method not found", jsonrpc.CodeMethodNotFound, "method not found", 0},
+	{"JSON RPC not handled", jsonrpc.CodeMethodNotFound, "method not found", http.StatusOK},
+	{`method "`, jsonrpc.CodeInvalidRequest, "the session is not initialized: send initialize first", 0},
+	{`duplicate "`, jsonrpc.CodeInvalidRequest, "the session is initialized already", 0},
+	{"invalid request: missing required", jsonrpc.CodeInvalidRequest, "invalid request: params are missing", 0},
+	{"invalid request: unexpected id", jsonrpc.CodeInvalidRequest, "invalid request: a notification has no id", 0},
+	{"invalid request: missing id", jsonrpc.CodeInvalidRequest, "invalid request: the id is missing", 0},
+	{"invalid request: request ID", jsonrpc.CodeInvalidRequest, "invalid request: the id belongs to a call that is still in flight", 0},
+	{"context canceled", jsonrpc.CodeInternalError, "the call was cancelled", 0},
+	{"context deadline exceeded", jsonrpc.CodeInternalError, "the call took too long", 0},
+	{"server is closing", codeBusy, "the server is ending", 0},
+	// Of the HTTP handler, in plain text.
+	{"malformed payload", jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message", 0},
+	{"Accept must contain", jsonrpc.CodeInvalidRequest, "Accept must contain application/json and text/event-stream (for GET, text/event-stream)", 0},
+	{"Bad Request: Unsupported protocol version", jsonrpc.CodeInvalidRequest, "unsupported protocol version", 0},
+	{"Bad Request: DELETE requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
+	{"Bad Request: GET requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
+	{"session not found", codeNoSession, "session not found; initialize a new one", 0},
+	{"session user mismatch", codeNoSession, "the session belongs to another token", 0},
+	{"failed to replay", jsonrpc.CodeInvalidRequest, "these events are no longer kept; ask again", 0},
+	{"stream ID conflicts", jsonrpc.CodeInvalidRequest, "the stream is open already", 0},
+}
+
+var (
+	// handling is what the SDK writes before what it could not read; the method is
+	// a known one.
+	handling = regexp.MustCompile(`^handling '[\w/-]+': `)
+	// wrongType ends what it says of a parameter of the wrong type. What was sent
+	// stands before, so that only the end counts.
+	wrongType = regexp.MustCompile(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
+)
+
+// plain is an error as a client is told it: a code that is one, and one sentence.
+func plain(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	text, code := err.Error(), int64(0)
+	if errors.As(err, &wire) {
+		code = wire.Code
+	}
+	out := &jsonrpc.Error{Code: code}
+	out.Code, out.Message = reword(code, text)
+	switch {
+	case code == mcp.CodeUnsupportedProtocolVersion:
+		out.Data = versions(wire.Data)
+	case strings.HasPrefix(out.Message, missingResource) && len(wire.Data) <= maxMessage:
+		out.Data = wire.Data // the URI, as 2026-07-28 asks; notFound has cut it
+	}
+	return out
+}
+
+// reword is the code and the text for an error.
+func reword(code int64, text string) (int64, string) {
+	known := handling.ReplaceAllString(text, "")
+	for _, r := range refusals {
+		if strings.HasPrefix(known, r.text) {
+			return r.code, r.message
+		}
+	}
+	for _, reading := range []string{"invalid params: unmarshaling", "unmarshaling"} {
+		if strings.HasPrefix(known, reading) {
+			return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
+		}
+	}
+	if code == mcp.CodeHeaderMismatch {
+		return code, "header mismatch: a header is missing or does not say what the body says"
+	}
+	switch {
+	case known != text: // before any handler
+		return jsonrpc.CodeInvalidParams, "invalid params"
+	case code == 0: // nobody has worded it for a client
+		return jsonrpc.CodeInternalError, "internal error"
+	}
+	return code, skill.CutBytes(skill.OneLine(text), maxMessage)
+}
+
+// misread says which parameter is of the wrong type, in JSON's words.
+func misread(text string) string {
+	m := wrongType.FindStringSubmatch(text[max(0, len(text)-200):])
+	if m == nil {
+		return "they are not what the method takes"
+	}
+	want := ""
+	switch t := m[2]; {
+	case t == "string":
+		want = "a string"
+	case t == "bool":
+		want = "true or false"
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"), strings.HasPrefix(t, "float"):
+		want = "a number"
+	case strings.HasPrefix(t, "[]"):
+		want = "an array"
+	default:
+		want = "an object"
+	}
+	if m[1] == "" {
+		return "want " + want
+	}
+	return m[1] + " must be " + want
+}
+
+// versions are the data of a refused protocol version: the specification wants it
+// repeated, which it is where it can be one.
+func versions(data json.RawMessage) json.RawMessage {
+	var d struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return nil
+	}
+	if !reVersion.MatchString(d.Requested) {
+		d.Requested = ""
+	}
+	out, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// plainText is a refusal of the SDK's that is no message.
+func plainText(status int, text string) *jsonrpc.Error {
+	for _, r := range refusals {
+		if strings.HasPrefix(text, r.text) {
+			return &jsonrpc.Error{Code: r.code, Message: r.message}
+		}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
+}
+
+func statusOf(status int, text string) int {
+	for _, r := range refusals {
+		if r.status != 0 && strings.HasPrefix(text, r.text) {
+			return r.status
+		}
+	}
+	return status
+}

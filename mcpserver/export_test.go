@@ -1,0 +1,17 @@
+package mcpserver
+
+import "time"
+
+// LookEvery has the files that somebody subscribed to looked at more often than
+// users need.
+func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
+
+// DivideSubscriptions makes the bounds of subscriptions n times smaller, and
+// returns them.
+func (s *Server) DivideSubscriptions(n int) (all, own int) {
+	s.subscriptions.max, s.subscriptions.own = maxSubscriptions/n, maxOwn/n
+	return s.subscriptions.max, s.subscriptions.own
+}
+
+// WaitForRoots has the first calls wait longer for a client's roots.
+func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }

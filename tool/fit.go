@@ -1,0 +1,63 @@
+package tool
+
+import (
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Form is how a list of skills was made to fit.
+type Form string
+
+// The forms, from best to worst. In each but the first one line of the list says
+// what was shortened.
+const (
+	FormWhole     Form = "whole"     // names with their whole descriptions
+	FormShortened Form = "shortened" // long descriptions are cut
+	FormNames     Form = "names"     // names alone, some perhaps left out
+)
+
+// Fit is what one client is shown of the list of skills.
+type Fit struct {
+	// Client is a name from the table of clients that cut, "" for all the others.
+	Client string
+	// Limit is how many characters of a description the client shows; 0 where no
+	// limit is known.
+	Limit int
+	// Budget is how many characters the list may take, Need how many it would take
+	// whole.
+	Budget, Need int
+	Form         Form
+	// Cut is the length in characters over which a description is cut, where the
+	// form is [FormShortened].
+	Cut int
+	// Shortened are the skills whose description is cut or left out, Left those
+	// whose name is not in the list at all. Both are in the order of the list.
+	Shortened, Left []*catalog.Entry
+}
+
+// Fits says how the list in the description of the default set's tool skill fits
+// the clients that are known to cut, and all the others, which come first.
+func Fits(v catalog.View) []Fit {
+	around := length(defaultHead) + length(skillTail)
+	need := length(list(v.Listed, elements, escapeXML, int(^uint(0)>>1), findName))
+	var out []Fit
+	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
+		f := Fit{Client: name, Limit: clientCut[name], Budget: budgetFor(Client{Name: name}, around), Need: need}
+		_, a := arrange(v.Listed, elements, escapeXML, f.Budget, findName)
+		f.Form, f.Cut = a.form, a.cut
+		for i, e := range v.Listed {
+			switch {
+			case slices.Contains(a.left, i):
+				f.Left = append(f.Left, e)
+			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(skill.OneLine(e.Description)) > a.cut:
+				f.Shortened = append(f.Shortened, e)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// What Fits reports is what the description shows.
+func TestFits(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("word ", 60))
+	for _, n := range []int{0, 1, 5, 20, 60, 400, 4000} {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprintf("skill-%04d", i), long)
+		}
+		v := catalog.View{Snapshot: &catalog.Snapshot{Listed: entriesOf(texts...)}}
+		fits := Fits(v)
+		if fits[0].Client != "" || fits[0].Budget != Budget || len(fits) != 1+len(clientCut) {
+			t.Fatalf("%d skills: %+v", n, fits)
+		}
+		for _, f := range fits {
+			text := defaultSkill().Define(v, Client{Name: f.Client}).Description
+			_, text, _ = strings.Cut(text, "<available_skills>\n")
+			whole := strings.Count(text, long)
+			if want := n - len(f.Shortened) - len(f.Left); whole != want {
+				t.Errorf("%d skills for %q: %d whole, reported %d (%s)", n, f.Client, whole, want, f.Form)
+			}
+			shown := 0
+			for _, e := range v.Listed {
+				if strings.Contains(text, e.Name) {
+					shown++
+				}
+			}
+			if want := n - len(f.Left); shown != want {
+				t.Errorf("%d skills for %q: %d named, reported %d (%s)", n, f.Client, shown, want, f.Form)
+			}
+			if (f.Form == FormWhole) != (f.Need <= f.Budget) {
+				t.Errorf("%d skills for %q: %s, needs %d of %d", n, f.Client, f.Form, f.Need, f.Budget)
+			}
+		}
+	}
+}
