@@ -341,8 +341,8 @@ func TestObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"[Tool Call] nope(a=\"x\", b=1)\n[Tool Result] {\"error\":\"Unknown tool: nope\"}",
-		"[Tool Call] skill(\"{\")\n[Tool Result] {\"error\":\"Invalid tool arguments: not valid JSON: unexpected end of JSON input\"}",
+		"[Tool Call] nope(…)\n[Tool Result] {\"error\":\"Unknown tool: nope\"}",
+		"[Tool Call] skill(…)\n[Tool Result] {\"error\":\"Invalid tool arguments: not valid JSON: unexpected end of JSON input\"}",
 		"[Tool Call] read_file_in_skill(skill_name=\"calculator\", file_path=\"page.html\")\n[Tool Result] <b>a && b</b>",
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {

@@ -115,7 +115,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return nil, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", tool.RedactURI(asked), skill.Reason(err)), err)
 	}
 	return s.readResult(p, contents(asked, file, data)), nil
 }
@@ -190,17 +190,18 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 	return c
 }
 
-// notFound names the URI in its data too, as the protocol asks (SEP-2164), cut and
-// cleaned there as well.
 // missingResource begins the message of an unknown resource.
 const missingResource = "Resource not found: "
 
+// notFound names the URI in its data too, as the protocol asks (SEP-2164), without
+// what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
-	data, err := json.Marshal(map[string]string{"uri": skill.Echo(uri)})
+	uri = tool.RedactURI(uri)
+	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil // a string always marshals
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, skill.Echo(uri), why), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, uri, why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

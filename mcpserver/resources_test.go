@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -125,5 +126,23 @@ func TestReadResource(t *testing.T) {
 	}
 	if _, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://big/big.bin"}); code(err) != jsonrpc.CodeInternalError {
 		t.Errorf("too large: %v", err)
+	}
+}
+
+// An error names the URI in two places, and in neither what may be a secret.
+func TestUnknownResourceIsRedacted(t *testing.T) {
+	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
+	for uri, shown := range map[string]string{
+		"skill://user:CAN/CANARY@git/x.md":    "skill://git/x.md",
+		"skill://x/ghp_CANARY/SKILL.md":       "skill://x/[redacted]/SKILL.md",
+		"skill://git/none.md?token=CANARY":    "skill://git/none.md",
+		"https://CANARY:CANARY@example.com/x": "https://example.com/x",
+	} {
+		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		var wire *jsonrpc.Error
+		if !errors.As(err, &wire) || strings.Contains(wire.Message+string(wire.Data), "CANARY") ||
+			!strings.HasPrefix(wire.Message, "Resource not found: "+shown+" (") || string(wire.Data) != `{"uri":"`+shown+`"}` {
+			t.Errorf("%s: %v, %s", uri, err, wire.Data)
+		}
 	}
 }

@@ -214,19 +214,49 @@ func TestURISecrets(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"engage/SKILL.md": md("engage", "d")}))
 	var events []string
 	h.Observe = func(e Event) { events = append(events, e.String()) }
-	for _, in := range []string{
-		`{"uri":"skill://CANARY:CANARY@x/SKILL.md"}`, `{"uri":"skill://x/SKILL.md?CANARY=CANARY"}`, `{"uri":"skill://x/SKILL.md#CANARY"}`,
-		`{"uri":"skill://x/ghp_CANARYCANARY0123456789/SKILL.md"}`, `{"uri":"https://CANARY:CANARY@example.com"}`,
-		`{"uri":"skill://engage/SKILL.md","token":"CANARY"}`, `{"CANARY0":"x"`, `["CANARY"]`, `{"uri":{"CANARY":1}}`,
-	} {
+	uris := []string{
+		"skill://CANARY:CANARY@x/SKILL.md", "skill://x/SKILL.md?CANARY=CANARY", "skill://x/SKILL.md#CANARY", "https://CANARY:CANARY@example.com",
+		"skill://user:CAN/CANARY@engage/SKILL.md", "skill:///CANARY:CANARY@nope/x", "skill://CANARY#CANARY@x/SKILL.md", "skill://x/SKILL.md?a@CANARY",
+		"skill://CANARY:" + strings.Repeat("x", 9000) + "@engage/SKILL.md", "CANARY:CANARY@engage", "skill:CANARY@engage", "CANARY@x://engage",
+		"skill://x/gh%70_CANARY/SKILL.md",
+	}
+	for _, prefix := range []string{"ghp_", "gho_", "github_pat_", "sk-", "sk-proj-", "hf_", "npm_", "ya29.", "AIza", "AKIA", "xoxb-", "glpat-", "eyJ"} {
+		uris = append(uris, "skill://x/"+prefix+"CANARY/SKILL.md", "skill://"+prefix+"CANARY", prefix+"CANARY", "skill://x/a:"+prefix+"C~CANARY-CANARY.CANARY0123456789/SKILL.md")
+	}
+	calls := []string{
+		`{"uri":"skill://engage/SKILL.md","token":"CANARY"}`, `{"CANARY0":"x"`, `["CANARY"]`, `"CANARY"`, `{"uri":{"CANARY":1}}`, `{"uri":["CANARY"]}`,
+		`{"uri":"skill://engage/SKILL.md","ghp_CANARY":1}`, `{"sk-CANARY":1}`, `{"uri":"CANARY`, `{"uri":1} CANARY`,
+	}
+	for _, uri := range uris {
+		calls = append(calls, `{"uri":"`+uri+`"}`)
+	}
+	for _, in := range calls {
+		events = nil
 		r := call(t, h, "uri", "get_skill", in)
 		if !r.IsError || strings.Contains(r.Text, "CANARY") || strings.Contains(r.Text, "goroutine") {
 			t.Errorf("%s: %s", in, r.Text)
 		}
-	}
-	for _, e := range events[:6] {
-		if strings.Contains(e, "CANARY") {
-			t.Errorf("shown: %s", e)
+		if len(events) != 1 || strings.Contains(events[0], "CANARY") {
+			t.Errorf("shown: %s", events)
 		}
+		if e := (Event{Tool: "get_skil", Arguments: json.RawMessage(in)}).String(); e != "[Tool Call] get_skil(…)\n[Tool Result] " {
+			t.Errorf("shown of an unknown tool: %s", e)
+		}
+	}
+}
+
+func TestRedactURI(t *testing.T) {
+	for in, want := range map[string]string{
+		"skill://user:pa/ss@engage/SKILL.md": "skill://engage/SKILL.md",
+		"skill:///user:pw@nope/x":            "skill://nope/x",
+		"skill://x/sk-abc/SKILL.md":          "skill://x/[redacted]/SKILL.md",
+		"skill://x/my.ya29.abc/SKILL.md":     "skill://x/[redacted]/SKILL.md",
+		"skill://x/desk-task-risk-9/shf_npm": "skill://x/desk-task-risk-9/shf_npm",
+		"skill://x/a?b@c":                    "skill://[redacted]",
+		"skill://x/größe%20%zz":              "skill://x/größe%20%zz",
+		"token":                              "token",
+		"":                                   "",
+	} {
+		same(t, RedactURI(in), want)
 	}
 }

@@ -73,7 +73,7 @@ func keysOf(object json.RawMessage, key string) []string {
 // Event is one call with its result, for those who run the tools to watch.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments that the tool takes, in the order of the schema; nil where there is no such tool
+	Parameters []string        // names of the arguments that the tool takes, in the order of the schema; nil where no tool was reached, and then none is shown
 	Arguments  json.RawMessage // as they were given
 	Result     Result
 	Err        error // why there is no result: the context's
@@ -95,21 +95,31 @@ func (e Event) String() string {
 	return "[Tool Call] " + skill.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
 }
 
+// notShown stands for what a line does not show.
+const notShown = "…"
+
 // arguments are the call's, in the order of the schema, then the others by name.
-// What a tool did not ask for may be anything, so its value is not shown; and of
-// a URI only what an answer would repeat (contract 004's secret boundary).
+// What a tool did not ask for may be anything, so its value is not shown; nor is
+// anything that was given to no tool, or given for a URI and is no text; and of a
+// URI only what an answer would repeat (contract 004's secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
-	if json.Unmarshal(e.Arguments, &given) != nil {
+	err := json.Unmarshal(e.Arguments, &given)
+	switch secret := e.Parameters == nil || slices.Contains(e.Parameters, "uri"); {
+	case len(bytes.TrimSpace(e.Arguments)) == 0:
+		return ""
+	case secret && (err != nil || e.Parameters == nil && len(given) > 0):
+		return notShown
+	case err != nil:
 		return shownText(skill.OneLine(string(e.Arguments)))
 	}
 	var parts []string
 	show := func(name string) {
-		value := "…"
-		if e.Parameters == nil || slices.Contains(e.Parameters, name) {
-			value = argument(name, given[name])
+		shown, value := RedactURI(name), notShown
+		if slices.Contains(e.Parameters, name) {
+			shown, value = name, argument(name, given[name])
 		}
-		parts = append(parts, skill.Echo(name)+"="+value)
+		parts = append(parts, shown+"="+value)
 		delete(given, name)
 	}
 	for _, name := range e.Parameters {
@@ -127,16 +137,24 @@ func (e Event) arguments() string {
 func argument(name string, raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
-		if name == "uri" {
-			s = safeURI(s)
+		if name == "uri" || isSkillURI(s) {
+			s = RedactURI(s)
 		}
 		return string(skill.AppendJSONString(nil, s))
+	}
+	if name == "uri" && string(raw) != "null" {
+		return notShown
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return string(raw)
 	}
 	return b.String()
+}
+
+func isSkillURI(s string) bool {
+	s = strings.TrimSpace(s)
+	return len(s) >= len(skill.Scheme) && strings.EqualFold(s[:len(skill.Scheme)], skill.Scheme)
 }
 
 // shownText cuts a text at [ShownLength] characters, saying how many are left

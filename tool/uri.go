@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -65,11 +64,11 @@ func getByURI() *Tool {
 			d, err := h.Document(ctx, uri)
 			switch {
 			case errors.Is(err, ErrUnknown):
-				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", safeURI(asked), supported(v)), nil
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", RedactURI(asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
-				return failure("%s", notForModels(safeURI(asked))), nil
+				return failure("%s", notForModels(RedactURI(asked))), nil
 			}
 			r := Result{
 				Text:   "URI: " + uri.String() + "\n\n" + d.Text,
@@ -121,37 +120,6 @@ func supported(v catalog.View) string {
 	}
 	return text
 }
-
-// tokenLike finds what looks like a secret: the common prefixes of access tokens
-// with what follows, and long runs that mix letters and digits.
-var tokenLike = regexp.MustCompile(`(?i)(?:gh[pousr]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.=+-]{8,}|[A-Za-z0-9_+=]{24,}`)
-
-// safeURI is what an answer repeats of a URI: without userinfo, query, fragment
-// and anything like a token, cut at [skill.EchoLimit] bytes.
-func safeURI(s string) string {
-	s = skill.CutBytes(s, 16*skill.EchoLimit)
-	if i := strings.IndexAny(s, "?#"); i >= 0 {
-		s = s[:i]
-	}
-	if scheme, rest, ok := strings.Cut(s, "://"); ok {
-		authority, path, slash := strings.Cut(rest, "/")
-		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-			authority = authority[i+1:]
-		}
-		if s = scheme + "://" + authority; slash {
-			s += "/" + path
-		}
-	}
-	s = tokenLike.ReplaceAllStringFunc(s, func(run string) string {
-		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isLetter) >= 0 {
-			return "[redacted]"
-		}
-		return run
-	})
-	return skill.Echo(s)
-}
-
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
 func listByURI() *Tool {
 	return &Tool{

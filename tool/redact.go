@@ -1,0 +1,65 @@
+package tool
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// The secret boundary of contract 004: what is repeated of a text that a caller
+// gave where a URI belongs.
+
+const redacted = "[redacted]"
+
+// tokenLike finds what looks like a secret: the common prefixes of access tokens,
+// whatever follows, and long runs, of which [hasSecret] wants letters and digits.
+var (
+	tokenLike = regexp.MustCompile(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|(?:^|[^A-Za-z0-9])eyJ.`)
+	longRun   = regexp.MustCompile(`[A-Za-z0-9_+=]{24,}`)
+	anyScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+)
+
+// RedactURI is what an answer, an error or a log repeats of a URI: without
+// userinfo, query and fragment, "[redacted]" for each segment with anything like
+// a token in it, cut at [skill.EchoLimit] bytes and fit for one line. What could
+// be userinfo is taken for it: everything up to the last "@".
+func RedactURI(s string) string {
+	head, rest, ok := strings.Cut(s, "://")
+	if head += "://"; !ok || !anyScheme.MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
+		head, rest = "", s
+	}
+	at, end := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
+	switch {
+	case end >= 0 && at > end: // of userinfo, or of a query: nothing is sure to be neither
+		rest = redacted
+	case end >= 0:
+		rest = rest[at+1 : end]
+	default:
+		rest = rest[at+1:]
+	}
+	segments := strings.Split(skill.CutBytes(head+rest, 16*skill.EchoLimit), "/")
+	for i, text := range segments {
+		if hasSecret(text) {
+			segments[i] = redacted
+		} else if plain, err := url.PathUnescape(text); err == nil && hasSecret(plain) {
+			segments[i] = redacted
+		}
+	}
+	return skill.Echo(strings.Join(segments, "/"))
+}
+
+func hasSecret(text string) bool {
+	if tokenLike.MatchString(text) {
+		return true
+	}
+	for _, run := range longRun.FindAllString(text, -1) {
+		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isLetter) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
