@@ -33,7 +33,7 @@ func TestBadLines(t *testing.T) {
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, "parse error: the line is not UTF-8"},
 		{`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, -32601, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, -32602, ""},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no-such"}}`, -32602, `unknown tool "no-such"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no-such"}}`, -32602, `Unknown tool: no-such (the tools are skill, read_file_in_skill, find_skills)`},
 	} {
 		p.send(tt.line)
 		a := p.receive()
