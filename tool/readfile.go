@@ -81,7 +81,7 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := readFile(ctx, v, name, path, find)
+			r, err := readFile(ctx, h, v, name, path, find)
 			if err != nil {
 				return Result{}, err
 			}
@@ -100,7 +100,7 @@ func validFolderName(name string) bool {
 
 // readFile checks in the order of the contract and reads the file as it is now.
 // The error is the context's.
-func readFile(ctx context.Context, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
+func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
 	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
 	fail := func(format string, args ...any) (FileResult, error) {
 		r.Error = fmt.Sprintf(format, args...)
@@ -112,7 +112,7 @@ func readFile(ctx context.Context, v catalog.View, name, path string, find func(
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	e := find(v, name)
+	v, e, _ := h.find(ctx, v, name, find)
 	if e == nil {
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	}

@@ -26,6 +26,7 @@ type Host struct {
 	Observe func(Event)
 
 	served memo
+	rescan rescan
 }
 
 // Client is who a definition is made for.
