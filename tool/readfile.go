@@ -128,7 +128,9 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	}
 	var data []byte
 	if err == nil {
-		data, err = v.ReadFile(ctx, e, file)
+		if data, err = v.ReadFile(ctx, e, file); errors.Is(err, fs.ErrNotExist) && vanished(ctx, v, e) {
+			err = errFolderGone
+		}
 	}
 	if ctx.Err() != nil {
 		return r, ctx.Err()
@@ -136,6 +138,8 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	switch {
 	case errors.Is(err, skill.ErrOutside):
 		return fail("Path traversal detected: cannot access files outside skill folder")
+	case errors.Is(err, errFolderGone):
+		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
 	case err != nil:
@@ -146,6 +150,15 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
 	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
+}
+
+// vanished reports whether the skill's folder is there no more.
+func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
+	gone, _ := catalog.Within(ctx, v, e, func() bool {
+		_, err := fs.Stat(e.FS, ".")
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	return gone
 }
 
 // directoryEntries is how many entries a directory's error names, so that the

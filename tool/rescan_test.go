@@ -86,3 +86,20 @@ func TestUnknownNamesCostNoScan(t *testing.T) {
 		t.Errorf("%d scans for 201 calls", n)
 	}
 }
+
+// That the skill is missing stands before that the file is.
+func TestVanishedFolder(t *testing.T) {
+	h, _, root := countedHost(t)
+	write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
+	write(t, filepath.Join(root, "b", "SKILL.md"), md("b", "d"))
+	if err := h.Catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"runner", "default"} {
+		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
+		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'")
+	}
+}
