@@ -64,6 +64,9 @@ func getByURI() *Tool {
 			d, err := h.Document(ctx, uri)
 			switch {
 			case errors.Is(err, ErrUnknown):
+				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
+					v = now
+				}
 				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", RedactURI(asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err

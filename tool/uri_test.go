@@ -185,7 +185,7 @@ func TestGetByURIGone(t *testing.T) {
 			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
 			change(root)
 			for range 2 {
-				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") {
+				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
 					t.Errorf("%+v", r)
 				}
 			}
