@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -90,18 +92,34 @@ func getByURI() *Tool {
 // It is zero where the text is no URI.
 func byURI(v catalog.View, asked string) skill.URI {
 	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return skill.URI{}
+	if err == nil {
+		if e, _ := v.At(uri); e != nil {
+			return uri
+		}
+		if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
+			if e := v.Named(name); e != nil {
+				return e.URI
+			}
+		}
 	}
-	if e, _ := v.At(uri); e != nil {
-		return uri
-	}
-	if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
+	if name, ok := bareName(asked); ok {
 		if e := v.Named(name); e != nil {
 			return e.URI
 		}
 	}
 	return uri
+}
+
+// bareName reads skill://<name>/SKILL.md where the name is one segment, decoded
+// once. It may hold what no path has, such as a slash, and is only looked up.
+func bareName(asked string) (string, bool) {
+	segment, file, _ := strings.Cut(asked[len(skill.Scheme):], "/")
+	file, err := url.PathUnescape(file)
+	if err != nil || file != skill.MainFile || strings.ContainsAny(segment, `?#\@`) {
+		return "", false
+	}
+	name, err := url.PathUnescape(segment)
+	return name, err == nil && name != "" && utf8.ValidString(name)
 }
 
 // supported names the first URIs of the listing, and how many there are more.
