@@ -64,6 +64,11 @@ func getByURI() *Tool {
 			}
 			uri := byURI(v, asked)
 			d, err := h.Document(ctx, uri)
+			if errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
+				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
+					uri, d, err = plain, Document{Text: h.Engage(), ModelInvocable: true}, nil
+				}
+			}
 			switch {
 			case errors.Is(err, ErrUnknown):
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone

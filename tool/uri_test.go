@@ -289,3 +289,39 @@ func TestGetByURIOddNames(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is served, skill://engage/SKILL.md answers: a skill of the user's own
+// that models may read first, then the built-in text, unlisted.
+func TestEngageAlwaysAnswers(t *testing.T) {
+	hidden := "---\nname: engage\ndescription: d\ndisable-model-invocation: true\n---\n"
+	own := md("engage", "mine")
+	builtin := got(engageURI, "# Built in")
+	deleted := project(map[string]string{"engage/SKILL.md": own})
+	hiddenThere := project(map[string]string{"engage/SKILL.md": hidden})
+	hiddenThere.root.Prefix = ""
+	for name, tt := range map[string]struct {
+		root *memory
+		want Result
+	}{
+		"none":         {project(nil), builtin},
+		"own":          {project(map[string]string{"engage/SKILL.md": own}), got("skill://claude-project/engage/SKILL.md", own)},
+		"hidden":       {project(map[string]string{"engage/SKILL.md": hidden}), builtin},
+		"hidden there": {hiddenThere, builtin},
+		"deleted":      {deleted, builtin},
+	} {
+		h := hostOf(t, tt.root)
+		delete(deleted.files, "engage/SKILL.md")
+		h.Engage = func() string { return "# Built in" }
+		same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}), tt.want)
+		if r := call(t, h, "uri", "get_skill", args{"uri": "skill://nope/SKILL.md"}); !r.IsError || strings.Contains(r.Text, engageURI) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	h := hostOf(t, project(nil))
+	same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}).IsError, true)
+	h.Engage = func() string { return "# Built in" }
+	uri, _ := skill.ParseURI(engageURI)
+	d, err := h.Document(t.Context(), uri)
+	same(t, d, Document{Text: "# Built in", ModelInvocable: true})
+	same(t, err, nil)
+}
