@@ -51,7 +51,10 @@ type Options struct {
 	// sessions, so that this is for a server of one client, over stdio: only the
 	// first session that offers roots is asked, and never one over HTTP.
 	Roots func(ctx context.Context, folders []string)
-	Log   *slog.Logger
+	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
+	// it; see [tool.Host].
+	Engage func() string
+	Log    *slog.Logger
 }
 
 // Server is an MCP server for any number of sessions.
@@ -78,7 +81,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote},
+		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)

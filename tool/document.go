@@ -26,10 +26,22 @@ type Document struct {
 // ErrUnknown: no skill has that URI.
 var ErrUnknown = errors.New("no skill has this URI")
 
+// engagePath is the path of the URI that always answers.
+const engagePath = "engage/" + skill.MainFile
+
 // Document reads the SKILL.md with that canonical URI as it is now. Of a skill
 // that is there and cannot be read for the moment it returns the text last
-// served. The error is [ErrUnknown] or the context's.
+// served; of skill://engage/SKILL.md, where no skill has it, that of
+// [Host.Engage]. The error is [ErrUnknown] or the context's.
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
+	d, err := h.document(ctx, uri)
+	if errors.Is(err, ErrUnknown) && uri.Path() == engagePath && h.Engage != nil {
+		return Document{Text: h.Engage(), ModelInvocable: true}, nil
+	}
+	return d, err
+}
+
+func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {

@@ -110,7 +110,7 @@ func getSkill() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r := documentation(ctx, v, name)
+			r := documentation(ctx, h, v, name)
 			if ctx.Err() != nil {
 				return Result{}, ctx.Err()
 			}
@@ -139,7 +139,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 }
 
 // documentation reads a skill's file as it is now.
-func documentation(ctx context.Context, v catalog.View, name string) GetSkillResult {
+func documentation(ctx context.Context, h *Host, v catalog.View, name string) GetSkillResult {
 	shown := skill.Echo(name)
 	fail := func(format string, args ...any) GetSkillResult {
 		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
@@ -147,8 +147,8 @@ func documentation(ctx context.Context, v catalog.View, name string) GetSkillRes
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
-	e := byFolder(v, name)
-	if e == nil && v.HasFolder(ctx, name) {
+	v, e, folder := h.find(ctx, v, name, byFolder)
+	if e == nil && folder {
 		return fail("SKILL.MD not found for skill '%s'", shown)
 	}
 	if e == nil {

@@ -81,7 +81,7 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := readFile(ctx, v, name, path, find)
+			r, err := readFile(ctx, h, v, name, path, find)
 			if err != nil {
 				return Result{}, err
 			}
@@ -100,7 +100,7 @@ func validFolderName(name string) bool {
 
 // readFile checks in the order of the contract and reads the file as it is now.
 // The error is the context's.
-func readFile(ctx context.Context, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
+func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
 	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
 	fail := func(format string, args ...any) (FileResult, error) {
 		r.Error = fmt.Sprintf(format, args...)
@@ -112,7 +112,7 @@ func readFile(ctx context.Context, v catalog.View, name, path string, find func(
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	e := find(v, name)
+	v, e, _ := h.find(ctx, v, name, find)
 	if e == nil {
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	}
@@ -128,7 +128,9 @@ func readFile(ctx context.Context, v catalog.View, name, path string, find func(
 	}
 	var data []byte
 	if err == nil {
-		data, err = v.ReadFile(ctx, e, file)
+		if data, err = v.ReadFile(ctx, e, file); errors.Is(err, fs.ErrNotExist) && vanished(ctx, v, e) {
+			err = errFolderGone
+		}
 	}
 	if ctx.Err() != nil {
 		return r, ctx.Err()
@@ -136,6 +138,8 @@ func readFile(ctx context.Context, v catalog.View, name, path string, find func(
 	switch {
 	case errors.Is(err, skill.ErrOutside):
 		return fail("Path traversal detected: cannot access files outside skill folder")
+	case errors.Is(err, errFolderGone):
+		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
 	case err != nil:
@@ -146,6 +150,15 @@ func readFile(ctx context.Context, v catalog.View, name, path string, find func(
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
 	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
+}
+
+// vanished reports whether the skill's folder is there no more.
+func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
+	gone, _ := catalog.Within(ctx, v, e, func() bool {
+		_, err := fs.Stat(e.FS, ".")
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	return gone
 }
 
 // directoryEntries is how many entries a directory's error names, so that the

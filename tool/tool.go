@@ -24,8 +24,13 @@ type Host struct {
 	// Observe, where set, sees every call with its result after it was answered,
 	// from the goroutine of the call: several at once where calls are.
 	Observe func(Event)
+	// Engage, where set, is the text of skill://engage/SKILL.md where no skill
+	// that models may read has this URI or name: contract 004 has it always
+	// answer. It is called at each such read.
+	Engage func() string
 
 	served memo
+	rescan rescan
 }
 
 // Client is who a definition is made for.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -62,8 +64,16 @@ func getByURI() *Tool {
 			}
 			uri := byURI(v, asked)
 			d, err := h.Document(ctx, uri)
+			if errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
+				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
+					uri, d, err = plain, Document{Text: h.Engage(), ModelInvocable: true}, nil
+				}
+			}
 			switch {
 			case errors.Is(err, ErrUnknown):
+				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
+					v = now
+				}
 				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", RedactURI(asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
@@ -87,18 +97,34 @@ func getByURI() *Tool {
 // It is zero where the text is no URI.
 func byURI(v catalog.View, asked string) skill.URI {
 	uri, err := skill.ParseURI(asked)
-	if err != nil {
-		return skill.URI{}
+	if err == nil {
+		if e, _ := v.At(uri); e != nil {
+			return uri
+		}
+		if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
+			if e := v.Named(name); e != nil {
+				return e.URI
+			}
+		}
 	}
-	if e, _ := v.At(uri); e != nil {
-		return uri
-	}
-	if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
+	if name, ok := bareName(asked); ok {
 		if e := v.Named(name); e != nil {
 			return e.URI
 		}
 	}
 	return uri
+}
+
+// bareName reads skill://<name>/SKILL.md where the name is one segment, decoded
+// once. It may hold what no path has, such as a slash, and is only looked up.
+func bareName(asked string) (string, bool) {
+	segment, file, _ := strings.Cut(asked[len(skill.Scheme):], "/")
+	file, err := url.PathUnescape(file)
+	if err != nil || file != skill.MainFile || strings.ContainsAny(segment, `?#\@`) {
+		return "", false
+	}
+	name, err := url.PathUnescape(segment)
+	return name, err == nil && name != "" && utf8.ValidString(name)
 }
 
 // supported names the first URIs of the listing, and how many there are more.

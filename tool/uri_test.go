@@ -185,7 +185,7 @@ func TestGetByURIGone(t *testing.T) {
 			same(t, call(t, h, "uri", "get_skill", ask), got(gitURI, md("git", "changed")))
 			change(root)
 			for range 2 {
-				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") {
+				if r := call(t, h, "uri", "get_skill", ask); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -258,4 +258,70 @@ func TestSetsClash(t *testing.T) {
 	tools, err := ParseSets("runner,default")
 	same(t, err, nil)
 	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
+}
+
+// The bare name is a key: decoded once, it may hold what no path has.
+func TestGetByURIOddNames(t *testing.T) {
+	odd, pipeline := md("'a:b'", "d"), md("CI/CD Pipeline", "d")
+	h := hostOf(t, project(map[string]string{"odd/SKILL.md": odd, "ci/SKILL.md": pipeline, "x/SKILL.md": md("x", "d")}))
+	listed := call(t, h, "uri", "list_skills", args{}).Object.(SkillList).Skills
+	by := map[string]string{}
+	for _, s := range listed {
+		by[s.Name] = s.URI
+	}
+	for uri, want := range map[string]Result{
+		"skill://a%3Ab/SKILL.md":                got(by["a:b"], odd),
+		"skill://a:b/SKILL.md":                  got(by["a:b"], odd),
+		"skill://CI%2FCD%20Pipeline/SKILL.md":   got(by["CI/CD Pipeline"], pipeline),
+		"skill://ci%2fcd%20pipeline/SKILL.md":   got(by["CI/CD Pipeline"], pipeline),
+		"skill://claude-project%3Ax/SKILL.md":   got(by["x"], md("x", "d")),
+		"SKILL://CI%2FCD%20Pipeline/SKILL.md":   got(by["CI/CD Pipeline"], pipeline),
+		"skill://CI%2FCD%20Pipeline/SKILL%2Emd": got(by["CI/CD Pipeline"], pipeline),
+	} {
+		same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), want)
+	}
+	for _, uri := range []string{
+		"skill://CI%252FCD%20Pipeline/SKILL.md", "skill://CI%2FCD%20Pipeline/x.md", "skill://CI%2FCD%20Pipeline", "skill://CI%2FCD%20Pipeline%2FSKILL.md",
+		"skill://..%2Fproject%2Fci/SKILL.md", "skill://ci%2F/SKILL.md", "skill:///SKILL.md", "skill://u@CI%2FCD%20Pipeline/SKILL.md", "skill://CI%2FCD%20Pipeline/SKILL.md?x", "skill://%zz/SKILL.md",
+	} {
+		if r := call(t, h, "uri", "get_skill", args{"uri": uri}); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: ") {
+			t.Errorf("%s: %+v", uri, r)
+		}
+	}
+}
+
+// Whatever is served, skill://engage/SKILL.md answers: a skill of the user's own
+// that models may read first, then the built-in text, unlisted.
+func TestEngageAlwaysAnswers(t *testing.T) {
+	hidden := "---\nname: engage\ndescription: d\ndisable-model-invocation: true\n---\n"
+	own := md("engage", "mine")
+	builtin := got(engageURI, "# Built in")
+	deleted := project(map[string]string{"engage/SKILL.md": own})
+	hiddenThere := project(map[string]string{"engage/SKILL.md": hidden})
+	hiddenThere.root.Prefix = ""
+	for name, tt := range map[string]struct {
+		root *memory
+		want Result
+	}{
+		"none":         {project(nil), builtin},
+		"own":          {project(map[string]string{"engage/SKILL.md": own}), got("skill://claude-project/engage/SKILL.md", own)},
+		"hidden":       {project(map[string]string{"engage/SKILL.md": hidden}), builtin},
+		"hidden there": {hiddenThere, builtin},
+		"deleted":      {deleted, builtin},
+	} {
+		h := hostOf(t, tt.root)
+		delete(deleted.files, "engage/SKILL.md")
+		h.Engage = func() string { return "# Built in" }
+		same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}), tt.want)
+		if r := call(t, h, "uri", "get_skill", args{"uri": "skill://nope/SKILL.md"}); !r.IsError || strings.Contains(r.Text, engageURI) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	h := hostOf(t, project(nil))
+	same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}).IsError, true)
+	h.Engage = func() string { return "# Built in" }
+	uri, _ := skill.ParseURI(engageURI)
+	d, err := h.Document(t.Context(), uri)
+	same(t, d, Document{Text: "# Built in", ModelInvocable: true})
+	same(t, err, nil)
 }

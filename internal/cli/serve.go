@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
@@ -91,7 +92,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log,
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokenFile != ""} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {

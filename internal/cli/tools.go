@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -93,7 +94,7 @@ func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Host{Catalog: c}, nil
+	return &tool.Host{Catalog: c, Engage: builtin.Engage}, nil
 }
 
 func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {

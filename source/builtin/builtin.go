@@ -27,6 +27,16 @@ const entry = "SKILL.md"
 //go:embed skills
 var skills embed.FS
 
+// Engage is the text of the built-in skill engage, for a server that leaves the
+// others out: its URI always answers.
+func Engage() string {
+	data, err := skills.ReadFile("skills/engage/" + entry)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(data)
+}
+
 // Source yields the built-in skills. It is immutable and safe for concurrent
 // use.
 type Source struct{}
