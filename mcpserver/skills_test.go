@@ -361,7 +361,7 @@ func TestChangeBetweenManifestAndRead(t *testing.T) {
 			var before, after struct{ Skill entry }
 			c.result("skills/get", map[string]any{"uri": "skill://a-first/SKILL.md"}, &before)
 			text := fmt.Sprintf("---\nname: a-first\ndescription: Changed %s %d.\n---\n", c.era, i)
-			lay(t, w.dir, map[string]string{"a-first/" + file: text})
+			swap(t, filepath.Join(w.dir, "a-first", file), text)
 			var got struct{ Contents []struct{ Text string } }
 			c.result("resources/read", map[string]any{"uri": uri}, &got)
 			if got.Contents[0].Text != text {
@@ -378,8 +378,19 @@ func TestChangeBetweenManifestAndRead(t *testing.T) {
 				t.Errorf("a mixture: %s", after.Skill.Frontmatter)
 			}
 		}
-		_ = os.WriteFile(filepath.Join(w.dir, "a-first", "SKILL.md"), []byte(fixtures()["a-first/SKILL.md"]), 0o644)
+		swap(t, filepath.Join(w.dir, "a-first", "SKILL.md"), fixtures()["a-first/SKILL.md"])
 	})
+}
+
+// swap puts a file in another's place at once, so that no scan meets half of it.
+func swap(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		t.Error(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestNeverAMixture rewrites a skill while it is asked for: frontmatter and digest
@@ -390,17 +401,19 @@ func TestNeverAMixture(t *testing.T) {
 	c := w.dial(modern)
 	done := make(chan struct{})
 	stopped := make(chan struct{})
+	version := func(i int) {
+		swap(t, filepath.Join(w.dir, "b-crlf", "SKILL.md"), fmt.Sprintf("---\nname: b-crlf\ndescription: Version %d.\n---\n", i))
+	}
+	version(0)
 	go func() {
 		defer close(stopped)
-		for i := 0; ; i++ {
+		for i := 1; ; i++ {
 			select {
 			case <-done:
 				return
 			default:
 			}
-			p := filepath.Join(w.dir, "b-crlf", "SKILL.md")
-			_ = os.WriteFile(p+".new", []byte(fmt.Sprintf("---\nname: b-crlf\ndescription: Version %d.\n---\n", i)), 0o644)
-			_ = os.Rename(p+".new", p)
+			version(i)
 			time.Sleep(time.Millisecond)
 		}
 	}()
