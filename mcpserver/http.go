@@ -312,14 +312,21 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
 		return sent{}, false
 	}
+	// The same check as over stdio: the SDK would take a message without a method
+	// for nothing to answer, and round an id.
+	if _, no := parseLine(trimmed); no != nil {
+		refuseRPC(w, http.StatusBadRequest, no.id, &jsonrpc.Error{Code: no.code, Message: no.message})
+		return sent{}, false
+	}
 	if json.Unmarshal(trimmed, &m) != nil {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is not a JSON-RPC message"})
 		return sent{}, false
 	}
+	s := sent{nil, m.Method}
 	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {
-		return sent{m.ID, m.Method}, true
+		s.id = m.ID
 	}
-	return sent{nil, m.Method}, true
+	return s, true
 }
 
 // create makes a session, unless there are enough.
