@@ -48,8 +48,8 @@ func listed(base string, roots []skill.Root, labels ...string) []string {
 
 func TestWellKnown(t *testing.T) {
 	base := tree(t, map[string]string{
-		"home/.git/HEAD": "x", "home/work/p/.git/HEAD": "x", "home/work/p/sub/": "",
-		"home/free/": "", "home/.claude/skills/": "", "home/work/p/.claude/skills": "->../../../.claude/skills",
+		"home/.git/HEAD": "x", "home/code/p/.git/HEAD": "x", "home/code/p/sub/": "",
+		"home/free/": "", "home/.claude/skills/": "", "home/code/p/.claude/skills": "->../../../.claude/skills",
 		"q/.git/HEAD": "x", "q/s/": "", "homelink": "->home",
 	})
 	at := func(p string) string { return filepath.Join(base, p) }
@@ -78,13 +78,13 @@ func TestWellKnown(t *testing.T) {
 			"agent-project project home/free/.agent/skills",
 			"agent-user global home/.agent/skills",
 		}},
-		{"one real folder by two names", []string{at("home/work/p")}, at("home"), []string{"claude"}, []string{
-			"claude-project project home/work/p/.claude/skills",
+		{"one real folder by two names", []string{at("home/code/p")}, at("home"), []string{"claude"}, []string{
+			"claude-project project home/code/p/.claude/skills",
 		}},
-		{"several projects", []string{at("q/s"), at("q"), at("home/work/p")}, "", []string{"wave"}, []string{
+		{"several projects", []string{at("q/s"), at("q"), at("home/code/p")}, "", []string{"wave"}, []string{
 			"wave-project project q/s/.wave/skills",
 			"wave-project-2 project q/.wave/skills",
-			"wave-project-3 project home/work/p/.wave/skills",
+			"wave-project-3 project home/code/p/.wave/skills",
 		}},
 		{"no project", nil, at("home"), []string{"copilot", "amp"}, []string{
 			"copilot-user global home/.copilot/skills",
