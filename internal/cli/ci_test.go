@@ -39,14 +39,6 @@ func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code 
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// checksPaths skips where check cannot be given files yet.
-func checksPaths(t *testing.T) {
-	t.Helper()
-	if help, _, _ := ran(t, t.TempDir(), "check", "--help"); !strings.Contains(help, "--strict") || !strings.Contains(help, "--format") {
-		t.Skip("check takes no files")
-	}
-}
-
 // goodAndBad is a folder with a skill that is well and one that is not.
 func goodAndBad(t *testing.T) (dir, good, bad string) {
 	t.Helper()
@@ -90,7 +82,6 @@ func TestPreCommitHooks(t *testing.T) {
 			t.Errorf("%s: %s", h.ID, stderr)
 		}
 	}
-	checksPaths(t)
 	dir, good, bad := goodAndBad(t)
 	for _, h := range hooks {
 		args := strings.Fields(h.Entry)[1:]
@@ -161,7 +152,6 @@ func TestAction(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(temp, "knack-bin", "knack"), "version").Output(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	checksPaths(t)
 	dir, _, _ := goodAndBad(t)
 	inputs := func(path, format, output string) []string {
 		return []string{"INPUT_PATH=" + path, "INPUT_FORMAT=" + format, "INPUT_STRICT=true", "INPUT_OUTPUT=" + output}
