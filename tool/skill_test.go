@@ -197,7 +197,7 @@ func TestSkillSkipped(t *testing.T) {
 		hint      string
 	}{
 		{"malformed frontmatter", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: [deploy\ndescription: d\n---\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:7: the name cannot be read: "},
+			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:7: the name cannot be read: did not find expected ',' or ']' (put the value in quotes: name: '…')"},
 		{"no frontmatter", "DEPLOY", map[string]string{"deploy/SKILL.md": "# Deploy\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
 		{"missing description", "ship", map[string]string{"deploy/SKILL.md": "---\nname: ship\n---\n"}, "",
@@ -219,13 +219,6 @@ func TestSkillSkipped(t *testing.T) {
 			h := hostOf(t, root)
 			inBoth(t, func(t *testing.T, set string) {
 				got := call(t, h, set, "skill", args{"name": tt.ask})
-				if strings.HasSuffix(tt.hint, ": ") { // the rest is the YAML library's wording
-					i := strings.LastIndex(got.Text, "\n") + 1
-					if !strings.HasPrefix(got.Text[i:], tt.hint) {
-						t.Errorf("got %q", got.Text[i:])
-					}
-					got.Text = got.Text[:i] + tt.hint
-				}
 				same(t, got, missing(tt.ask, list, tt.hint))
 				if d := toolOf(t, set, "skill").Define(viewOf(t, h), Client{}).Description; strings.Contains(d, "deploy") || strings.Contains(d, "<name>ship") {
 					t.Errorf("a skipped skill is listed:\n%s", d)
