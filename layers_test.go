@@ -35,7 +35,8 @@ var directions = map[string][]string{
 	"client":         {},
 	"edit":           {},
 	"check":          {"skill"},
-	"catalog":        {"skill"},
+	"search":         {},
+	"catalog":        {"skill", "search"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
 	"function":       {"tool"},
@@ -57,7 +58,7 @@ var outside = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
 }
 
 // surroundings are the names that read arguments, the environment or the home
