@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// The weights. They were chosen on the odd lines of testdata/queries.tsv; what
+// The weights. They were chosen on the odd lines of internal/knownitem/queries.tsv; what
 // they are worth is measured on the even ones (TestQuality).
 var (
 	// fieldWeight is how much a word in a field counts.

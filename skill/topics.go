@@ -77,7 +77,7 @@ func Headings(data []byte, n int) (headings []string) {
 			if strings.HasPrefix(mark, fence) && mark == text {
 				fence = ""
 			}
-		case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark):
+		case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
 			fence = mark
 		case strings.HasPrefix(text, "#"):
 			rest := strings.TrimLeft(text, "#")

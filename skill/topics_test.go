@@ -19,6 +19,7 @@ func TestHeadings(t *testing.T) {
 		"```sh\n# comment\n```\n# After\n":                                  {"After"},
 		"````\n```\n# in\n````\n# out\n~~~\n# in\n```\n# in\n~~~~\n# out 2": {"out", "out 2"},
 		"``` open\n# in\n``` not closed\n# in\n":                            nil,
+		"```code``` text\n# One\n":                                          {"One"},
 		"`code` text\n# One\n":                                              {"One"},
 	} {
 		if d := cmp.Diff(want, Headings([]byte(front+body), 10)); d != "" {
