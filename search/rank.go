@@ -201,7 +201,7 @@ func (t *top) offer(h Hit) {
 				t.sink(i)
 			}
 		}
-	case compareHits(h, t.hits[0]) < 0:
+	case h.Score >= t.hits[0].Score && compareHits(h, t.hits[0]) < 0:
 		t.hits[0] = h
 		t.sink(0)
 	}

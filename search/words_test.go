@@ -41,6 +41,7 @@ func TestWords(t *testing.T) {
 		"Ελλάδα ΕΛΛΆΔΑ":              "ελλαδα ελλαδα",
 		"İstanbul ISTANBUL":          "istanbul istanbul",
 		"हिन्दी":                     "हिन्दी",
+		"Ꮮꮮ ꮮᏞ":                      "ꮮꮮ ꮮꮮ",
 		"数据分析":                       "数据 据分 分析 析",
 		"数":                          "数",
 		"用Go写API":                    "用 go 写 api",
