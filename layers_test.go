@@ -46,7 +46,7 @@ var directions = map[string][]string{
 	"web":                       {"catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web", "check",
+		"access", "tool", "function", "mcpserver", "web", "check", "search",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.

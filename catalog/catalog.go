@@ -76,7 +76,7 @@ type Catalog struct {
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
 	gates gates                 // of the reads that calls wait for
-	index atomic.Pointer[index] // the last one made, to make the next one of
+	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -208,6 +209,30 @@ func TestIndexFollowsRefresh(t *testing.T) {
 	case <-view(t, c).indexing.done:
 	case <-t.Context().Done():
 		t.Error("never indexed")
+	}
+}
+
+// The index of a part shares what that of the whole holds, and reads only what the
+// whole does not search: a copy of what is hidden.
+func TestIndexOfAPart(t *testing.T) {
+	a := source("a", "git/SKILL.md", text("git", "Commits"), "hg/SKILL.md", text("hg", "Commits")+"# Shelving\n")
+	b := source("b", "copy/SKILL.md", text("git", "Commits"))
+	c := catalogOf(t, a, b)
+	v := view(t, c)
+	diffs(t, "the whole", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
+	read := a.opens.Load() + b.opens.Load()
+	found := slices.Clone(v.found)
+	found[0].skills = found[0].skills[1:]
+	part := build(found)
+	part.whole = v.Snapshot
+	w := View{Snapshot: part, catalog: c}
+	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"hg", "copy"})
+	diffs(t, "its headings", foundBy(t, w, Query{Text: "shelving"}), []string{"hg"})
+	if n := a.opens.Load() + b.opens.Load() - read; n != 1 {
+		t.Errorf("%d files read", n)
+	}
+	if c.index.Load() != v.indexing.index.Load() {
+		t.Error("the next index would be made of the part's")
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	saturation = 4
 	// coverage is the share of the score that depends on how many of the words
 	// were found.
-	coverage = 0.4
+	coverage = 0.6
 	// wholeName is how much better a document is whose name is just the query.
 	wholeName = 1.5
 )
