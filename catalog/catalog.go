@@ -60,7 +60,8 @@ const (
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
-	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	// answer, before it goes on without; see [ErrLate]. A search waits as long for
+	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }

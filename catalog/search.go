@@ -107,14 +107,10 @@ type indexing struct {
 	index atomic.Pointer[index]
 }
 
-// headingsPatience is how long the disks may answer nothing while an index is made
-// that searches wait for. What was not read by then is found by all but its
-// headings until it is. A variable for the tests.
-var headingsPatience = time.Second
-
 const (
-	// headingsMost is the same when nobody waits. What is then still not read is left
-	// so; the next refresh that changes anything tries again.
+	// headingsMost is how long the disks may answer nothing once nobody waits. What
+	// is then still not read is left so; the next refresh that changes anything tries
+	// again.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
@@ -140,9 +136,11 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 }
 
 // makeIndex indexes a snapshot out of what another index holds and what must be
-// read. It runs on its own: no disk may hold up a search for long.
+// read. It runs on its own, so that a search waits no longer than its context
+// lasts; with patience, a disk that answers nothing holds it up no longer than
+// that, and its skills are found by all but their headings until it answers.
 func (c *Catalog) makeIndex(s *Snapshot) {
-	whole := c.nextIndex(headingsPatience, s)
+	whole := c.nextIndex(c.patience, s)
 	close(s.indexing.done)
 	if !whole {
 		c.nextIndex(headingsMost, s)
@@ -163,8 +161,12 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	silence := time.AfterFunc(patience, end)
-	defer silence.Stop()
+	answered := func() {}
+	if patience > 0 {
+		silence := time.AfterFunc(patience, end)
+		defer silence.Stop()
+		answered = func() { silence.Reset(patience) }
+	}
 	keys := make([]indexed, len(s.searched))
 	for i, e := range s.searched {
 		keys[i] = indexed{e.Skill, true}
@@ -178,7 +180,7 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 			wg.Go(func() {
 				for i := range next {
 					docs[i], keys[places[i]].headings = View{Snapshot: s, catalog: c}.document(ctx, s.searched[places[i]])
-					silence.Reset(patience)
+					answered()
 				}
 			})
 		}

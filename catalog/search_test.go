@@ -112,13 +112,13 @@ func TestSearchAfterChanges(t *testing.T) {
 }
 
 // A disk that does not answer holds up no search beyond its context, and any
-// search for no longer than headingsPatience: then skills are found by all but
-// their headings, until the disk answers.
+// search for no longer than the catalogue's patience: then skills are found by all
+// but their headings, until the disk answers.
 func TestSearchOnABlockedDisk(t *testing.T) {
-	defer func(d time.Duration) { headingsPatience = d }(headingsPatience)
-	headingsPatience = 300 * time.Millisecond
 	disk := &turnstile{memory: source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")}
-	v := view(t, catalogOf(t, disk, source("b", "hg/SKILL.md", text("hg", "Commits")+"# Rebasing\n")))
+	c := New([]Source{disk, source("b", "hg/SKILL.md", text("hg", "Commits")+"# Rebasing\n")}, Options{Patience: 300 * time.Millisecond})
+	refresh(t, c)
+	v := view(t, c)
 	open := disk.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
