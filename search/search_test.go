@@ -54,7 +54,7 @@ func TestSearch(t *testing.T) {
 		"kuberentes": {"zebra"}, "kubernets": {"zebra"}, "zbera": {"zebra"}, "kubentes": {"zebra"}, "kubnts": nil, "zbr": nil,
 		"日志": {"变更日志"}, "志": {"变更日志"}, "生成": {"变更日志"}, "日更": nil,
 		"change log": {"changelog-writer"}, "c++": {"changelog-writer"}, "to": {"zebra"},
-		"how do i do the": {"zebra"},
+		"how do i do the": {"zebra"}, "zebrx": {"zebra"},
 	} {
 		diffs(t, query, found(shelf, query), want)
 	}
@@ -104,6 +104,14 @@ func TestWeight(t *testing.T) {
 	}
 }
 
+// Neither the order of the words nor that one is said twice changes anything.
+func TestOrderOfWords(t *testing.T) {
+	want := shelf.Search("commit git", nil, Options{Explain: true})
+	for _, q := range []string{"git commit", "git git commit git", "Commit, GIT commit."} {
+		diffs(t, q, shelf.Search(q, nil, Options{Explain: true}), want)
+	}
+}
+
 // Of equals the first comes first, and a limit cuts the list and changes nothing.
 func TestLimit(t *testing.T) {
 	var docs []Doc
@@ -114,6 +122,11 @@ func TestLimit(t *testing.T) {
 	all := x.Search("thing", nil, Options{})
 	if len(all.Hits) != 300 || all.Total != 300 || !slices.IsSortedFunc(all.Hits, compareHits) {
 		t.Fatalf("%d of %d hits", len(all.Hits), all.Total)
+	}
+	for i, h := range all.Hits[1:] {
+		if last := all.Hits[i]; h.Score == last.Score && h.Doc < last.Doc {
+			t.Errorf("of equals, %d comes before %d", last.Doc, h.Doc)
+		}
 	}
 	for _, n := range []int{1, 2, 3, 10, 299, 300, 301, 1000} {
 		diffs(t, fmt.Sprint(n), x.Search("thing", nil, Options{Limit: n}), Result{Hits: all.Hits[:min(n, 300)], Total: 300})
@@ -195,6 +208,41 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// What is gone leaves no trace: a word that stood only there is unknown again, so
+// that it may be a misspelt one, and room is given back.
+func TestGone(t *testing.T) {
+	docs := map[string]Doc{"kubernetse": {Name: "kubernetse"}, "kubernetes": {Name: "kubernetes"}}
+	for i := range 100 {
+		k := fmt.Sprintf("filler%d", i)
+		docs[k] = Doc{Name: k}
+	}
+	update := func(x *Index[string], keys []string) *Index[string] {
+		return x.Update(keys, func(places []int) (out []Doc) {
+			for _, i := range places {
+				out = append(out, docs[keys[i]])
+			}
+			return out
+		})
+	}
+	keys := slices.Sorted(maps.Keys(docs))
+	x := update(new(Index[string]), keys)
+	diffs(t, "while it is there", found(x, "kubernetse"), []string{"kubernetse"})
+	x = update(x, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == "kubernetse" }))
+	if p := x.core.parts[0]; p.live == len(p.places) {
+		t.Error("the test is to look into a part with gaps")
+	}
+	diffs(t, "when it is gone", found(x, "kubernetse"), []string{"kubernetes"})
+	x = update(x, keys[:40])
+	if p := x.core.parts[0]; len(p.places) != 40 {
+		t.Errorf("%d places for 40 documents", len(p.places))
+	}
+	twice := update(x, []string{"filler1", "filler1", "filler2"})
+	for range 2 { // keys are to differ; where they do not, each place is one
+		diffs(t, "twice", twice.Search("filler1", nil, Options{}).Total, 2)
+		twice = update(twice, twice.Keys())
+	}
+}
+
 // A reader may find that what it read has another key.
 func TestUpdateChangesKeys(t *testing.T) {
 	keys := []string{"a", "b"}
@@ -232,6 +280,14 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	diffs(t, "a long query", found(x, strings.Repeat("x ", mostQueryBytes)+"other"), []string(nil))
+	diffs(t, "far behind blanks", found(x, strings.Repeat(" ", mostQueryBytes)+"other"), []string(nil))
+	diffs(t, "a text far behind blanks", found(of(Doc{Name: "x", Description: strings.Repeat(" ", mostBytes) + "lost"}), "lost"), []string(nil))
+	unknown := "xxxxa xxxxb xxxxc xxxxd xxxxe xxxxf xxxxg"
+	diffs(t, "few misspelt words", found(x, unknown+" zther"), []string{"other"})
+	diffs(t, "many misspelt words", found(x, unknown+" xxxxh zther"), []string(nil))
+	often := of(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("more ", 9)}})
+	diffs(t, "more often than is counted", often.Search("often more", nil, Options{Explain: true}).Hits[0].Matches,
+		[]Match{{"more", "more", Headings, Exact}, {"often", "often", Description, Exact}})
 	diffs(t, "a query of many words", found(x, strings.Repeat("x ", mostQueryWords)+"other"), []string(nil))
 	diffs(t, "one less", found(x, strings.Repeat("x ", mostQueryWords-1)+"other"), []string{"other"})
 }
