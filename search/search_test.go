@@ -104,6 +104,15 @@ func TestWeight(t *testing.T) {
 	}
 }
 
+// A rare word tells more than one that stands everywhere.
+func TestRare(t *testing.T) {
+	var docs []Doc
+	for i := range 10 {
+		docs = append(docs, Doc{Name: fmt.Sprint("x", i), Description: "common"})
+	}
+	diffs(t, "first", found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last")
+}
+
 // Neither the order of the words nor that one is said twice changes anything.
 func TestOrderOfWords(t *testing.T) {
 	want := shelf.Search("commit git", nil, Options{Explain: true})
@@ -241,6 +250,11 @@ func TestGone(t *testing.T) {
 		diffs(t, "twice", twice.Search("filler1", nil, Options{}).Total, 2)
 		twice = update(twice, twice.Keys())
 	}
+	live := 0
+	for _, p := range twice.core.parts {
+		live += p.live
+	}
+	diffs(t, "documents", live, 3)
 }
 
 // A reader may find that what it read has another key.
@@ -282,6 +296,9 @@ func TestBounds(t *testing.T) {
 	diffs(t, "a long query", found(x, strings.Repeat("x ", mostQueryBytes)+"other"), []string(nil))
 	diffs(t, "far behind blanks", found(x, strings.Repeat(" ", mostQueryBytes)+"other"), []string(nil))
 	diffs(t, "a text far behind blanks", found(of(Doc{Name: "x", Description: strings.Repeat(" ", mostBytes) + "lost"}), "lost"), []string(nil))
+	if HasWords(strings.Repeat(" ", mostQueryBytes)+"x") || HasWords("... -") || !HasWords(" x") {
+		t.Error("HasWords sees what a search does not, or not what it does")
+	}
 	unknown := "xxxxa xxxxb xxxxc xxxxd xxxxe xxxxf xxxxg"
 	diffs(t, "few misspelt words", found(x, unknown+" zther"), []string{"other"})
 	diffs(t, "many misspelt words", found(x, unknown+" xxxxh zther"), []string(nil))
