@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -179,7 +180,7 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 		return false, nil
 	}
 	s, err := w.spot(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if gone(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -188,6 +189,13 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 	s.uses[use{f, path}] = true
 	f.at[path] = s
 	return true, nil
+}
+
+// gone reports whether an error says that there is no folder to watch at a path,
+// or none any more: a file or a link to nowhere may stand there, or on the way.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
 // spot finds a watched folder or makes it one.
