@@ -225,10 +225,11 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent is what a refusal must know of a request.
+// sent is what must be known of a request before the SDK sees it.
 type sent struct {
-	id     json.RawMessage // of a call, else nil
-	method string
+	id      json.RawMessage // of a call, else nil
+	method  string
+	version string // the protocol version in a call's _meta, "" where there is none
 }
 
 func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
@@ -252,6 +253,10 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	}
 	if !wellFormed(r.Header) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
+		return
+	}
+	if no := agreed(r.Header.Get("Mcp-Protocol-Version"), s); no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -304,27 +309,23 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
 		return sent{}, false
 	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
 		return sent{}, false
 	}
 	// The same check as over stdio: the SDK would take a message without a method
 	// for nothing to answer, and round an id.
-	if _, no := parseLine(trimmed); no != nil {
+	m, no := parseLine(trimmed)
+	if no != nil {
 		refuseRPC(w, http.StatusBadRequest, no.id, &jsonrpc.Error{Code: no.code, Message: no.message})
 		return sent{}, false
 	}
-	if json.Unmarshal(trimmed, &m) != nil {
-		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is not a JSON-RPC message"})
-		return sent{}, false
-	}
-	s := sent{nil, m.Method}
-	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {
-		s.id = m.ID
+	var s sent
+	if req, ok := m.(*jsonrpc.Request); ok {
+		s.method = req.Method
+		if req.IsCall() {
+			s.id, s.version = encodeID(req.ID), metaVersion(req.Params)
+		}
 	}
 	return s, true
 }
