@@ -150,9 +150,9 @@ func refuse(w http.ResponseWriter, status int, message string) {
 }
 
 // refuseBusy answers that there is too much to do.
-func refuseBusy(w http.ResponseWriter, status int, message string) {
+func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, nil, &jsonrpc.Error{Code: codeBusy, Message: message})
+	refuseRPC(w, status, id, &jsonrpc.Error{Code: codeBusy, Message: message})
 }
 
 func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
