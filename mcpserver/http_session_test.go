@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,6 +144,8 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 			t.Parallel()
 			gate, begun := make(chan struct{}), make(chan struct{}, 8)
 			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, more: stubborn(gate, begun)})
+			open := sync.OnceFunc(func() { close(gate) })
+			t.Cleanup(open) // before the server's end, which waits
 			c := w.dial(era)
 			ctx, leave := context.WithCancel(t.Context())
 			r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}})).WithContext(ctx)
@@ -166,7 +169,7 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			close(gate)
+			open()
 			awaitFree(t, c)
 		})
 	}
