@@ -78,9 +78,7 @@ func (o HTTPOptions) orDefault() HTTPOptions {
 	def(&o.BodyTimeout, DefaultBodyTimeout)
 	def(&o.WriteTimeout, DefaultWriteTimeout)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = bounded(o.Log)
 	return o
 }
 
