@@ -171,11 +171,11 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		s.roots.await(ctx, method, req)
 		switch method {
 		case "tools/list":
-			return s.listTools(ctx, clientOf(req))
+			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, clientOf(req))
 		case "resources/list":
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
-			return s.listTemplates(), nil
+			return s.listTemplates(req.(*mcp.ListResourceTemplatesRequest).Params)
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
