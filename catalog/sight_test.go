@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -195,5 +196,50 @@ func TestSightIsKept(t *testing.T) {
 	}
 	if other, _ := c.View(WithSight(t.Context(), without("x"))); other.Snapshot == got[0].Snapshot {
 		t.Error("one snapshot for two sights")
+	}
+}
+
+// Marks change with what they stand for, and with nothing out of sight.
+func TestMarks(t *testing.T) {
+	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"))
+	c := catalogOf(t, m)
+	sight := without("secret")
+	was := [2]Marks{}
+	moved := func() (all string) {
+		for i, ctx := range []context.Context{t.Context(), WithSight(t.Context(), sight)} {
+			v, err := c.View(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := v.Marks()
+			for _, part := range []struct {
+				letter   string
+				was, now skill.Digest
+			}{{"l", was[i].Listing, now.Listing}, {"s", was[i].Served, now.Served}, {"i", was[i].Invocable, now.Invocable}} {
+				if part.was != part.now {
+					all += part.letter
+				}
+			}
+			all += " "
+			was[i] = now
+		}
+		return all
+	}
+	moved()
+	for _, step := range []struct{ path, text, want string }{
+		{"x/SKILL.md", text("x", "1"), "  "}, // touched
+		{"x/SKILL.md", text("x", "1") + "more", "s s "},
+		{"x/SKILL.md", text("x", "2"), "lsi lsi "},
+		{"x/SKILL.md", strings.Replace(text("x", "2"), "---\nBody", "user-invocable: false\n---\nBody", 1), "si si "},
+		{"x/SKILL.md", strings.Replace(text("x", "2"), "---\nBody", "disable-model-invocation: true\n---\nBody", 1), "lsi lsi "},
+		{"secret/SKILL.md", text("secret", "2"), "lsi  "},
+		{"secret/n/SKILL.md", text("n", "2"), "lsi  "},
+		{"broken/SKILL.md", "no frontmatter", "  "},
+	} {
+		m.write(step.path, step.text)
+		refresh(t, c)
+		if got := moved(); got != step.want {
+			t.Errorf("%s %q: %q, want %q", step.path, step.text, got, step.want)
+		}
 	}
 }

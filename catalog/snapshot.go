@@ -94,6 +94,9 @@ type Snapshot struct {
 
 	invocableOnce sync.Once
 	invocable     []*Entry
+
+	marksOnce sync.Once
+	marks     Marks
 }
 
 // View is what one request reads: a snapshot, as the one who asks may see it.
