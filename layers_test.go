@@ -39,8 +39,8 @@ var directions = map[string][]string{
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
 	"function":       {"tool"},
-	"mcpserver":      {"tool", "catalog", "skillsext", "skill"},
-	"web":            {"catalog", "tool", "skill"},
+	"mcpserver":      {"tool", "access", "catalog", "skillsext", "skill"},
+	"web":            {"access", "catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "tool", "function", "mcpserver", "web", "check",

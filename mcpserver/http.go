@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -50,8 +51,8 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Tokens, if set, are required of every request but for /healthz.
-	Tokens *Tokens
+	// Verifier, if set, must know the token of every request but for /healthz.
+	Verifier access.Verifier
 
 	MaxBody        int64         // bytes of a request
 	MaxCalls       int           // calls that are worked on at once

@@ -69,7 +69,8 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places       // of the calls over HTTP
+	places        places // of the calls over HTTP
+	audience      audience
 	told          sync.Map     // what was logged of skills that are not published
 	prompted      skill.Digest // of the list of prompts that was last announced
 	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
@@ -109,8 +110,9 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.answer) // the first is the outermost
-	s.promptsDiffer()                                              // from now on
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.answer) // the first is the outermost
+	s.mcp.AddSendingMiddleware(s.tell)
+	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/mcpserver"
 )
 
 // serving runs 'knack serve --http' until the test ends, and returns its URL.
@@ -80,7 +80,7 @@ func skills(t *testing.T) string {
 }
 
 func TestCheckOurselves(t *testing.T) {
-	token, line := mcpserver.NewToken()
+	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
 		t.Fatal(err)

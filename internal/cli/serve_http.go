@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -61,9 +62,11 @@ func (f *httpFlags) options(env Env, log *slog.Logger) (mcpserver.HTTPOptions, *
 			return o, nil, runError("", "--token-file %s: %s", f.tokenFile, reasonOf(err))
 		}
 		defer file.Close()
-		if o.Tokens, err = mcpserver.ParseTokens(file); err != nil {
+		tokens, err := access.ParseTokens(file)
+		if err != nil {
 			return o, nil, runError("", "--token-file %s: %w", f.tokenFile, err)
 		}
+		o.Verifier = tokens
 	}
 	if f.cert == "" {
 		return o, nil, nil
