@@ -243,7 +243,7 @@ func TestRunner(t *testing.T) {
 		read("001-validation-3", "calculator", "", fileError("calculator", "", "Invalid file path: must not be empty")),
 		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator"}`, want: fileError("calculator", "", "Invalid file path: must not be empty")},
 		{id: "001-validation-1", tool: "read_file_in_skill", args: "", want: special("", "")},
-		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid arguments: 'file_path' must be a string")},
+		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid tool arguments: 'file_path' must be a string")},
 		read("001-validation-4", "calculator", "docs/../../weather/SKILL.md", outside("calculator", "docs/../../weather/SKILL.md")),
 		read("001-reading-1", "größe", "SKILL.MD", utf8File("größe", "SKILL.MD", "non-ASCII")),
 		read("001-reading-1", "other-name", "SKILL.md", utf8File("other-name", "SKILL.md", "---\nname: other-name\ndescription: d\n---\n")),
