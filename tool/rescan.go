@@ -65,9 +65,7 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 		return v, e
 	}
 	key := skill.KeyOf(name)
-	if v, _ = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key }); key == "" {
-		return v, nil
-	}
+	v, _ = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
 	return v, in(v)
 }
 

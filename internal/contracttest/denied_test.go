@@ -53,7 +53,7 @@ func (w *world) askDenied(t *testing.T, place, why, mend string) {
 	const list = "- open: d"
 	w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
 	for path, why := range map[string]string{
-		"SKILL.md": "Cannot read file 'SKILL.md': permission denied",
+		"SKILL.md":         "Cannot read file 'SKILL.md': permission denied",
 		"../open/SKILL.md": "Path traversal detected: cannot access files outside skill folder", "": "Invalid file path: must not be empty",
 	} {
 		for _, set := range []string{"runner", "default"} {
