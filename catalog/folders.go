@@ -15,8 +15,12 @@ import (
 type FolderNow struct {
 	skill.Folder
 	Root skill.Root
-	// Known: the snapshot has a skill there, or says that it may not look into it.
-	Known bool
+}
+
+// Knows reports whether the snapshot has a skill in that folder, or says that
+// nobody may look into it.
+func (s *Snapshot) Knows(f FolderNow) bool {
+	return s.byPlace[place{f.Root.Label, f.Name}] != nil || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
 // FoldersNow asks the disk which folders the roots have as direct children under a
@@ -41,8 +45,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) []Fo
 	for i, h := range sources {
 		root := h.Root()
 		for _, f := range found[i] {
-			known := v.byPlace[place{root.Label, f.Name}] != nil || f.Err != nil && v.deniedAt(root.Label, f.Name) != nil
-			out = append(out, FolderNow{Folder: f, Root: root, Known: known})
+			out = append(out, FolderNow{f, root})
 		}
 	}
 	return out

@@ -41,7 +41,14 @@ const (
 type rescan struct {
 	mu        sync.Mutex
 	now       *look
-	fruitless map[string]time.Time // label and name of folders that a look left unknown, and until when that counts
+	fruitless map[string]fruitless // by label and name of the folder
+}
+
+// fruitless is a folder that a look left unknown: as long as its file stays the
+// same, and until then.
+type fruitless struct {
+	file  skill.Stamp
+	until time.Time
 }
 
 type look struct {
@@ -73,10 +80,12 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 // when it was called, and whether there are any.
 func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
 	asked := time.Now()
-	folders := foldersNow(ctx, v, match)
+	inTime, cancel := context.WithTimeout(ctx, rescanPatience)
+	folders := v.FoldersNow(inTime, match)
+	cancel()
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
-	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(f) && h.rescan.isWorth(f, asked) })
+	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
 	if !news && asked.Sub(begun) < interval {
 		return v, len(folders) > 0
 	}
@@ -84,21 +93,13 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 		if now, err := h.Catalog.View(ctx); err == nil {
 			v = now
 		}
-		if news {
-			h.rescan.note(foldersNow(ctx, v, match), asked.Add(interval))
-		}
+		h.rescan.note(v, folders, asked.Add(interval))
 	}
 	return v, len(folders) > 0
 }
 
-func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []catalog.FolderNow {
-	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
-	defer cancel()
-	return v.FoldersNow(ctx, match)
-}
-
 // isNews: a folder that may hold a skill of which the snapshot says nothing.
-func isNews(f catalog.FolderNow) bool { return !f.Known && (f.Main || f.Err != nil) }
+func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
 
 // look waits until the catalogue has looked at all roots, beginning after the
 // moment asked, and reports whether it has. A look that nobody waits for any more
@@ -145,21 +146,24 @@ func (r *rescan) join(c *catalog.Catalog) *look {
 func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.fruitless, func(_ string, until time.Time) bool { return asked.After(until) })
-	_, known := r.fruitless[f.Root.Label+"/"+f.Name]
-	return !known && len(r.fruitless) < fruitlessCount
+	maps.DeleteFunc(r.fruitless, func(_ string, f fruitless) bool { return asked.After(f.until) })
+	known, ok := r.fruitless[f.Root.Label+"/"+f.Name]
+	if ok {
+		return known.file != f.Stamp
+	}
+	return len(r.fruitless) < fruitlessCount
 }
 
-// note remembers which folders are unknown still.
-func (r *rescan) note(folders []catalog.FolderNow, until time.Time) {
+// note remembers which folders are unknown still, as they were before the look.
+func (r *rescan) note(v catalog.View, folders []catalog.FolderNow, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range folders {
-		if isNews(f) {
+		if isNews(v, f) {
 			if r.fruitless == nil {
-				r.fruitless = map[string]time.Time{}
+				r.fruitless = map[string]fruitless{}
 			}
-			r.fruitless[f.Root.Label+"/"+f.Name] = until
+			r.fruitless[f.Root.Label+"/"+f.Name] = fruitless{f.Stamp, until}
 		}
 	}
 }

@@ -70,10 +70,10 @@ func (s *Source) describe(top handle, e fs.DirEntry) (f skill.Folder, ok bool) {
 	}
 	defer h.close()
 	for _, name := range skill.EntryNames {
-		_, err := h.lstat(name)
+		in, err := h.lstat(name)
 		switch {
 		case err == nil:
-			f.Main = true
+			f.Main, f.Stamp = true, in.Stamp()
 			return f, true
 		case !errors.Is(err, fs.ErrNotExist):
 			f.Err = bare(err)
