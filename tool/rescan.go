@@ -79,10 +79,8 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 // fresher returns a view that knows the folders whose names match, as they were
 // when it was called, and whether there are any.
 func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
-	asked := time.Now()
-	inTime, cancel := context.WithTimeout(ctx, rescanPatience)
-	folders := v.FoldersNow(inTime, match)
-	cancel()
+	folders := foldersNow(ctx, v, match)
+	asked := time.Now() // not before: a look that began meanwhile may have missed what is there now
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
 	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
@@ -93,9 +91,18 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 		if now, err := h.Catalog.View(ctx); err == nil {
 			v = now
 		}
-		h.rescan.note(v, folders, asked.Add(interval))
+		left := slices.DeleteFunc(slices.Clone(folders), func(f catalog.FolderNow) bool { return !isNews(v, f) })
+		if len(left) > 0 {
+			h.rescan.note(left, foldersNow(ctx, v, match), asked.Add(interval))
+		}
 	}
 	return v, len(folders) > 0
+}
+
+func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []catalog.FolderNow {
+	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
+	defer cancel()
+	return v.FoldersNow(ctx, match)
 }
 
 // isNews: a folder that may hold a skill of which the snapshot says nothing.
@@ -154,16 +161,20 @@ func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
 	return len(r.fruitless) < fruitlessCount
 }
 
-// note remembers which folders are unknown still, as they were before the look.
-func (r *rescan) note(v catalog.View, folders []catalog.FolderNow, until time.Time) {
+// note remembers which folders are unknown still, if they have not changed since
+// before the look: a folder that comes and goes may be worth another.
+func (r *rescan) note(left, now []catalog.FolderNow, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, f := range folders {
-		if isNews(v, f) {
-			if r.fruitless == nil {
-				r.fruitless = map[string]fruitless{}
-			}
-			r.fruitless[f.Root.Label+"/"+f.Name] = fruitless{f.Stamp, until}
+	for _, f := range left {
+		if !slices.ContainsFunc(now, func(n catalog.FolderNow) bool {
+			return n.Root == f.Root && n.Name == f.Name && n.Stamp == f.Stamp
+		}) {
+			continue
 		}
+		if r.fruitless == nil {
+			r.fruitless = map[string]fruitless{}
+		}
+		r.fruitless[f.Root.Label+"/"+f.Name] = fruitless{f.Stamp, until}
 	}
 }
