@@ -166,7 +166,7 @@ func wrong(f Format, o keyed, s shape, err error) error {
 	switch {
 	case o["function"] != nil, text == item.kind:
 		seems = OpenAI
-	case text == "tool_use", o["input"] != nil:
+	case text == "tool_use", o["input"] != nil, text == "text", text == "thinking", text == "redacted_thinking", text == "tool_result":
 		seems = Anthropic
 	case o["functionCall"] != nil, o["args"] != nil:
 		seems = Gemini
