@@ -113,10 +113,8 @@ func TestUniversal(t *testing.T) {
 // What is malformed is skipped with a reason, and harms nothing else.
 func TestUniversalMalformed(t *testing.T) {
 	w := universalWorld(t)
-	line := w.session("universal").request(t, "tools/call", `{"name":"skill","arguments":{"name":"broken"}}`)
-	if !strings.Contains(line, `\n'broken' exists but was skipped: .claude/skills/broken/SKILL.md:2:`) {
-		t.Error(line)
-	}
+	w.ask(t, "universal", "skill", `{"name":"broken"}`, skillMissing("broken",
+		"'broken' exists but was skipped: .claude/skills/broken/SKILL.md:2:7: the name cannot be read: did not find expected ',' or ']' (put the value in quotes: name: '…')"))
 	w.ask(t, "universal", "skill", `{"name":"git"}`, loading("git", "$DIR/git", gitMD))
 }
 
