@@ -101,9 +101,7 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	}
 	for _, r := range s.Roots {
 		r.Count = shown[r.Label]
-		if left[r.Label] > 0 {
-			r.Notices = nil // they name paths, which may be those of hidden skills
-		}
+		r.Notices = nil // they name paths of which nobody knows what would be there
 		if r.Count > 0 || left[r.Label] == 0 {
 			out.Roots = append(out.Roots, r)
 		}

@@ -252,7 +252,7 @@ func (c *client) request(method, body string) *http.Request {
 		}
 		_ = json.Unmarshal([]byte(body), &m)
 		r.Header.Set("Mcp-Method", m.Method)
-		if name := m.Params.Name + m.Params.URI; name != "" && (m.Method == "tools/call" || m.Method == "resources/read") {
+		if name := m.Params.Name + m.Params.URI; name != "" && (m.Method == "tools/call" || m.Method == "prompts/get" || m.Method == "resources/read") {
 			r.Header.Set("Mcp-Name", name)
 		}
 	}

@@ -293,3 +293,30 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		until(streams[name], func(m message) bool { return m.Method == "notifications/tools/list_changed" })
 	}
 }
+
+// A policy that comes later holds for sessions and subscriptions that are there.
+func TestRestrictLater(t *testing.T) {
+	h := twoHolders(t)
+	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+	w.token = h.some
+	c := w.dial(legacy)
+	resp, err := http.DefaultClient.Do(c.request("GET", ""))
+	must(t, err)
+	defer resp.Body.Close()
+	stream := events(resp)
+	for _, uri := range []string{"skill://open/notes.txt", "skill://zebra/zebra.txt"} {
+		if m := c.call("resources/subscribe", map[string]any{"uri": uri}); m.Error != nil {
+			t.Fatal(m.Error.Message)
+		}
+	}
+	w.server.Restrict(h.policy)
+	if m := c.call("resources/read", map[string]any{"uri": "skill://zebra/zebra.txt"}); m.Error == nil {
+		t.Errorf("read: %s", m.Result)
+	}
+	put(t, w.dir, map[string]string{"zebra/zebra.txt": "other stripes"})
+	time.Sleep(3 * time.Second) // the period after which a change would be told
+	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
+	if m := await(t, stream, "notifications/resources/updated"); !strings.Contains(string(m.Params), "open") {
+		t.Errorf("told of %s", m.Params)
+	}
+}
