@@ -42,7 +42,7 @@ func ParsePattern(text string) (Pattern, error) {
 	for s := range strings.SplitSeq(rest, "/") {
 		switch {
 		case s == "":
-			return Pattern{}, errors.New("it has an empty segment, or ends in /; for a folder and all in it, end in /**")
+			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end stands for a folder and all in it")
 		case s == "**":
 			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row say what one does
 				p.segments = append(p.segments, segment{deep: true})

@@ -137,16 +137,16 @@ func ways(word string, tools []*tool.Tool) map[string]map[string]any {
 func lists(tools []*tool.Tool) map[string]map[string]any {
 	all := map[string]map[string]any{
 		"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
-		"resources/read skill://engage/SKILL.md":                {"uri": "skill://engage/SKILL.md"},
-		"resources/read skill://index.json":                     {"uri": "skill://index.json"},
-		"resources/directory/read skill://":                     {"uri": "skill://"},
-		"completion/complete path":                              {"ref": map[string]any{"type": "ref/resource", "uri": "skill://{+path}"}, "argument": map[string]any{"name": "path", "value": ""}},
-		"resources/read skill://around/SKILL.md":                {"uri": "skill://around/SKILL.md"},
-		"resources/read skill://around/zebra-in/SKILL.md":       {"uri": "skill://around/%7Aebra-in/SKILL.md"},
-		"resources/directory/read skill://around":               {"uri": "skill://around"},
-		"skills/get skill://around/SKILL.md":                    {"uri": "skill://around/SKILL.md"},
-		"resources/read skill://invisible/SKILL.md":             {"uri": "skill://invisible/SKILL.md"},
-		"prompts/get shared":                                    {"name": "shared"},
+		"resources/read skill://engage/SKILL.md":          {"uri": "skill://engage/SKILL.md"},
+		"resources/read skill://index.json":               {"uri": "skill://index.json"},
+		"resources/directory/read skill://":               {"uri": "skill://"},
+		"completion/complete path":                        {"ref": map[string]any{"type": "ref/resource", "uri": "skill://{+path}"}, "argument": map[string]any{"name": "path", "value": ""}},
+		"resources/read skill://around/SKILL.md":          {"uri": "skill://around/SKILL.md"},
+		"resources/read skill://around/zebra-in/SKILL.md": {"uri": "skill://around/%7Aebra-in/SKILL.md"},
+		"resources/directory/read skill://around":         {"uri": "skill://around"},
+		"skills/get skill://around/SKILL.md":              {"uri": "skill://around/SKILL.md"},
+		"resources/read skill://invisible/SKILL.md":       {"uri": "skill://invisible/SKILL.md"},
+		"prompts/get shared":                              {"name": "shared"},
 	}
 	for _, t := range tools {
 		for i, args := range []map[string]any{{}, {"query": ""}, {"query": "stripes"}, {"name": "shared"}, {"skill_name": "shared"}, {"name": "invisible"}, {"skill_name": "around", "file_path": "zebr" + "a-in/SKILL.md"}, {"name": "zebr"}, {"skill": "shared"}} {
