@@ -187,7 +187,7 @@ func unsafeCharacter(block string) *yamlFault {
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf(block, i),
-				message: fmt.Sprintf("the character U+%04X must not stand in frontmatter", r)}
+				message: fmt.Sprintf("the character U+%04X must not stand in frontmatter", r), mend: "delete the character"}
 		}
 	}
 	return nil

@@ -134,7 +134,11 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	}
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
-		run.skills[i] = &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i]}
+		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i]}
+		for n, f := range s.Findings {
+			s.Findings[n].Mend = exactly(f.Mend, s.Data, f.Position)
+		}
+		run.skills[i] = s
 	})
 	return run, ctx.Err()
 }
