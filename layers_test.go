@@ -35,6 +35,7 @@ var directions = map[string][]string{
 	"client":         {},
 	"edit":           {},
 	"check":          {"skill"},
+	"config":         {"skill", "check"}, // the sections' types and keys; a rule is named by its table
 	"catalog":        {"skill"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
@@ -43,7 +44,7 @@ var directions = map[string][]string{
 	"web":            {"catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web", "check",
+		"access", "tool", "function", "mcpserver", "web", "check", "config",
 	},
 	"cmd/knack": {"internal/cli"},
 }

@@ -63,7 +63,7 @@ func TestPlainWords(t *testing.T) {
 		"%YAML 1.1\n---\na: b":               "2:1 a line that begins with % is no field | delete the line",
 		"description:Use it\nlicense: MIT":   "2:12 no blank stands behind the colon of description | put a blank after description:",
 		"<<<<<<< HEAD\na: b\n=======\nc: d":  "2:1 a conflict marker of a merge stands in the frontmatter | resolve the conflict and delete its markers",
-		"description: a\u0007":               "2:15 the character U+0007 must not stand in frontmatter | delete the character",
+		"description: a\u0007":               "2:15 the character U+0007 must not stand here | delete the character",
 		"a: b\n...\nc: d":                    "4:1 a second YAML document begins here | indent lines that belong to the field above, or delete them",
 		strings.Repeat("[", 30) + "\na: 1":   "2:17 more than 16 levels deep | nest it less deeply",
 		"a: &x b":                            "2:4 an anchor (&x) is not supported | put the value in quotes: a: '…'",

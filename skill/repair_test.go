@@ -110,8 +110,8 @@ func TestRepair(t *testing.T) {
 			"name-syntax@2:9 name: the name cannot be read: text stands behind > on the same line | put the text on the next line, indented, or delete the >",
 		}},
 		{"---\nname: a\x01b\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:8 name: the character U+0001 must not stand in frontmatter | delete the character",
-			"name-syntax@2:8 name: the name cannot be read: the character U+0001 must not stand in frontmatter | delete the character",
+			"yaml-syntax@2:8 name: the character U+0001 must not stand here | delete the character",
+			"name-syntax@2:8 name: the name cannot be read: the character U+0001 must not stand here | delete the character",
 		}},
 		{"---\nname: a: b\nname: c\ndescription: d\n---\n", "{\"description\":\"d\"}", "", []string{
 			"yaml-syntax@2:8 name: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
@@ -59,6 +60,30 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	var w walker
 	v, fault = w.value(doc.Content[0])
 	return v, w.notes, fault
+}
+
+// ParseYAML reads a whole YAML document as frontmatter is read: one document,
+// at most [MaxYAMLDepth] deep, without anchors, aliases, merge keys and tags, and
+// without control characters. Positions are in the text. Where there are problems
+// the value holds what could be read, which may be nothing.
+func ParseYAML(text string) (Value, []Problem) {
+	fault := unsafeCharacter(text)
+	switch i := strings.IndexByte(text, 0); {
+	case !utf8.ValidString(text):
+		return Value{}, []Problem{{Rule: RuleFileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Mend: "save the file as UTF-8"}}
+	case i >= 0:
+		return Value{}, []Problem{{Rule: RuleYAMLControl, Position: positionOf(text, i), Message: "the file holds a NUL character", Mend: "delete it"}}
+	case fault == nil:
+		v, notes, refused := parseYAML(text)
+		if fault = refused; fault == nil {
+			var problems []Problem
+			for _, n := range notes[:min(len(notes), maxProblems)] {
+				problems = append(problems, n.problem(func(p Position) Position { return p }))
+			}
+			return v, problems
+		}
+	}
+	return Value{}, []Problem{{Rule: fault.rule, Position: fault.position, Message: fault.message, Mend: fault.mend}}
 }
 
 // faultOf words the library's error about a block.

@@ -88,28 +88,28 @@ func TestYAML(t *testing.T) {
 			"yaml-syntax@5:1 x: a tab stands where YAML wants blanks | write blanks instead of the tab",
 		}},
 		{"---\nname: a\ndescription: b\nx: é \u0085\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"é\"}", "", []string{
-			"yaml-syntax@4:6 x: the character U+0085 must not stand in frontmatter | delete the character",
+			"yaml-syntax@4:6 x: the character U+0085 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u2028c\n---\n", "{\"name\":\"a\",\"description\":\"b c\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+2028 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+2028 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\nx: c\u2029\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"c\"}", "", []string{
-			"yaml-syntax@4:5 x: the character U+2029 must not stand in frontmatter | delete the character",
+			"yaml-syntax@4:5 x: the character U+2029 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\a\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0007 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+0007 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u0091\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0091 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+0091 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\x00\n---\n", "{}", "", []string{
 			"yaml-control@3:15 the frontmatter holds a NUL character | delete it",
 		}},
 		{"---\nname: a\ndescription: b\ufeff\n---\n", "{\"name\":\"a\",\"description\":\"b\ufeff\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+FEFF must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+FEFF must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\uffff\n---\n", "{\"name\":\"a\",\"description\":\"b\uffff\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+FFFF must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+FFFF must not stand here | delete the character",
 		}},
 		{"---\n- name: a\n- description: b\n---\n", "{}", "", []string{
 			"yaml-mapping@2:1 the frontmatter is not a mapping of keys to values | write name: and description: between the two --- lines",

@@ -9,6 +9,7 @@ import (
 // added and never change their meaning.
 type checkReport struct {
 	Version  int             `json:"version"`
+	Settings []string        `json:"settings,omitempty"` // the configuration files that hold
 	Summary  checkSummary    `json:"summary"`
 	Skills   []reportSkill   `json:"skills"`
 	Findings []reportFinding `json:"findings"`
@@ -19,6 +20,8 @@ type checkSummary struct {
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
+	// Silenced is how many findings a configuration file left out.
+	Silenced int `json:"silenced,omitempty"`
 }
 
 type reportSkill struct {
@@ -62,7 +65,11 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		Summary: checkSummary{
 			Skills: len(run.skills), Errors: run.count(skill.SeverityError),
 			Warnings: run.count(skill.SeverityWarning), Infos: run.count(skill.SeverityInfo),
+			Silenced: run.silenced,
 		},
+	}
+	for _, f := range run.used {
+		out.Settings = append(out.Settings, f.shown)
 	}
 	for _, s := range run.skills {
 		r := reportSkill{Folder: s.folder, Name: s.Skill.Name, Available: s.Skill.Available, Cost: reportCost(s.Cost)}

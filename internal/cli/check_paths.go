@@ -6,11 +6,11 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -18,7 +18,8 @@ import (
 // checkedSkill is a report with the names under which people know its files.
 type checkedSkill struct {
 	check.Report
-	folder string // the skill's folder as it is shown
+	folder   string // the skill's folder as it is shown
+	settings config.Check
 }
 
 // shown is one of the skill's files as it is shown.
@@ -28,8 +29,9 @@ func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, fi
 // scan found it.
 type checkedFinding struct {
 	check.Finding
-	shown string
-	skill *checkedSkill
+	shown    string
+	skill    *checkedSkill
+	settings config.Check
 }
 
 // checkRun is what one run of check found.
@@ -37,14 +39,27 @@ type checkRun struct {
 	skills   []*checkedSkill
 	notices  []checkedFinding
 	findings []checkedFinding // without those that are ignored
+	silenced int              // how many a configuration file left out
+	used     []*configFile
+}
+
+// files names the configuration files that hold.
+func (r *checkRun) files() string {
+	names := make([]string, len(r.used))
+	for i, f := range r.used {
+		names[i] = f.shown
+	}
+	return strings.Join(names, " and ")
 }
 
 // target is a place to look for skills: a root, and whether only the skill that
 // the root itself is counts.
 type target struct {
-	root  skill.Root
-	only  bool
-	given string // as the user wrote it, "" for a root that nobody named
+	root     skill.Root
+	only     bool
+	given    string // as the user wrote it, "" for a root that nobody named
+	base     string // where the search for a configuration file begins
+	settings config.Check
 }
 
 // targets are the paths that were given, or else the project's roots.
@@ -57,10 +72,17 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 		if err := from.checkExcluded(roots); err != nil {
 			return nil, err
 		}
+		base := env.Dir
+		if from.project != "" {
+			base = absolute(*env, from.project)
+		}
 		var out []target
 		for _, r := range roots {
+			if len(from.dirs) > 0 {
+				base = r.Dir
+			}
 			if r.Scope == skill.ScopeProject && !from.excluded(r.Label) {
-				out = append(out, target{root: r})
+				out = append(out, target{root: r, base: base})
 			}
 		}
 		return out, nil
@@ -80,9 +102,9 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 		case err != nil:
 			return nil, runError("check the path", "%s: %s", p, skill.Reason(err))
 		case info.IsDir():
-			out = append(out, target{root: checkRoot(abs, p), given: p})
+			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
-			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p})
+			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		default:
 			return nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
 		}
@@ -101,6 +123,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	seen := map[string]bool{}
 	var bundles []skill.Bundle
 	var shown []string
+	var settings []config.Check
 	for _, t := range all {
 		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
 		if err != nil {
@@ -118,6 +141,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			seen[b.Dir] = true
 			bundles = append(bundles, b)
 			shown = append(shown, path.Join(t.root.Shown, b.Path))
+			settings = append(settings, t.settings)
 		}
 		if found == 0 && t.given != "" {
 			return nil, &failure{exitNo, errNoSkill(t.given), "a skill is a folder with a SKILL.md"}
@@ -127,14 +151,14 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 		}
 		for _, n := range scan.Notices {
 			rule, _ := check.RuleOf(n.Rule)
-			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), Finding: check.Finding{
+			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
 				Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
 			}})
 		}
 	}
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
-		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i]}
+		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
 		for n, f := range s.Findings {
 			s.Findings[n].Mend = exactly(f.Mend, s.Data, f.Position)
 		}
@@ -165,25 +189,29 @@ func each(n int, work func(i int)) {
 	wg.Wait()
 }
 
-// collect gathers the findings but those of ignored rules. Strict makes errors of
-// warnings.
-func (r *checkRun) collect(ignore []string, strict bool) {
-	r.findings = nil
-	add := func(f checkedFinding) {
-		if slices.Contains(ignore, string(f.Rule)) {
+// collect gathers the findings but those that flags or files leave out, with the
+// severities that these give them. Strict makes errors of warnings.
+func (r *checkRun) collect(f *checkFlags) {
+	r.findings, r.silenced = nil, 0
+	add := func(found checkedFinding) {
+		if f.ignores(found.Rule) {
 			return
 		}
-		if strict && f.Severity == skill.SeverityWarning {
-			f.Severity = skill.SeverityError
+		switch found.Severity = found.settings.Severity(found.Rule, found.Severity); {
+		case found.Severity == config.Off:
+			r.silenced++
+			return
+		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):
+			found.Severity = skill.SeverityError
 		}
-		r.findings = append(r.findings, f)
+		r.findings = append(r.findings, found)
 	}
 	for _, n := range r.notices {
 		add(n)
 	}
 	for _, s := range r.skills {
-		for _, f := range s.Findings {
-			add(checkedFinding{Finding: f, shown: s.shown(f.File), skill: s})
+		for _, found := range s.Findings {
+			add(checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
 		}
 	}
 }
