@@ -55,10 +55,22 @@ func (f *checkFlags) validate() error {
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			return usageError("doc/check.md lists the rules; a finding names its rule in brackets", "--ignore %s: there is no such rule", id)
+			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
+			if best := skill.Nearest(id, ruleIDs()); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			return usageError(hint, "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil
+}
+
+func ruleIDs() []string {
+	ids := make([]string, len(check.Rules))
+	for i, r := range check.Rules {
+		ids[i] = string(r.ID)
+	}
+	return ids
 }
 
 // ignores reports whether a flag leaves out a rule.

@@ -57,6 +57,13 @@ type reportFinding struct {
 	Mend     string         `json:"mend,omitempty"`
 	Fix      string         `json:"fix,omitempty"`
 	Skill    string         `json:"skill,omitempty"`
+	Related  *reportPlace   `json:"related,omitempty"`
+}
+
+type reportPlace struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
@@ -87,6 +94,9 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		}
 		if f.skill != nil {
 			r.Skill = f.skill.folder
+		}
+		if p := f.related; p != nil {
+			r.Related = &reportPlace{p.file, p.at.Line, p.at.Column}
 		}
 		out.Findings = append(out.Findings, r)
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,6 +34,13 @@ type checkedFinding struct {
 	shown    string
 	skill    *checkedSkill
 	settings config.Check
+	related  *otherPlace // the other place that it speaks of
+}
+
+// otherPlace is a position in a file as it is shown.
+type otherPlace struct {
+	file string
+	at   skill.Position
 }
 
 // checkRun is what one run of check found.
@@ -209,11 +218,37 @@ func (r *checkRun) collect(f *checkFlags) {
 	for _, n := range r.notices {
 		add(n)
 	}
-	for _, s := range r.skills {
+	twins := r.twins()
+	for i, s := range r.skills {
+		all := make([]checkedFinding, 0, len(s.Findings)+1)
 		for _, found := range s.Findings {
-			add(checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
+			all = append(all, checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
+		}
+		if t, ok := twins[i]; ok {
+			at, _ := slices.BinarySearchFunc(all, t.Finding, func(a checkedFinding, b check.Finding) int {
+				return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, -1)
+			})
+			first := r.skills[t.First]
+			all = slices.Insert(all, at, checkedFinding{Finding: t.Finding, shown: s.shown(t.File), skill: s, settings: s.settings,
+				related: &otherPlace{first.shown(first.Skill.Entry), t.FirstAt}})
+		}
+		for _, found := range all {
+			add(found)
 		}
 	}
+}
+
+// twins are the skills whose name one before them has.
+func (r *checkRun) twins() map[int]check.Twin {
+	reports := make([]check.Report, len(r.skills))
+	for i, s := range r.skills {
+		reports[i] = s.Report
+	}
+	out := map[int]check.Twin{}
+	for _, t := range check.Twins(reports, func(i int) string { return r.skills[i].shown(r.skills[i].Skill.Entry) }) {
+		out[t.Index] = t
+	}
+	return out
 }
 
 func (r *checkRun) count(severity skill.Severity) (n int) {
