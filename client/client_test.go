@@ -387,7 +387,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: writes over another's change", c.ID)
 		}
 		second := write(t, c, p)
-		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" || second.Backup != first.File+".bak1" {
+		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" || second.Backup != first.File+".bak" {
 			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, kept, err)
 		}
 		if info, err := os.Stat(second.File); err != nil || info.Mode().Perm() != 0o640 {

@@ -198,7 +198,7 @@ func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error
 		err = edit.Rename(file, skill.MainFile)
 	}
 	if err != nil {
-		return errors.New(strings.ReplaceAll(err.Error(), c.Skill.Dir+string(filepath.Separator), ""))
+		return bare(err) // the file is named already
 	}
 	return nil
 }
