@@ -80,7 +80,7 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 	}
 	for _, s := range run.skills {
 		r := reportSkill{Folder: s.folder, Name: s.Skill.Name, Available: s.Skill.Available, Cost: reportCost(s.Cost)}
-		r.Publishable = s.Skill.Publishable && !s.Cost.More && s.Cost.Files <= skill.MaxFiles && s.Cost.Bytes <= skill.MaxSkillSize
+		r.Publishable = s.Publishable()
 		if s.Skill.Entry != "" {
 			r.File = s.shown(s.Skill.Entry)
 		}
