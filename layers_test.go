@@ -35,7 +35,7 @@ var directions = map[string][]string{
 	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
 	"check":          {"skill"},
-	"config":         {"skill", "check"}, // the sections' types and keys; a rule is named by its table
+	"config":         {"skill", "check", "access"}, // the sections' types and keys; a rule is named by its table
 	"catalog":        {"skill"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
