@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
@@ -31,6 +32,14 @@ type Holder struct {
 
 // NewTokens accepts the tokens of some holders.
 func NewTokens(held []Holder) *Tokens { return &Tokens{held} }
+
+// With accepts those of more holders too. The receiver may be nil.
+func (t *Tokens) With(held []Holder) *Tokens {
+	if t == nil {
+		return NewTokens(held)
+	}
+	return NewTokens(slices.Concat(t.held, held))
+}
 
 // NewToken makes a token and the line by which a token file knows it.
 func NewToken() (token, line string) {

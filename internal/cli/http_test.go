@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,20 @@ import (
 // serving runs 'knack serve --http' until the test ends, and returns its URL.
 func serving(t *testing.T, args ...string) string {
 	t.Helper()
+	url, _ := servingLog(t, args...)
+	return url
+}
+
+// servingLog is serving with what the server says on stderr after its URL.
+func servingLog(t *testing.T, args ...string) (url string, log func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var said strings.Builder
+	log = func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return said.String()
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
@@ -43,12 +58,18 @@ func serving(t *testing.T, args ...string) string {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return url
+			go func() {
+				for lines.Scan() {
+					mu.Lock()
+					said.WriteString(lines.Text() + "\n")
+					mu.Unlock()
+				}
+			}()
+			return url, log
 		}
 	}
 	t.Fatal("it does not say where it serves")
-	return ""
+	return "", nil
 }
 
 func check(t *testing.T, token string, args ...string) (int, string, string) {
