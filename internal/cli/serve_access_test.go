@@ -81,7 +81,7 @@ func TestServeAccess(t *testing.T) {
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
 	hangUp()
 	logged("the configuration was read again")
-	expect("after a reload", map[string]string{anna: "2 skills,", bert: "unauthorized", carl: "1 skill,"})
+	expect("after a reload", map[string]string{anna: "2 skills,", bert: "Unauthorized", carl: "1 skill,"})
 
 	for text := range map[string]string{anna: "", bert: "", carl: ""} {
 		if strings.Contains(log(), text) {
