@@ -84,6 +84,7 @@ func New(o Options) *Server {
 		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
+	s.places.grace = placeGrace
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
