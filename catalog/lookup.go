@@ -1,13 +1,11 @@
 package catalog
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/search"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -74,23 +72,6 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	return e
 }
 
-// HasFolder reports whether a root has a folder with exactly this name as a
-// direct child, though no skill was found in it. It asks the disk; one that
-// blocks holds it up no longer than the context lasts. The name must be one path
-// element.
-func (v View) HasFolder(ctx context.Context, name string) bool {
-	v.catalog.mu.Lock()
-	sources := v.catalog.sources
-	v.catalog.mu.Unlock()
-	has, _ := Within(ctx, v, nil, func() bool {
-		return slices.ContainsFunc(sources, func(h *held) bool {
-			f, ok := h.Source.(Folders)
-			return ok && f.HasFolder(name)
-		})
-	})
-	return has
-}
-
 // At finds what a URI addresses: the skill, and the path of a file or folder in
 // it, "." for the skill's own folder. Whether that file exists is for the reader
 // to see. It returns nil for a URI that no skill owns.
@@ -140,7 +121,7 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	for _, e := range all {
 		best := limit + 1
 		for _, have := range names(e) {
-			best = min(best, search.Distance(want, have, limit))
+			best = min(best, skill.Distance(want, have, limit))
 			if letters >= 3 && strings.HasPrefix(have, want) {
 				best = min(best, limit)
 			}

@@ -73,8 +73,8 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 // name, unless it fits clearly better.
 const shadowedWeight = 0.8
 
-// shows reports whether whoever asks may find the skill. Access rules will be
-// asked here.
+// shows reports whether the query is after a skill like this one. What whoever asks
+// may see at all is for the view's [Sight], whose snapshot lacks the rest.
 func (v View) shows(e *Entry, q Query) bool { return q.People || e.ModelInvocable }
 
 func (v View) all(q Query) (found Found) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +26,19 @@ func foundBy(t testing.TB, v View, q Query) (folders []string) {
 		t.Errorf("%v: %d hits of %d", q, len(folders), found.Total)
 	}
 	return folders
+}
+
+// searched are the entries that a model finds.
+func searched(t testing.TB, v View, text string) (entries []*Entry) {
+	t.Helper()
+	found, err := v.Search(t.Context(), Query{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range found.Hits {
+		entries = append(entries, h.Entry)
+	}
+	return entries
 }
 
 func TestSearch(t *testing.T) {
@@ -237,11 +249,10 @@ func TestIndexOfAPart(t *testing.T) {
 	v := view(t, c)
 	diffs(t, "the whole", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
 	read := a.opens.Load() + b.opens.Load()
-	found := slices.Clone(v.found)
-	found[0].skills = found[0].skills[1:]
-	part := build(found)
-	part.whole = v.Snapshot
-	w := View{Snapshot: part, catalog: c}
+	w, err := c.View(WithSight(t.Context(), &Sight{Sees: func(e *Entry) bool { return e.Path != "git" }}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"hg", "copy"})
 	diffs(t, "its headings", foundBy(t, w, Query{Text: "shelving"}), []string{"hg"})
 	if n := a.opens.Load() + b.opens.Load() - read; n != 1 {

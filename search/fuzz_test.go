@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // Any document and any query: an answer that is in order, the same each time, the
@@ -17,7 +19,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("kubernetes", "kubernets kubernete", "", "", "kubentes kube")
 	f.Fuzz(func(t *testing.T, name, description, headings, tags, query string) {
 		for _, text := range []string{name, description, headings, tags, query} {
-			for w := range words(cutBytes(text, mostBytes)) {
+			for w := range words(skill.CutBytes(text, mostBytes)) {
 				if len(w) == 0 || len(w) > maxWord || !utf8.Valid(w) {
 					t.Fatalf("%q has the word %q", text, w)
 				}
@@ -61,49 +63,8 @@ func FuzzSearch(f *testing.F) {
 
 // firstWord is the first word of a text that is indexed, "" where there is none.
 func firstWord(text string) string {
-	for w := range words(cutBytes(text, mostQueryBytes)) {
+	for w := range words(skill.CutBytes(text, mostQueryBytes)) {
 		return string(w)
 	}
 	return ""
-}
-
-// Distance is a metric in small, and agrees with the definition by recursion.
-func FuzzDistance(f *testing.F) {
-	f.Add("kubernetes", "kuberentes")
-	f.Add("größe", "grösse")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		x, y := []rune(cutBytes(a, 12)), []rune(cutBytes(b, 12))
-		a, b = string(x), string(y)
-		want := edits(x, y)
-		for limit := range 4 {
-			if got := Distance(a, b, limit); got != min(want, limit+1) {
-				t.Fatalf("%q, %q, at most %d: %d, want %d", a, b, limit, got, want)
-			}
-		}
-	})
-}
-
-// edits is the optimal string alignment distance as it is defined.
-func edits(x, y []rune) int {
-	known := map[[2]int]int{}
-	var of func(i, j int) int
-	of = func(i, j int) (n int) {
-		if i == 0 || j == 0 {
-			return i + j
-		}
-		if n, ok := known[[2]int{i, j}]; ok {
-			return n
-		}
-		defer func() { known[[2]int{i, j}] = n }()
-		n = of(i-1, j-1)
-		if x[i-1] != y[j-1] {
-			n++
-		}
-		n = min(n, of(i-1, j)+1, of(i, j-1)+1)
-		if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-			n = min(n, of(i-2, j-2)+1)
-		}
-		return n
-	}
-	return of(len(x), len(y))
 }

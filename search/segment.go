@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // Bounds of what is indexed of one document: words by field, and bytes of a
@@ -138,7 +140,7 @@ func (b *building) add(doc uint32, d Doc) {
 func (b *building) field(f Field, texts []string) (n int) {
 	room := mostBytes
 	for _, text := range texts {
-		text = cutBytes(text, room)
+		text = skill.CutBytes(text, room)
 		room -= len(text)
 		for w := range words(text) {
 			if n == most[f] {
@@ -211,18 +213,6 @@ func (w *writer) end() {
 		w.text = w.text[:w.terms[n]]
 		w.terms, w.begins = w.terms[:n], w.begins[:n]
 	}
-}
-
-// cutBytes is the longest beginning of s that has at most n bytes and ends
-// between characters.
-func cutBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 func (w *writer) done(lengths [][fields]uint8) *segment {

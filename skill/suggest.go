@@ -1,6 +1,25 @@
 package skill
 
-// SuggestName proposes a valid name for any text: its letters and digits in lower
-// case, joined by single hyphens. Where the text has none of them it is
-// "my-skill".
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// SuggestName proposes a valid name for any text: its words in lower case, without
+// the marks on letters, joined by single hyphens. A word that cannot be written
+// with a-z and 0-9 is left out; where none is left it is "my-skill".
 func SuggestName(s string) string { return suggestName(s) }
+
+// Nearest is the candidate with the fewest edits from what was typed, "" where
+// none is near: a third of the letters may differ, at most three. Further off, a
+// proposal is a guess.
+func Nearest(typed string, candidates []string) (best string) {
+	typed = strings.ToLower(CutBytes(typed, 64))
+	limit := min(max(utf8.RuneCountInString(typed)/3, 1), 3)
+	for _, c := range candidates {
+		if d := Distance(typed, strings.ToLower(c), limit); d <= limit {
+			best, limit = c, d-1
+		}
+	}
+	return best
+}
