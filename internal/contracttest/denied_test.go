@@ -3,6 +3,7 @@
 package contracttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // deny takes all rights from a file or folder until allowed is called.
@@ -85,6 +89,17 @@ func TestDeniedFolder(t *testing.T) {
 	other.ask(t, "runner", "get_skill", `{"skill_name":"er"}`, docError("Permission denied reading SKILL.MD for skill 'er'"))
 	other.ask(t, "runner", "get_skill", `{"skill_name":"within"}`, noSkill("within")) // a folder of a skill
 	other.ask(t, "runner", "get_skill", `{"skill_name":"Shut"}`, noSkill("Shut"))
+	var log bytes.Buffer
+	c := catalog.New([]catalog.Source{sourceOf(skill.Root{Label: "claude-project", Dir: w.dirs[0]})}, catalog.Options{Log: logger(&log)})
+	must(t, c.Refresh(t.Context()))
+	must(t, c.Refresh(t.Context())) // said once
+	logged := ""
+	for _, folder := range []string{"deep/er", "open/within", "shut"} {
+		logged += "level=WARN msg=\"passed over\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" mend=\"" + folderMend + "\"\n"
+	}
+	if d := cmp.Diff(logged, log.String()); d != "" {
+		t.Errorf("the log -want +got:\n%s", d)
+	}
 	other.ask(t, "uri", "get_skill", `{"uri":"skill://claude-project/shut/SKILL.md"}`, // it was never registered
 		answer{isError: true, text: "Unsupported skill URI: skill://claude-project/shut/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: skill://claude-project/open/SKILL.md"})
 }
