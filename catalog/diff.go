@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/knack-dev/knack/skill"
@@ -75,11 +76,17 @@ func sameRoots(prev, next *Snapshot) bool {
 	}
 	for i := range prev.Roots {
 		a, b := prev.Roots[i], next.Roots[i]
-		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || (a.Err == nil) != (b.Err == nil) || len(a.Notices) != len(b.Notices) {
+		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || !sameReason(a, b) || len(a.Notices) != len(b.Notices) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameReason(a, b RootStatus) bool {
+	why, _ := a.Reason()
+	now, _ := b.Reason()
+	return why == now
 }
 
 // logNews tells of everything that is skipped or failed, once for as long as it
@@ -93,7 +100,8 @@ func (c *Catalog) logNews(next *Snapshot) {
 	}
 	for _, r := range next.Roots {
 		if r.Err != nil {
-			c.logOnce(before, "root not read", r.Dir, skill.Problem{Rule: "root-unreadable", Message: r.Err.Error()})
+			reason, mend := r.Reason()
+			c.logOnce(before, "root not read", cmp.Or(r.Shown, r.Label), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
 		}
 		for _, n := range r.Notices {
 			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})

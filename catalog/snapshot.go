@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/knack-dev/knack/skill"
@@ -62,6 +63,21 @@ type RootStatus struct {
 	Err     error // why it could not be read; its last good skills stay in force
 	Notices []skill.Notice
 	Count   int // skills found, in any status
+}
+
+// Late reports whether the root is still being read; see [ErrLate].
+func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
+
+// Reason says in words why the root is not read, and what to do: no path of the
+// machine in it. Both are empty where it is.
+func (r RootStatus) Reason() (reason, mend string) {
+	switch {
+	case r.Err == nil:
+		return "", ""
+	case r.Late():
+		return ErrLate.Error(), "ask again in a while; if it stays so, see whether its disk answers"
+	}
+	return skill.FolderReason(r.Err)
 }
 
 // Snapshot is one immutable state of the merged view. Nothing in it changes

@@ -118,7 +118,11 @@ func (s *Skill) fault(err error) {
 	case errors.Is(err, fs.ErrPermission):
 		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"
 	}
-	s.problem(rule, Position{}, "", s.Entry+": "+Reason(err), mend)
+	message := "cannot be read"
+	if why := Reason(err); why != message {
+		message += ": " + why
+	}
+	s.problem(rule, Position{}, "", message, mend) // where it lies stands beside it
 }
 
 func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {

@@ -27,10 +27,10 @@ func (w *walk) link(out *found, p place, name string) {
 	}
 	target, err := resolve(filepath.Join(p.real, name))
 	switch {
-	case errors.Is(err, ErrNotFolder):
+	case errors.Is(err, skill.ErrNotFolder):
 		return // a file beside the skills
 	case errors.Is(err, errLinkLoop):
-		say(RuleLinkLoop, "the link leads back to itself", "remove the link")
+		say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return
 	case errors.Is(err, fs.ErrNotExist):
 		say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
@@ -83,7 +83,7 @@ func resolve(link string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", ErrNotFolder
+		return "", skill.ErrNotFolder
 	}
 	return filepath.EvalSymlinks(link)
 }
