@@ -91,7 +91,7 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 }
 
 // candidate is the n-th path that an entry may have: with its name, with its
-// folder's, then ones that nothing else has.
+// folder's, then ones that nothing else has, without what no URI may hold.
 func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n int) string {
 	at := folderPath(e.Skill)
 	switch n {
@@ -103,7 +103,25 @@ func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n in
 	case 1:
 		return join(root.Prefix, at)
 	}
+	if skill.CleanPath(at) != nil {
+		if named, ok := renamed(e.Skill); ok {
+			at = named
+		}
+		at = sayable(at)
+	}
 	return join(root.Label, at) + strings.Repeat("~", n-2)
+}
+
+// sayable writes "~" for what a folder may be called and a path in a URI may not:
+// a backslash, a drive letter's colon, percent signs that look like an encoding.
+func sayable(at string) string {
+	parts := strings.Split(at, "/")
+	for i, part := range parts {
+		if skill.CleanPath(part) != nil {
+			parts[i] = strings.NewReplacer("\\", "~", "%", "~", ":", "~", "\x00", "~").Replace(part)
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // folderPath is the path of a skill's folder, with a name for the root's own.

@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"encoding/hex"
 	"errors"
+	"iter"
+	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/skill"
@@ -39,15 +42,34 @@ type Entry struct {
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
 // Called is the name that loads the skill: its own, "<root label>:<name>" where
-// another one answers to that, or its URI where that pair means another one too,
-// as between two of one root.
+// another one answers to that, or where that pair means another one too, as
+// between two of one root, one of its place.
 func (s *Snapshot) Called(e *Entry) string {
-	for _, name := range []string{e.Name, e.Qualified()} {
-		if s.Named(name) == e {
-			return name
-		}
+	for name := range s.Names(e) {
+		return name
 	}
 	return e.URI.String()
+}
+
+// Names are the names that [Snapshot.Named] finds the skill by: its own,
+// "<root label>:<name>", and those of its place, which mean no other skill of its
+// root: "<root label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
+func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		place := strings.ReplaceAll(e.Path, "/", ":")
+		for _, name := range []string{e.Name, e.Qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.mark()} {
+			if s.Named(name) == e && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// mark tells a skill from the others of its root where its path does not serve as
+// a name: it has nothing in it that any contract refuses.
+func (e *Entry) mark() string {
+	d := skill.DigestOf([]byte(e.URI.String()))
+	return "~" + hex.EncodeToString(d[:6])
 }
 
 // Qualified is "<root label>:<name>", which names a shadowed skill.

@@ -52,14 +52,14 @@ func TestSkillEmptyList(t *testing.T) {
 			t.Errorf("the description ends in %q", d[len(d)-80:])
 		}
 		same(t, call(t, h, set, "skill", args{"name": "git"}), Result{
-			Text: "Skill 'git' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill."})
+			Text: "Skill 'git' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill.", Absent: true})
 	})
 }
 
 const shopList = "- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide"
 
 func missing(name, list string, hints ...string) Result {
-	return Result{Text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
+	return Result{Absent: true, Text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
 		"\n\nUse the exact skill name (case-insensitive) to load a skill." + strings.Join(append([]string{""}, hints...), "\n")}
 }
 

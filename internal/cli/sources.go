@@ -96,17 +96,26 @@ func absolute(env Env, d string) string {
 	return filepath.Clean(d)
 }
 
-// shown writes a folder as people do: relative to the project, or with ~.
+// shown writes a folder as people do: relative to the project, or with ~, by
+// whichever of these is nearer. Everything is below the root of the file system,
+// in which graphical clients start servers, so that says nothing.
 func shown(d string, projects []string, home string) string {
-	for _, p := range projects {
-		if rel, ok := below(d, p); ok {
-			return rel
+	near := ""
+	for _, base := range append(slices.Clone(projects), home) {
+		if _, ok := below(d, base); ok && len(base) > len(near) && base != filepath.Dir(base) {
+			near = base
 		}
 	}
-	if rel, ok := below(d, home); ok {
-		return "~/" + rel
+	rel, ok := below(d, near)
+	switch {
+	case !ok:
+		return filepath.ToSlash(d)
+	case near != home:
+		return rel
+	case rel == ".":
+		return "~"
 	}
-	return filepath.ToSlash(d)
+	return "~/" + rel
 }
 
 func below(d, base string) (string, bool) {
