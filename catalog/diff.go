@@ -13,7 +13,10 @@ type Diff struct {
 	Before                  []*Entry // the old state of each of Changed
 	// Listing: what a model is shown of the skills differs.
 	Listing bool
-	Version uint64 // of the new snapshot
+	// Invocable is the first place at which [Snapshot.Invocable] differs in a name or
+	// a description, -1 where it is the same.
+	Invocable int
+	Version   uint64 // of the new snapshot
 }
 
 // Empty reports whether nothing changed that anybody could see.
@@ -33,7 +36,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
+	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for _, e := range next.Entries {
 		old := prev.at(e)
 		switch {
@@ -56,6 +59,15 @@ func diff(prev, next *Snapshot) Diff {
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
 		e.Link != now.Link || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
+}
+
+func firstOther(a, b []*Entry) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i].Name != b[i].Name || a[i].Description != b[i].Description {
+			return i
+		}
+	}
+	return -1
 }
 
 func sameListing(a, b []*Entry) bool {
