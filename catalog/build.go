@@ -81,10 +81,6 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 				s.longest = max(s.longest, len(base))
 				break
 			}
-			if err != nil && n > 1 {
-				e.Status, e.Skill = Skipped, e.RefusedFolder()
-				break
-			}
 		}
 	}
 }
@@ -113,11 +109,16 @@ func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n in
 
 // sayable writes "~" for what a folder may be called and a path in a URI may not:
 // a backslash, a drive letter's colon, percent signs that look like an encoding.
+// What comes out can always stand in one.
 func sayable(at string) string {
 	parts := strings.Split(at, "/")
 	for i, part := range parts {
-		if skill.CleanPath(part) != nil {
-			parts[i] = strings.NewReplacer("\\", "~", "%", "~", ":", "~", "\x00", "~").Replace(part)
+		if skill.CleanPath(part) == nil {
+			continue
+		}
+		parts[i] = strings.NewReplacer("\\", "~", "%", "~", ":", "~", "\x00", "~").Replace(strings.ToValidUTF8(part, "~"))
+		if strings.Trim(part, ".") == "" {
+			parts[i] = "~"
 		}
 	}
 	return strings.Join(parts, "/")
