@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -127,4 +128,24 @@ func (h hangs) Scan(ctx context.Context) (skill.Scan, error) {
 	h.scanning <- ctx
 	<-ctx.Done()
 	return skill.Scan{}, ctx.Err()
+}
+
+// That a root is not read for another reason than before is news, also where no
+// skill came or went.
+func TestReasonOfRootChanges(t *testing.T) {
+	m := source("a")
+	c := catalogOf(t, m)
+	for _, x := range []struct {
+		err  error
+		want [2]string
+	}{
+		{fs.ErrPermission, [2]string{"permission denied", "let the user who runs knack read the folder"}},
+		{errDisk, [2]string{"cannot be read", "see whether the disk and the folder can be read at all"}},
+		{nil, [2]string{}},
+	} {
+		m.set(func() { m.err = x.err })
+		refresh(t, c)
+		reason, mend := view(t, c).Roots[0].Reason()
+		diffs(t, "the reason", [2]string{reason, mend}, x.want)
+	}
 }
