@@ -35,13 +35,13 @@ var directions = map[string][]string{
 	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
 	"check":          {"skill"},
-	"config":         {"skill", "check"}, // the sections' types and keys; a rule is named by its table
+	"config":         {"skill", "check", "access"}, // the sections' types and keys; a rule is named by its table
 	"catalog":        {"skill"},
 	"access":         {"catalog", "skill"},
 	"tool":           {"catalog", "skill"},
 	"function":       {"tool"},
-	"mcpserver":      {"tool", "catalog", "skillsext", "skill"},
-	"web":            {"catalog", "tool", "skill"},
+	"mcpserver":      {"tool", "access", "catalog", "skillsext", "skill"},
+	"web":            {"access", "catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "tool", "function", "mcpserver", "web", "check", "config",

@@ -17,6 +17,8 @@ type Diff struct {
 	// a description, -1 where it is the same.
 	Invocable int
 	Version   uint64 // of the new snapshot
+
+	prev, next *Snapshot
 }
 
 // Empty reports whether nothing changed that anybody could see.
@@ -36,7 +38,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
+	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for _, e := range next.Entries {
 		old := prev.at(e)
 		switch {

@@ -68,7 +68,8 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places   // of the calls over HTTP
+	places        places // of the calls over HTTP
+	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
 		sync.Mutex
@@ -112,7 +113,8 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.answer) // the first is the outermost
+	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
