@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -151,30 +150,6 @@ func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string
 		}
 	}
 	return values, nil
-}
-
-// promptsDiffer reports whether the list of prompts is another one than when it
-// was last called, which is where the last change was announced. It is called by
-// one goroutine at a time.
-func (s *Server) promptsDiffer() bool {
-	select {
-	case <-s.catalog.Ready():
-	default:
-		return true
-	}
-	v, err := s.catalog.View(context.Background())
-	if err != nil {
-		return true
-	}
-	all := v.Invocable()
-	sum := sha256.New()
-	for _, e := range all[:min(len(all), maxPrompts)] {
-		fmt.Fprintf(sum, "%q %q\n", e.Name, e.Description)
-	}
-	now := skill.Digest(sum.Sum(nil))
-	differ := now != s.prompted
-	s.prompted = now
-	return differ
 }
 
 // fallbackMeta says that a text is the one that was served last.
