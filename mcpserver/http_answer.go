@@ -100,7 +100,13 @@ func (a *answer) finish() {
 		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, plain(rpc.Error))
 		return
 	}
-	refuseRPC(a.ResponseWriter, statusOf(a.refused, a.text.String()), a.sent.id, plainText(a.refused, a.text.String()))
+	status := statusOf(a.refused, a.text.String())
+	if a.sent.id == nil {
+		// A notification that is not taken has an error's status, whatever it is
+		// (Streamable HTTP, Sending Messages).
+		status = max(status, http.StatusBadRequest)
+	}
+	refuseRPC(a.ResponseWriter, status, a.sent.id, plainText(a.refused, a.text.String()))
 }
 
 // worded is data with the error that it is, if it is one, worded by plain. The SDK
