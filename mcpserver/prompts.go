@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -127,14 +128,26 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 		}
 		text += "\n" + said
 	}
-	res := &mcp.GetPromptResult{
+	res := &promptResult{
 		Description: skill.OneLine(e.Description),
 		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
+	}
+	if modern(p) {
+		res.ResultType = skillsext.Complete
 	}
 	if d.Fallback {
 		res.Meta = fallbackMeta()
 	}
 	return res, nil
+}
+
+// promptResult is the SDK's with the resultType of 2026-07-28, which the SDK sets
+// in its own handlers alone.
+type promptResult struct {
+	mcp.ResultBase
+	ResultType  string               `json:"resultType,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Messages    []*mcp.PromptMessage `json:"messages"`
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
