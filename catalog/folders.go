@@ -17,10 +17,11 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// Knows reports whether the snapshot has a skill in that folder, or says that
-// nobody may look into it.
+// Knows reports whether the snapshot has a skill in that folder, skipped only for
+// what the file is now, or says that nobody may look into it.
 func (s *Snapshot) Knows(f FolderNow) bool {
-	return s.byPlace[place{f.Root.Label, f.Name}] != nil || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
+	e := s.byPlace[place{f.Root.Label, f.Name}]
+	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
 // Bare is a folder without a SKILL.md, for reading its files; nil where it is none,

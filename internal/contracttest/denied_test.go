@@ -211,6 +211,42 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// What can be read again is, at once, by every contract: no answer is of the time
+// before.
+func TestMendedAtOnce(t *testing.T) {
+	const uri = "skill://claude-project/a/SKILL.md"
+	text := md("a", "d")
+	for set, ask := range map[string]struct {
+		tool, args string
+		want       func(w *world) answer
+	}{
+		"runner":    {"get_skill", `{"skill_name":"a"}`, func(*world) answer { return doc("a", text) }},
+		"universal": {"skill", `{"name":"a"}`, func(*world) answer { return loading("a", "$DIR/a", text) }},
+		"wave": {"Skill", `{"skill_name":"a"}`, func(w *world) answer {
+			return invoked(w.fill("Skill: a (Type: project)\nPath: $DIR/a\n\n"+text), "a: d")
+		}},
+		"uri": {"get_skill", `{"uri":"` + uri + `"}`, func(*world) answer { return document(uri, text) }},
+	} {
+		for _, broken := range []string{"a/SKILL.md/x", "a/SKILL.md"} { // a folder in its place; no frontmatter
+			t.Run(set+" "+broken, func(t *testing.T) {
+				w := newWorld(t, map[string]string{"a/SKILL.md": text})
+				w.remove(0, "a/SKILL.md")
+				w.put(0, broken, "x")
+				w.refresh()
+				for _, tl := range toolsOf(t, set) {
+					if tl.Name == ask.tool {
+						_, err := tl.Call(t.Context(), w.host(), []byte(ask.args))
+						must(t, err)
+					}
+				}
+				w.remove(0, "a/SKILL.md")
+				w.put(0, "a/SKILL.md", text)
+				w.ask(t, set, ask.tool, ask.args, ask.want(w))
+			})
+		}
+	}
+}
+
 // The same holds for whatever else keeps the file of a registered skill from being
 // read; but not where it has come to lead outside, is gone, or is no skill's.
 func TestFallbackUnreadable(t *testing.T) {
