@@ -92,7 +92,9 @@ func makeSkill(env *Env, below, name, description string) error {
 	}
 	if err == nil {
 		_, err = f.WriteString(template(name, description))
-		err = errors.Join(err, f.Close())
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(file) // half a skill would stand in the way of the next try
+		}
 	}
 	if err != nil {
 		return runError("", "%s cannot be written: %w", atHome(*env, file), bare(err))
