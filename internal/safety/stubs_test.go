@@ -5,8 +5,6 @@ package safety
 func raceParts() []part     { return nil }
 func fuzzParts() []part     { return nil }
 func httpParts() []part     { return nil }
-func faultParts() []part    { return nil }
-func secretParts() []part   { return nil }
 func resourceParts() []part { return nil }
 func supplyParts() []part   { return nil }
 func record([]row) error    { return nil }

@@ -19,7 +19,7 @@ func yamlParts() []part {
 		{name: "documents", promise: "hostile documents, each decided within 50 ms of processor time and 32 MiB, above a document of one line", run: hostileDocuments,
 			broken: []variant{
 				{name: "thinks-long", says: "of processor time", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	if len(data) > 60000 {\n		for i := 0; i < 3e9; i++ {\n			if i == -len(data) {\n				break\n			}\n		}\n	}\n"}}},
-				{name: "takes-memory", says: "of memory", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	if len(data) > 60000 {\n		m := make([]byte, 100<<20)\n		for i := range m {\n			m[i] = 1\n		}\n		defer func() { _ = m[len(data)] }()\n	}\n"}}},
+				{name: "takes-memory", says: "of memory", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	if len(data) > 60000 {\n		m := make([]byte, 40<<20)\n		for i := 0; i < len(m); i += 4096 {\n			m[i] = 1\n		}\n		defer func() { m[len(data)]++ }()\n	}\n"}}},
 				{name: "runs-forever", says: "did not decide", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	for len(data) > 60000 {\n	}\n"}}},
 			}},
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText,
@@ -34,7 +34,9 @@ func yamlParts() []part {
 // something else.
 func documents() map[string]string {
 	const limit = 64 << 10
-	fill := func(unit, tail string) string { return strings.Repeat(unit, max(1, (limit-len(tail)-1)/len(unit))) + tail }
+	fill := func(unit, tail string) string {
+		return strings.Repeat(unit, max(1, (limit-len(tail)-1)/len(unit))) + tail
+	}
 	block := func(text string) string {
 		return "---\nname: git\ndescription: d\n" + text + "\n---\nbody\n"
 	}
@@ -246,7 +248,9 @@ func inertAnswer(line string) error {
 		return err
 	}
 	return eachText(v, func(text string) error {
-		if strings.Count(text, "</available_skills>") > 1 || strings.Count(text, "<system>") > 0 || strings.Count(text, "<name>forged") > 0 {
+		// Only what is XML can be closed. The plain lists of other contracts have a
+		// skill a line, and no line comes from a name.
+		if strings.Contains(text, "<available_skills>\n") && (strings.Count(text, "</available_skills>") > 1 || strings.Count(text, "<system>") > 0 || strings.Count(text, "<name>forged") > 0) {
 			return fmt.Errorf("closes the list: %s", excerpt(text[max(0, strings.Index(text, "<system>")-100):]))
 		}
 		return controls(text)
