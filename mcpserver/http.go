@@ -34,6 +34,10 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
+	// smallBody is above all but a few requests, and maxArriving of them at once take
+	// at most 64 MiB.
+	smallBody   = 16 << 10
+	maxArriving = 4096
 	// maxEvents bounds what is kept, of all sessions together, for clients that
 	// resume a stream; the oldest goes first.
 	maxEvents = 32 << 20
@@ -96,7 +100,8 @@ type HTTP struct {
 	root           http.Handler
 
 	calls, streams chan struct{}
-	creating       sync.Mutex // held while a session may be made, so that the cap holds
+	arriving       chan struct{} // small bodies on their way
+	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	draining       atomic.Bool
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
@@ -106,7 +111,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams)}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving)}
 	h.ended, h.end = context.WithCancel(context.Background())
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)
@@ -236,15 +241,31 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return
 	}
-	if !take(h.calls) {
-		refuseBusy(w, http.StatusTooManyRequests, "too many calls at once; try again")
+	const busy = "too many calls at once; try again"
+	// A body that comes slowly must not take a place from a call that could be worked
+	// on: a small one has to be here first.
+	small := r.ContentLength > 0 && r.ContentLength <= smallBody
+	places := h.calls
+	if small {
+		places = h.arriving
+	}
+	if !take(places) {
+		refuseBusy(w, http.StatusTooManyRequests, busy)
 		return
 	}
-	release := sync.OnceFunc(func() { <-h.calls })
-	defer release()
+	release := sync.OnceFunc(func() { <-places })
+	defer func() { release() }()
 	body, ok := h.read(w, r)
 	if !ok {
 		return
+	}
+	if small {
+		release()
+		if !take(h.calls) {
+			refuseBusy(w, http.StatusTooManyRequests, busy)
+			return
+		}
+		release = sync.OnceFunc(func() { <-h.calls })
 	}
 	s, ok := peek(w, body)
 	if !ok {
