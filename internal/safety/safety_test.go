@@ -148,7 +148,7 @@ func TestSafety(t *testing.T) {
 			}
 		})
 	}
-	t.Log("\n" + table(rows, false))
+	t.Log("\n" + table(rows))
 	if os.Getenv("SAFETY_WRITE") != "" && mode() == full {
 		if err := record(rows); err != nil {
 			t.Error(err)
@@ -206,6 +206,13 @@ func (r *trial) check(name string, err error) bool {
 		runtime.Goexit() // a broken variant needs to be noticed once
 	}
 	return false
+}
+
+// over reports whether a broken variant was noticed: the rest need not be tried.
+func (r *trial) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.noticed != ""
 }
 
 // count adds cases that went well, of which there are too many to name.

@@ -237,3 +237,16 @@ func timed(ask func() (string, error)) (answer string, err error) {
 	}
 	return answer, err
 }
+
+// end ends a session.
+func (w *ways) end(k *knack, session string) {
+	req, err := http.NewRequest(http.MethodDelete, k.url, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	req.Header.Set("Mcp-Protocol-Version", legacyEra)
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
