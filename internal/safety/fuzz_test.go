@@ -36,7 +36,7 @@ var targets = []target{
 }
 
 func fuzzParts() []part {
-	climbs := []change{{"skill/file.go", "return \"\", ErrOutside\n			}\n			out = out[:len(out)-1]", "out = append(out, \"..\")\n			}\n			out = out[:max(0, len(out)-1)]"}}
+	climbs := []change{{"skill/file.go", "return \"\", ErrOutside\n			}\n			out = out[:len(out)-1]", "out = append(out, \"..\")\n			} else {\n				out = out[:len(out)-1]\n			}"}}
 	return []part{
 		{name: "targets", promise: "every fuzz target of the module, its kept inputs and new ones (cases: executions)", run: fuzzing,
 			broken: []variant{
