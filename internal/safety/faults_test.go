@@ -30,7 +30,7 @@ func faultParts() []part {
 		{name: "eio", promise: "a disk that fails to read: that file's answer says so, all others are served, the last good text where contract 004 has one", run: badDisk,
 			broken: []variant{{name: "empty-instead", says: "does not say", changes: []change{{"skill/file.go", "		return nil, Stamp{}, false, err\n	}\n	after", "		return []byte{}, StampOf(info), true, nil\n	}\n	after"}}}}},
 		{name: "emfile", promise: "no descriptor left: errors, no crash, and answers again once there are some", run: noDescriptors,
-			broken: []variant{{name: "leaks", says: "no answer", changes: []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}}}},
+			broken: []variant{{name: "leaks", says: "no answer|afterwards", changes: []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}}}},
 		{name: "eacces", promise: "a root without permission: the last good skills stay listed, and are read again once it is back", run: rootShut,
 			broken: []variant{{name: "forgets", says: "is not listed", changes: forgets}}},
 		{name: "unmounted", promise: "a root unmounted and back: its skills go, others stay, and it is served again", run: rootUnmounted, slow: true,
@@ -92,7 +92,7 @@ func (r *trial) unwritable(at string) {
 		case err == nil && string(now) != c.old:
 			err = fmt.Errorf("the old file is not whole: %d bytes", len(now))
 		}
-		if err == nil && !strings.Contains(o.errout, "no space left") && !strings.Contains(o.errout, "read-only") {
+		if err == nil && !strings.Contains(o.errout, "no space left on device") && !strings.Contains(o.errout, "read-only file system") {
 			err = fmt.Errorf("does not say why: %s", excerpt(o.errout))
 		}
 		r.check(c.name, err)
@@ -226,7 +226,7 @@ func noDescriptors(r *trial) {
 	r.check("with descriptors", err)
 	// Connections that take them all, then calls over those there are.
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
-	for round := range r.pick(2, 20) {
+	for round := range r.pick(2, 6) {
 		var held []net.Conn
 		for range 60 {
 			c, err := net.DialTimeout("tcp", at, time.Second)
@@ -270,7 +270,7 @@ func noDescriptors(r *trial) {
 	for _, n := range []int{8, 10, 12, 16} {
 		o := r.run(setting{files: n}, "list", "--no-builtin", "--dir", root)
 		err := error(nil)
-		if o.status < 0 || strings.Contains(o.errout, "panic") || o.status == 0 && !strings.Contains(o.out, "s-199") {
+		if o.status < 0 || strings.Contains(o.errout, "panic") || o.status == 0 && !strings.Contains(o.out, "s-199") && !strings.Contains(o.out, "passed over") {
 			err = fmt.Errorf("status %d: %s", o.status, excerpt(o.all()))
 		}
 		r.check(fmt.Sprintf("list with %d descriptors", n), err)
@@ -375,7 +375,7 @@ func termination(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"big/SKILL.md": skillMD("big", "x"), "big/data.txt": strings.Repeat("knack ", 200_000)})
 	const calls = 40
-	for range r.pick(3, 30) {
+	for range r.pick(3, 12) {
 		k := r.stdio(setting{}, "--no-builtin", "--dir", root)
 		var answers []chan []byte
 		for range calls {
@@ -411,7 +411,7 @@ func termination(r *trial) {
 		<-k.ended
 		r.check("stdio, its status", status(k.cmd.ProcessState.ExitCode(), 0))
 	}
-	for range r.pick(3, 30) {
+	for range r.pick(3, 12) {
 		k := r.http(setting{}, "--no-builtin", "--dir", root)
 		r.endsHTTP(k, calls)
 	}

@@ -191,8 +191,8 @@ type flooding struct {
 	halfs []net.Conn
 	begun time.Time
 
-	bodies, refusals, sent, headers atomic.Int64
-	faults                          sync.Map
+	bodies, sent, headers atomic.Int64
+	faults                sync.Map
 }
 
 func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
