@@ -198,11 +198,14 @@ func hostileWidth(r *trial) {
 	w := &ways{r: r, flags: []string{"--no-builtin", "--dir", root}}
 	all, servers := w.of()
 	for _, way := range all {
-		for _, c := range []struct{ skill, path, inside string }{
+		for i, c := range []struct{ skill, path, inside string }{
 			{"wide", "SKILL.md", "Read me."}, {"wide", fmt.Sprintf("file-%06d.md", n-1), ""}, {"wide", "none.md", ""}, {"wide", ".", ""}, {"wide", "..", ""},
 			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", n/10-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
 			{"small", ".", ""}, {"gone", "SKILL.md", ""},
 		} {
+			if way.slow && i%5 != 0 { // each looks through the whole tree
+				continue
+			}
 			answer, err := timed(func() (string, error) { return way.ask(c.skill, c.path) })
 			if err == nil && way.reads && c.inside != "" && !strings.Contains(answer, c.inside) {
 				err = fmt.Errorf("does not hold %q: %s", c.inside, excerpt(answer))

@@ -26,7 +26,7 @@ func resourceParts() []part {
 	return []part{
 		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors,
 			broken: []variant{{name: "leaks", says: "descriptors", changes: leak}}},
-		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB", run: memory,
+		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing", run: memory,
 			broken: []variant{{name: "hoards", says: "MiB", changes: hoard}}},
 		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error, memory and descriptors flat", run: soak, slow: true,
 			broken: []variant{
@@ -106,6 +106,41 @@ func memory(r *trial) {
 	}
 	r.note("%d MiB read, at most %d MiB held", n*2, most>>20)
 	k.kill()
+
+	// Sessions that come and go leave nothing.
+	web := r.http(setting{}, "--no-builtin", "--dir", root)
+	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
+	session := func() error {
+		id := w.dial(web)
+		answer, err := w.post(web, legacyEra, id, "tools/list", map[string]any{})
+		if err == nil && !strings.Contains(answer, "200 OK") {
+			err = errors.New(excerpt(answer))
+		}
+		w.end(web, id)
+		return err
+	}
+	for range 50 {
+		r.check("a session", session())
+	}
+	before := web.load()
+	n = r.pick(200, 3000)
+	for range n {
+		r.check("a session", session())
+	}
+	var now load
+	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		// What a stream could be resumed from is kept, up to 32 MiB for all sessions.
+		if now = web.load(); now.memory < before.memory+64<<20 {
+			break
+		}
+	}
+	err := error(nil)
+	if now.memory >= before.memory+64<<20 {
+		err = fmt.Errorf("%d MiB after %d sessions that ended, %d before", now.memory>>20, n, before.memory>>20)
+	}
+	r.check("memory after sessions", err)
+	r.note("%d MiB before and %d after %d sessions", before.memory>>20, now.memory>>20, n)
+	web.kill()
 }
 
 // soak is a long day: calls of every kind from many clients over both transports
