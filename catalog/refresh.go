@@ -84,6 +84,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	begun := time.Now()
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
@@ -94,9 +95,18 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	c.take(found)
 	c.rebuild(found)
+	c.looked, c.took = begun, time.Since(begun)
 	c.mu.Unlock()
 	c.tell()
 	return nil
+}
+
+// Looked says when the last refresh began that was completed, and how long it
+// took.
+func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looked, c.took
 }
 
 // foundRoot is what is known of one root: the scan, and the skills in it.
@@ -167,6 +177,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	next := build(found)
 	if prev := c.current.Load(); prev != nil {
 		next.Version = prev.Version + 1
+		next.keepBlocked(prev)
 	}
 	next.found = found
 	alive := make(map[place]bool, len(c.known))
@@ -275,7 +286,7 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case r.fresh == e.Skill:
 			return r.data, e, nil
 		}
-		now := v.catalog.reread(e, r.fresh, r.begun).at(e)
+		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
 			return nil, e, fs.ErrNotExist

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool"
 )
 
 // history is what a file was, and when. A version may be seen from the moment
@@ -55,8 +56,8 @@ func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
 	return false
 }
 
-// lag is how long the lists may take to see a change. What a call reads itself
-// is always of now.
+// lag is how long the lists may take to see a change (contract 002, "Refresh
+// Cycle", grants 30 s). What a call reads itself is always of now.
 const lag = 5 * time.Second
 
 // library is a folder of skills that somebody keeps changing. The first half of
@@ -67,6 +68,10 @@ type library struct {
 	aside   string // outside of the root, to make and take away in one step
 	skills  []*history
 	changes [3]atomic.Int64 // made anew, added, removed
+
+	catalog *catalog.Catalog
+	tool    *tool.Tool      // the one that lists the skills
+	lists   [2]atomic.Int64 // judged by a snapshot; at which too many came and went
 }
 
 const librarySize = 12
@@ -130,7 +135,7 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 	h := l.skills[i]
 	begun := time.Now()
 	was := func(got string) bool { return h.had(begun, time.Now(), func(text string) bool { return text == got }) }
-	absent := func() bool { return h.had(begun.Add(-lag), time.Now(), func(text string) bool { return text == "" }) }
+	absent := func() bool { return h.had(begun, time.Now(), func(text string) bool { return text == "" }) }
 	switch n % 5 {
 	case 0, 1:
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": name(i)}})
@@ -163,13 +168,41 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 			return fmt.Errorf("file of %s: %.200s", name(i), got)
 		}
 	case 4:
+		before, err := l.catalog.View(ctx)
+		if err != nil {
+			return err
+		}
 		res, err := s.ListTools(ctx, nil)
 		if err != nil {
 			return err
 		}
-		return l.judgeList(res.Tools[0].Description, begun)
+		got := res.Tools[0].Description
+		if err := l.judgeSnapshot(ctx, got, before); err != nil {
+			return err
+		}
+		return l.judgeList(got, begun)
 	}
 	return nil
+}
+
+// judgeSnapshot: the list is, to the last character, that of a snapshot which was
+// published during the call, or before it and then was the newest.
+func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.View) error {
+	after, err := l.catalog.View(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range []catalog.View{before, after} {
+		if l.tool.Define(v, tool.Client{}).Description == got {
+			l.lists[0].Add(1)
+			return nil
+		}
+	}
+	if after.Version > before.Version+1 {
+		l.lists[1].Add(1)
+		return nil
+	}
+	return fmt.Errorf("the list is that of neither snapshot %d nor %d:\n%s", before.Version, after.Version, got)
 }
 
 // judgeList: every skill stands there once, with a description it had, and is
@@ -204,6 +237,7 @@ func TestConcurrentCallers(t *testing.T) {
 	running, stop := context.WithCancel(t.Context())
 	defer stop()
 	go c.Run(running)
+	l.catalog, l.tool = c, tools(t, "default")[0]
 	server := serve(t, c)
 	var clients []*mcp.ClientSession
 	for i := range sessions {
@@ -230,12 +264,15 @@ func TestConcurrentCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d answers, %d of them wrong, %d changes, %d added, %d removed",
-		answers.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load())
+	t.Logf("%d answers, %d of them wrong, %d changes, %d added, %d removed; %d lists compared with their snapshot, %d not",
+		answers.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load(), l.lists[0].Load(), l.lists[1].Load())
 	for i := range l.changes {
 		if l.changes[i].Load() == 0 && !testing.Short() {
 			t.Errorf("too few changes of kind %d", i)
 		}
+	}
+	if whole, unknown := l.lists[0].Load(), l.lists[1].Load(); whole <= unknown {
+		t.Errorf("%d lists were compared with a snapshot, %d were not", whole, unknown)
 	}
 	if answers.Load() < callers {
 		t.Errorf("only %d answers", answers.Load())

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -28,8 +29,11 @@ const (
 	DefaultMaxStreams     = 1024
 	DefaultMaxSessions    = 1024
 	DefaultSessionTimeout = 30 * time.Minute
-	DefaultBodyTimeout    = 15 * time.Second
-	DefaultWriteTimeout   = 30 * time.Second
+	// DefaultInitializeTimeout is what a client has between its initialize and
+	// notifications/initialized: a round trip, and time to think.
+	DefaultInitializeTimeout = 30 * time.Second
+	DefaultBodyTimeout       = 15 * time.Second
+	DefaultWriteTimeout      = 30 * time.Second
 
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -51,17 +55,20 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Tokens, if set, are required of every request but for /healthz.
-	Tokens *Tokens
+	// Verifier, if set, must know the token of every request but for /healthz.
+	Verifier access.Verifier
 
 	MaxBody        int64         // bytes of a request
 	MaxCalls       int           // calls that are worked on at once
 	MaxStreams     int           // streams that wait for news
 	MaxSessions    int           // of protocol versions before 2026-07-28, which has none
 	SessionTimeout time.Duration // of a session without a request
-	BodyTimeout    time.Duration // for a request to arrive
-	WriteTimeout   time.Duration // for a client to take the next 64 KiB
-	DrainTimeout   time.Duration // for calls to end when the server does
+	// InitializeTimeout is the same for a session whose client has not yet sent
+	// notifications/initialized. Where there are too many sessions, these go first.
+	InitializeTimeout time.Duration
+	BodyTimeout       time.Duration // for a request to arrive
+	WriteTimeout      time.Duration // for a client to take the next 64 KiB
+	DrainTimeout      time.Duration // for calls to end when the server does
 
 	Log *slog.Logger
 }
@@ -72,12 +79,11 @@ func (o HTTPOptions) orDefault() HTTPOptions {
 	def(&o.MaxStreams, DefaultMaxStreams)
 	def(&o.MaxSessions, DefaultMaxSessions)
 	def(&o.SessionTimeout, DefaultSessionTimeout)
+	def(&o.InitializeTimeout, DefaultInitializeTimeout)
 	def(&o.BodyTimeout, DefaultBodyTimeout)
 	def(&o.WriteTimeout, DefaultWriteTimeout)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = bounded(o.Log)
 	return o
 }
 
@@ -102,7 +108,9 @@ type HTTP struct {
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
+	handshakes     handshakes
 	draining       atomic.Bool
+	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
 }
@@ -113,6 +121,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
 	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving)}
 	h.ended, h.end = context.WithCancel(context.Background())
+	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
@@ -203,7 +212,7 @@ func wellFormed(h http.Header) bool {
 func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.draining.Load():
-		refuseBusy(w, http.StatusServiceUnavailable, "the server is ending")
+		refuseBusy(w, http.StatusServiceUnavailable, nil, "the server is ending")
 		return
 	case r.Method != http.MethodPost && !wellFormed(r.Header):
 		refuse(w, http.StatusBadRequest, malformed)
@@ -230,10 +239,11 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent is what a refusal must know of a request.
+// sent is what must be known of a request before the SDK sees it.
 type sent struct {
-	id     json.RawMessage // of a call, else nil
-	method string
+	id      json.RawMessage // of a call, else nil
+	method  string
+	version string // the protocol version in a call's _meta, "" where there is none
 }
 
 func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
@@ -241,31 +251,28 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return
 	}
-	const busy = "too many calls at once; try again"
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: a small one has to be here first.
 	small := r.ContentLength > 0 && r.ContentLength <= smallBody
-	places := h.calls
+	var body []byte
+	ok := true
 	if small {
-		places = h.arriving
-	}
-	if !take(places) {
-		refuseBusy(w, http.StatusTooManyRequests, busy)
-		return
-	}
-	release := sync.OnceFunc(func() { <-places })
-	defer func() { release() }()
-	body, ok := h.read(w, r)
-	if !ok {
-		return
-	}
-	if small {
-		release()
-		if !take(h.calls) {
-			refuseBusy(w, http.StatusTooManyRequests, busy)
+		if body, ok = h.readSmall(w, r); !ok {
 			return
 		}
-		release = sync.OnceFunc(func() { <-h.calls })
+	}
+	if !take(h.calls) {
+		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
+		return
+	}
+	place := h.server.places.take(func() { <-h.calls })
+	leave := sync.OnceFunc(place.leave)
+	defer leave()
+	r.Header.Del(placeHeader)
+	if !small {
+		if body, ok = h.read(w, r); !ok {
+			return
+		}
 	}
 	s, ok := peek(w, body)
 	if !ok {
@@ -275,17 +282,26 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
 		return
 	}
+	if no := agreed(r.Header.Get("Mcp-Protocol-Version"), s); no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
+		return
+	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	switch {
-	case modern && s.method == "subscriptions/listen":
-		release() // it waits, and does not work
+	if modern && s.method == "subscriptions/listen" {
+		leave() // it waits, and does not work
 		h.stream(w, r, h.modern, s)
-	case modern:
+		return
+	}
+	if s.id != nil {
+		r.Header.Set(placeHeader, place.key)
+	}
+	if modern {
 		h.pass(w, r, h.modern, s)
-	case r.Header.Get("Mcp-Session-Id") == "":
-		h.create(w, r, s)
-	default:
-		h.pass(w, r, h.legacy, s)
+	} else {
+		h.serveSession(w, r, s)
+	}
+	if s.id != nil && r.Context().Err() != nil {
+		place.await() // the client has left, and the call may go on
 	}
 }
 
@@ -296,6 +312,18 @@ func take(slots chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+const tooManyCalls = "too many calls at once; try again"
+
+// readSmall reads one of a bounded number of small bodies.
+func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	if !take(h.arriving) {
+		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
+		return nil, false
+	}
+	defer func() { <-h.arriving }()
+	return h.read(w, r)
 }
 
 // read takes in a body of bounded size that must arrive in bounded time.
@@ -325,66 +353,69 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
 		return sent{}, false
 	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
 		return sent{}, false
 	}
 	// The same check as over stdio: the SDK would take a message without a method
 	// for nothing to answer, and round an id.
-	if _, no := parseLine(trimmed); no != nil {
+	m, no := parseLine(trimmed)
+	if no != nil {
 		refuseRPC(w, http.StatusBadRequest, no.id, &jsonrpc.Error{Code: no.code, Message: no.message})
 		return sent{}, false
 	}
-	if json.Unmarshal(trimmed, &m) != nil {
-		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is not a JSON-RPC message"})
-		return sent{}, false
-	}
-	s := sent{nil, m.Method}
-	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {
-		s.id = m.ID
-	}
-	return s, true
-}
-
-// create makes a session, unless there are enough.
-func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
-	h.creating.Lock()
-	n := 0
-	for ss := range h.server.mcp.Sessions() {
-		if ss.ID() != "" {
-			n++
+	var s sent
+	if req, ok := m.(*jsonrpc.Request); ok {
+		s.method = req.Method
+		if req.IsCall() {
+			s.id, s.version = encodeID(req.ID), metaVersion(req.Params)
 		}
 	}
-	if n >= h.o.MaxSessions {
-		h.creating.Unlock()
-		refuseBusy(w, http.StatusTooManyRequests, "too many sessions; end one, or try again later")
-		return
-	}
-	// The session exists once the SDK begins to answer.
-	unlock := sync.OnceFunc(h.creating.Unlock)
-	defer unlock()
-	h.pass(&firstByte{w, unlock}, r, h.legacy, s)
+	return s, true
 }
 
 // stream serves what waits for news until the client or the server ends.
 func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
 	if !take(h.streams) {
-		refuseBusy(w, http.StatusTooManyRequests, "too many streams; end one, or try again later")
+		refuseBusy(w, http.StatusTooManyRequests, s.id, "too many streams; end one, or try again later")
 		return
 	}
 	defer func() { <-h.streams }()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ended, cancel)()
+	token, _ := bearer(r.Header.Values("Authorization"))
+	open := &openStream{token, cancel}
+	h.open.Store(open, nil)
+	defer h.open.Delete(open)
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
-func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
+// openStream is one that waits for news.
+type openStream struct {
+	token string
+	end   context.CancelFunc
+}
+
+// Recheck ends the streams whose tokens the verifier does not know any more.
+// Requests are asked for their token each time.
+func (h *HTTP) Recheck() {
+	if h.o.Verifier == nil {
+		return
+	}
+	h.open.Range(func(key, _ any) bool {
+		open := key.(*openStream)
+		if _, ok := h.o.Verifier.Verify(h.ended, open.token); !ok {
+			open.end()
+		}
+		return true
+	})
+}
+
+// pass reports whether the SDK took the request.
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
 	a := newAnswer(w, h.o.WriteTimeout, s)
 	next.ServeHTTP(a, r)
 	a.finish()
+	return a.refused == 0
 }

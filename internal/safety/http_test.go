@@ -29,7 +29,7 @@ func httpParts() []part {
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{
-				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{server, "	if n >= h.o.MaxSessions {", "	if n < 0 {"}}},
+				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/http_session.go", "	if n >= h.o.MaxSessions && !h.handshakes.evict() {", "	if n < 0 {"}}},
 				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"mcpserver/subscribe.go", "len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max", "len(mine) < 0"}}},
 			}},
 	}
@@ -112,7 +112,11 @@ func caps(r *trial) {
 		}
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
-		return resp.Header.Get("Mcp-Session-Id"), resp.Status + string(data), err
+		id := resp.Header.Get("Mcp-Session-Id")
+		if id != "" { // one that never says so gives way to others
+			err = errors.Join(err, initialized(client, k, id))
+		}
+		return id, resp.Status + string(data), err
 	}
 	const most = 1024
 	var sessions []string

@@ -26,7 +26,7 @@ func secretParts() []part {
 			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"errors\"\n", "	\"errors\"\n	\"os\"\n"}, {"mcpserver/tools.go", "		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n", "		_, _ = os.Stderr.Write(req.Params.Arguments)\n		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n"}}},
 			{name: "repeats-uris", says: "leaks the (userinfo|query|fragment|path)", changes: []change{{"skill/redact.go", "	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n", "	return s\n	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n"}}},
 			{name: "repeats-headers", says: "leaks the header", changes: []change{{"mcpserver/http_guard.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
-			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"mcpserver/http_token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
+			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"access/token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
 		},
 	}}
 }

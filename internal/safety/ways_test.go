@@ -217,7 +217,24 @@ func (w *ways) dial(k *knack) string {
 	if session == "" {
 		w.r.Fatalf("no session: %s", resp.Status)
 	}
+	w.r.must(initialized(http.DefaultClient, k, session))
 	return session
+}
+
+// initialized ends the handshake of a session.
+func initialized(client *http.Client, k *knack, session string) error {
+	req, err := request(k, legacyEra, session, "notifications/initialized", nil)
+	if err != nil {
+		return err
+	}
+	body := `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Body.Close()
 }
 
 // soon is what any answer may take. A slow one is asked for twice more: the machine

@@ -84,13 +84,13 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		s.mu.Lock()
 		folders := s.folders
 		s.mu.Unlock()
-		added, err := s.opt.Watches.want(f, folders)
+		changed, err := s.opt.Watches.want(f, folders)
 		if err != nil {
 			return err
 		}
 		s.setWatch(true, "")
-		if added {
-			poke() // what was written before the watch was set went unseen
+		if changed {
+			poke()
 		}
 		if err := s.wait(ctx, f, poke); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -132,10 +133,10 @@ func (w *Watches) leave(f *follower) {
 	}
 }
 
-// want makes a follower watch exactly dirs, all or none of them. One that has
-// gone or may not be read is left to the next scan. added: some were not
-// watched yet.
-func (w *Watches) want(f *follower, dirs []string) (added bool, err error) {
+// want makes a follower watch exactly dirs, all or none of them; it does without
+// one that has gone or may not be read. changed: some were not watched yet, or
+// have gone, so that what happened to them since the scan went unseen.
+func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.missing = len(dirs) == 0; f.missing {
@@ -159,12 +160,15 @@ func (w *Watches) want(f *follower, dirs []string) (added bool, err error) {
 	}
 	for _, dir := range dirs {
 		new, err := w.add(f, dir)
-		if err != nil {
+		switch {
+		case gone(err):
+			changed = true
+		case err != nil && !unwatchable(err):
 			return false, err
 		}
-		added = added || new
+		changed = changed || new
 	}
-	return added, nil
+	return changed, nil
 }
 
 // nearest is the nearest folder to the root that exists.
@@ -179,9 +183,6 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 		return false, nil
 	}
 	s, err := w.spot(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}
@@ -189,6 +190,15 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 	f.at[path] = s
 	return true, nil
 }
+
+// gone reports whether an error says that there is no folder to watch at a path,
+// or none any more: a file or a link to nowhere may stand there, or on the way.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+}
+
+// unwatchable reports whether an error concerns one folder, not the watcher.
+func unwatchable(err error) bool { return gone(err) || errors.Is(err, fs.ErrPermission) }
 
 // spot finds a watched folder or makes it one.
 func (w *Watches) spot(path string) (*spot, error) {

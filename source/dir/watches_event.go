@@ -2,7 +2,6 @@ package dir
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -115,7 +114,7 @@ func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 			_, err = w.add(f, name)
 		}
 	}
-	if err != nil {
+	if err != nil && !unwatchable(err) {
 		f.fail(err)
 	}
 	f.poke()
@@ -153,6 +152,5 @@ func (w *Watches) trouble(fw *fsnotify.Watcher, err error) {
 // over, or a folder went away under its hands. EINVAL: it was moved, then
 // removed, and its watch with it (inotify_rm_watch(2)).
 func passing(err error) bool {
-	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) ||
-		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) || unwatchable(err)
 }

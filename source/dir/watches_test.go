@@ -261,6 +261,33 @@ func TestWatchesMovedFolder(t *testing.T) {
 	}
 }
 
+// What has gone since the scan was seen by nobody, so the scan must be repeated;
+// the folders that are there are watched on.
+func TestWatchesGoneFolder(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/": "", "r/file": "x"})
+	at := func(p string) string { return filepath.Join(base, p) }
+	for _, gone := range []string{"r/gone", "r/file"} {
+		w, f := silent(t), newFollower(at("r"))
+		w.followers[f] = true
+		_, err := w.want(f, []string{at("r"), at("r/a")})
+		must(t, err)
+		for _, unseen := range []bool{true, false} {
+			dirs := []string{at("r"), at("r/a")}
+			if unseen {
+				dirs = append(dirs, at(gone))
+			}
+			changed, err := w.want(f, dirs)
+			must(t, err)
+			if changed != unseen {
+				t.Errorf("%v: changed = %v", dirs, changed)
+			}
+		}
+		if len(f.at) != 2 {
+			t.Errorf("%s: watched are %v", gone, f.at)
+		}
+	}
+}
+
 // Sources come and go, as when a client changes its roots.
 func TestWatchesComeAndGo(t *testing.T) {
 	base := tree(t, nil)
