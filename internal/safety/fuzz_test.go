@@ -32,7 +32,8 @@ var targets = []target{
 	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
 	{"mcpserver", "FuzzUnescapeHTML", "JSON without HTML escapes: the same value"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
-	{"client", "FuzzMerge", "configuration: the entry is in, all else stays"},
+	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
+	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
 }
 
 func fuzzParts() []part {

@@ -130,7 +130,7 @@ func caps(r *trial) {
 	}
 	refused := func(what string) {
 		id, said, err := open()
-		if err == nil && (id != "" || !strings.HasPrefix(said, "429") || !strings.Contains(said, "too many sessions")) {
+		if err == nil && (id != "" || !strings.HasPrefix(said, "429") || !strings.Contains(said, "1024 sessions")) {
 			err = fmt.Errorf("%d sessions and one more: %s", most, excerpt(said))
 		}
 		r.check(what, err)
