@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz fuzz-record bench mutate interop build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench search mutate interop build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -33,6 +33,11 @@ fuzz-record:
 bench:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# The ranking beside another engine's on real skills, and its speed on generated ones.
+search:
+	go -C search/eval run . "$${KNACK_CORPUS:-$(CURDIR)/../shared/corpus}"
+	go test -run '^$$' -bench . ./search
 
 # One mutation for each contract, which that contract's tests must notice.
 mutate:

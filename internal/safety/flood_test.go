@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,9 +48,13 @@ func (k *knack) goroutines() int {
 	return strings.Count(k.said(), "\ngoroutine ")
 }
 
-// quietEnough is how long p99 may be without a flood on a machine that does little
-// else; 200 calls a second take it a tenth of its time.
-const quietEnough = 50 * time.Millisecond
+// loadAverage is how many processes have wanted a processor during the last minute.
+func loadAverage() float64 {
+	data, _ := os.ReadFile("/proc/loadavg")
+	n, _, _ := strings.Cut(string(data), " ")
+	load, _ := strconv.ParseFloat(n, 64)
+	return load
+}
 
 // active are clients that each call once in a while, over a connection of their own.
 type active struct {
@@ -109,6 +114,7 @@ func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
 }
 
 func floods(r *trial) {
+	others := loadAverage()
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a"})
 	flags := []string{"--no-builtin", "--dir", root}
@@ -128,7 +134,6 @@ func floods(r *trial) {
 	before := k.load()
 	const floor = 2500 * time.Microsecond
 	var ratios []float64
-	var busy time.Duration
 	for range r.pick(1, 3) {
 		calm, _ := a.p99(time.Duration(r.pick(2, 12)) * time.Second)
 		f := r.flood(k, at, idle, half)
@@ -138,14 +143,13 @@ func floods(r *trial) {
 		ratios = append(ratios, ratio)
 		r.note("p99 %.1f ms, flooded %.1f ms", float64(calm.Microseconds())/1000, float64(rough.Microseconds())/1000)
 		f.end(r)
-		busy = max(busy, calm)
 	}
 	close(a.stop)
 	a.wg.Wait()
-	if busy > quietEnough {
-		// Then 1,000 clients pile up by themselves, and whom the flood keeps waiting
-		// cannot be told.
-		r.untry("p99 and refusals: the machine was busy, p99 was %v without a flood", busy.Round(time.Millisecond))
+	if others > float64(runtime.NumCPU()) {
+		// Then every processor was taken before the first call, and whom a flood keeps
+		// waiting cannot be told.
+		r.untry("p99 and refusals: before it began the load was %.1f on %d processors; wants a machine that does nothing else", others, runtime.NumCPU())
 		r.calms(k, before, base, clients)
 		return
 	}
