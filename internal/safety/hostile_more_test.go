@@ -173,6 +173,10 @@ func hostilePermissions(r *trial) {
 	r.ends(servers)
 }
 
+// wideLinks are links in one folder, each of which leads to the next, and as many
+// empty folders beside the skills.
+const wideLinks = 1000
+
 // hostileWidth is a tree that is only large.
 func hostileWidth(r *trial) {
 	base := r.dir()
@@ -183,7 +187,7 @@ func hostileWidth(r *trial) {
 		at := filepath.Join(root, "wide", fmt.Sprintf("file-%06d.md", i))
 		r.must(os.WriteFile(at, []byte("x"), 0o644))
 	}
-	for i := range n / 10 {
+	for i := range wideLinks {
 		r.must(os.Symlink(fmt.Sprintf("l-%06d", i+1), filepath.Join(root, "links", fmt.Sprintf("l-%06d", i))))
 		r.must(os.Mkdir(filepath.Join(root, fmt.Sprintf("empty-%06d", i)), 0o755))
 	}
@@ -200,7 +204,7 @@ func hostileWidth(r *trial) {
 	for _, way := range all {
 		for i, c := range []struct{ skill, path, inside string }{
 			{"wide", "SKILL.md", "Read me."}, {"wide", fmt.Sprintf("file-%06d.md", n-1), ""}, {"wide", "none.md", ""}, {"wide", ".", ""}, {"wide", "..", ""},
-			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", n/10-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
+			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", wideLinks-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
 			{"small", ".", ""}, {"gone", "SKILL.md", ""},
 		} {
 			if way.slow && i%5 != 0 { // each looks through the whole tree
