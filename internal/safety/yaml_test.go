@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -114,13 +114,40 @@ func (r *trial) cost(text string) (time.Duration, int64, ran) {
 	r.must(cmd.Start())
 	timer := time.AfterFunc(r.patience(), func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
+	// The system's own count of a child begins with what its parent held: the child's
+	// is looked at while it lives.
+	held, ended := int64(0), make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			held = max(held, highest(cmd.Process.Pid))
+			select {
+			case <-ended:
+				return
+			case <-time.After(500 * time.Microsecond):
+			}
+		}
+	}()
 	_ = cmd.Wait()
-	used := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	close(ended)
+	<-watched
 	if _, err := os.Stat(filepath.Join(root, "executed")); err == nil {
 		errout.WriteString("EXECUTED")
 	}
 	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return took, used.Maxrss << 10, ran{status: cmd.ProcessState.ExitCode(), out: out.String(), errout: errout.String()}
+	return took, held, ran{status: cmd.ProcessState.ExitCode(), out: out.String(), errout: errout.String()}
+}
+
+// highest is the most memory that a process has held, 0 if it is gone.
+func highest(pid int) int64 {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, ok := strings.Cut(string(data), "VmHWM:")
+	if !ok {
+		return 0
+	}
+	kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	return kb << 10
 }
 
 func hostileDocuments(r *trial) {
