@@ -2,6 +2,8 @@ module github.com/knack-dev/knack
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
