@@ -40,7 +40,7 @@ var directions = map[string][]string{
 	"tool":           {"catalog", "skill"},
 	"function":       {"tool"},
 	"mcpserver":      {"tool", "catalog", "skillsext", "skill"},
-	"web":            {"catalog", "tool", "skill"},
+	"web":            {"catalog", "tool", "check", "client", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "tool", "function", "mcpserver", "web", "check",
@@ -58,6 +58,8 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "catalog", "tool"},
+	"golang.org/x/net":                       {"web"},
+	"github.com/yuin/goldmark":               {"web"},
 }
 
 // surroundings are the names that read arguments, the environment or the home

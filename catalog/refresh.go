@@ -84,6 +84,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	begun := time.Now()
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
@@ -95,6 +96,8 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.take(found)
 	c.rebuild(found)
 	c.mu.Unlock()
+	now := time.Now()
+	c.last.Store(&refreshed{now, now.Sub(begun)})
 	c.tell()
 	return nil
 }

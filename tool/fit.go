@@ -51,7 +51,7 @@ func Fits(v catalog.View) []Fit {
 		f.Form, f.Cut = a.form, a.cut
 		for i, e := range v.Listed {
 			switch {
-			case slices.Contains(a.left, i):
+			case inOrder(a.left, i):
 				f.Left = append(f.Left, e)
 			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(skill.OneLine(e.Description)) > a.cut:
 				f.Shortened = append(f.Shortened, e)
@@ -60,4 +60,11 @@ func Fits(v catalog.View) []Fit {
 		out = append(out, f)
 	}
 	return out
+}
+
+// inOrder reports whether a list of indexes that rise has this one. Of 10,000
+// skills nearly all may be left out.
+func inOrder(rising []int, i int) bool {
+	_, ok := slices.BinarySearch(rising, i)
+	return ok
 }

@@ -109,7 +109,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, server, log)
+		return web.serveHTTP(interrupted, env, server, pagesOf(options), log)
 	}
 	if env.StderrTerminal {
 		go func() {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/web"
 )
 
 // httpFlags say where and to whom MCP is served over HTTP.
@@ -108,7 +110,7 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.Server, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
 	o, conf, err := f.options(*env, log)
 	if err != nil {
 		return err
@@ -120,6 +122,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.S
 	if host != "" {
 		o.Hosts = append(o.Hosts, host)
 	}
+	o.Pages = f.pages(pages, ln.Addr())
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
@@ -130,6 +133,20 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.S
 		return runError("", "the server ended: %w", err)
 	}
 	return nil
+}
+
+// pagesOf is what the web catalogue shares with the MCP server.
+func pagesOf(o mcpserver.Options) web.Options {
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Log: o.Log}
+}
+
+// pages is the web catalogue.
+func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
+	o.Token = f.tokenFile != ""
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		o.Command = executable() // who reads the page is on this machine
+	}
+	return web.New(o)
 }
 
 func endpoint(addr net.Addr, host string, secure bool) string {
