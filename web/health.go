@@ -30,10 +30,10 @@ type healthPage struct {
 	NCollisions  int
 	Budgets      []budget
 	Heavy        []heavyRow
-	Version      uint64
+	Snapshot     uint64
 	Refreshed    time.Time
-	Took         time.Duration
-	Ago          time.Duration
+	Took         string
+	Ago          string
 }
 
 // MoreUnpublished is how many are not shown.
@@ -93,12 +93,10 @@ func (s *Site) health(r *request) error {
 		return err
 	}
 	p := healthPage{
-		frame: s.frame(r, "Health", "health"), All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Version: v.Version, NSkipped: len(v.Skipped),
+		frame: s.frame(r, "Health", "health"), All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Snapshot: v.Version, NSkipped: len(v.Skipped),
 	}
-	p.Refreshed, p.Took = s.o.Catalog.Refreshed()
-	if !p.Refreshed.IsZero() {
-		p.Ago = time.Since(p.Refreshed).Round(time.Second)
-	}
+	at, took := s.o.Catalog.Refreshed()
+	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), lastedOf(time.Since(at).Truncate(time.Second))
 	for _, root := range v.Roots {
 		if root.Missing && root.Err == nil {
 			p.Missing = append(p.Missing, root.Label)

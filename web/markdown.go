@@ -156,7 +156,7 @@ func rewrite(doc ast.Node, source []byte, at place) {
 				n.SetAttributeString("class", []byte("out"))
 				n.SetAttributeString("rel", []byte(outsideRel))
 				n.AppendChild(n, sign(" (leads elsewhere)"))
-			default:
+			case nowhere:
 				unwrap(n)
 			}
 		case *ast.Image:
@@ -214,7 +214,7 @@ func (p place) image(n *ast.Image) {
 		link.SetAttributeString("class", []byte("out"))
 		link.SetAttributeString("rel", []byte(outsideRel))
 		link.AppendChild(link, sign(" (leads elsewhere)"))
-	default:
+	case nowhere:
 		unwrap(link)
 	}
 }
@@ -235,7 +235,9 @@ type target struct {
 }
 
 func (p place) target(dest string) target {
-	u, err := url.Parse(strings.TrimSpace(dest))
+	// As a browser would read it: a scheme may be spelt in character references.
+	resolved := util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(dest))))
+	u, err := url.Parse(strings.TrimSpace(string(resolved)))
 	if err != nil {
 		return target{}
 	}

@@ -48,6 +48,7 @@ type skillPage struct {
 	Answers  []answered
 	Shown    []shown
 	Files    []fileRow
+	NFiles   int
 	Manifest string // why there are no digests, else ""
 	Total    int64
 	Findings []finding
@@ -168,7 +169,8 @@ func publishable(e *catalog.Entry) bool {
 	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base) == e.Name
 }
 
-// fieldsOf are the top-level fields of the frontmatter, in their order.
+// fieldsOf are the top-level fields of the frontmatter, in their order, besides
+// those that head the page.
 func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 	dec := json.NewDecoder(strings.NewReader(string(frontmatter)))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -197,6 +199,9 @@ func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 			}
 		}
 		name, _ := key.(string)
+		if name == "name" || name == "description" {
+			continue // they head the page
+		}
 		fields = append(fields, field{name, value})
 	}
 	return fields
@@ -229,14 +234,11 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 		if len(required) == 0 {
 			continue
 		}
-		given := map[string]string{required[0]: argumentFor(t, v, e)}
+		args := argument([]byte("{"), required[0], argumentFor(t, v, e))
 		if len(required) > 1 {
-			given[required[1]] = skill.MainFile
+			args = argument(append(args, ','), required[1], skill.MainFile)
 		}
-		args, err := json.Marshal(given)
-		if err != nil {
-			return err
-		}
+		args = append(args, '}')
 		res, err := t.Call(r.Context(), s.asTool(r), args)
 		if err != nil {
 			return err
@@ -249,6 +251,11 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 	}
 	p.Shown = shownTo(s.fits.get(v, func() []tool.Fit { return tool.Fits(v) }), e)
 	return nil
+}
+
+// argument appends one argument of a call; they stand in the order of the schema.
+func argument(args []byte, key, value string) []byte {
+	return skill.AppendJSONString(append(skill.AppendJSONString(args, key), ':'), value)
 }
 
 // argumentFor is how a tool is asked for a skill: by URI, by folder (contract
@@ -325,6 +332,7 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 	} else if err != nil {
 		return readFault(err)
 	}
+	p.NFiles = len(files)
 	p.Files, p.Total = tree(e, files)
 	return nil
 }

@@ -44,14 +44,18 @@ func timesOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UT
 
 // plural is a number with the word for what was counted.
 func plural(n int, what string) string {
-	words := skill.Count(n, what)
-	if n != 1 {
-		switch what {
-		case "match":
-			words = strings.Replace(words, "matchs", "matches", 1)
-		case "entry":
-			words = strings.Replace(words, "entrys", "entries", 1)
-		}
+	return strings.Replace(strings.Replace(skill.Count(n, what), "matchs", "matches", 1), strconv.Itoa(n), countOf(n), 1)
+}
+
+// lastedOf is a time span to read, not to measure.
+func lastedOf(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "less than 1 ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return trimZero(d.Truncate(100*time.Millisecond).Seconds()) + " s"
 	}
-	return strings.Replace(words, strconv.Itoa(n), countOf(n), 1)
+	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
