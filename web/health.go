@@ -182,14 +182,36 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 		}
 		p.Budgets = append(p.Budgets, b)
 	}
-	for _, e := range v.Listed {
-		p.Heavy = append(p.Heavy, heavyRow{pageOf(e), nameOf(e), utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description), 0})
+	for _, e := range heaviest(v.Listed, 10) {
+		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}
+		if len(p.Heavy) > 0 {
+			w.Width = w.Characters * 100 / max(p.Heavy[0].Characters, 1)
+		}
+		p.Heavy = append(p.Heavy, w)
 	}
-	slices.SortStableFunc(p.Heavy, func(a, b heavyRow) int { return b.Characters - a.Characters })
-	p.Heavy = p.Heavy[:min(len(p.Heavy), 10)]
-	for i := range p.Heavy {
-		p.Heavy[i].Width = p.Heavy[i].Characters * 100 / max(p.Heavy[0].Characters, 1)
+}
+
+// heaviest are the n skills that take most of a list, the first of equals first.
+func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
+	sizes := make([]int, 0, n+1)
+	for _, e := range listed {
+		size := charactersOf(e)
+		if len(most) == n && size <= sizes[n-1] {
+			continue
+		}
+		at := len(most)
+		for at > 0 && sizes[at-1] < size {
+			at--
+		}
+		most, sizes = slices.Insert(most, at, e), slices.Insert(sizes, at, size)
+		most, sizes = most[:min(len(most), n)], sizes[:min(len(sizes), n)]
 	}
+	return most
+}
+
+// charactersOf is what a skill takes of a list.
+func charactersOf(e *catalog.Entry) int {
+	return utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description)
 }
 
 type skippedPage struct {

@@ -118,7 +118,19 @@ func (u *Usage) Called(v catalog.View, clientName, toolName string, args json.Ra
 		u.Resource(v, clientName, a.URI)
 		return
 	}
-	called := cmp.Or(a.Name, a.Command, a.SkillName)
+	n := Counts{Loaded: 1}
+	if toolName == "read_file_in_skill" && a.FilePath != skill.MainFile {
+		n = Counts{Read: 1}
+	}
+	u.named(v, clientName, cmp.Or(a.Name, a.Command, a.SkillName), n)
+}
+
+// Invoked counts that a person took a skill's prompt.
+func (u *Usage) Invoked(v catalog.View, clientName, prompt string) {
+	u.named(v, clientName, prompt, Counts{Loaded: 1})
+}
+
+func (u *Usage) named(v catalog.View, clientName, called string, n Counts) {
 	if called == "" {
 		return
 	}
@@ -131,10 +143,6 @@ func (u *Usage) Called(v catalog.View, clientName, toolName string, args json.Ra
 	}
 	if e == nil {
 		return
-	}
-	n := Counts{Loaded: 1}
-	if toolName == "read_file_in_skill" && a.FilePath != skill.MainFile {
-		n = Counts{Read: 1}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

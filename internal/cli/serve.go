@@ -106,10 +106,11 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			_ = c.Refresh(ctx)
 		}
 	}
+	pages := web.pagesOf(&options)
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, server, pagesOf(options), log)
+		return web.serveHTTP(interrupted, env, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {

@@ -135,9 +135,30 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.S
 	return nil
 }
 
-// pagesOf is what the web catalogue shares with the MCP server.
-func pagesOf(o mcpserver.Options) web.Options {
-	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Log: o.Log}
+// pagesOf is what the web catalogue shares with the MCP server, whose clients it
+// counts.
+func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
+	if f.addr == "" {
+		return web.Options{}
+	}
+	usage := web.NewUsage()
+	o.Observe = func(ctx context.Context, u mcpserver.Use) {
+		v, err := o.Catalog.View(ctx)
+		if err != nil {
+			return
+		}
+		switch {
+		case u.Method == "tools/list", u.Name == "list_skills":
+			usage.Listed(v, u.Client)
+		case u.Method == "tools/call":
+			usage.Called(v, u.Client, u.Name, u.Arguments)
+		case u.Method == "resources/read":
+			usage.Resource(v, u.Client, u.URI)
+		case u.Method == "prompts/get":
+			usage.Invoked(v, u.Client, u.Name)
+		}
+	}
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: usage, Log: o.Log}
 }
 
 // pages is the web catalogue.
