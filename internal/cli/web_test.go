@@ -1,0 +1,122 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// fetch asks a server for a page.
+func fetch(t *testing.T, url string, headers ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		key, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(key, value)
+		if key == "Host" {
+			req.Host = value
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestPagesStandBehindTheGuards: host, origin and token are asked of pages as of
+// MCP, and of no health check.
+func TestPagesStandBehindTheGuards(t *testing.T) {
+	token, line := mcpserver.NewToken()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := strings.TrimSuffix(serving(t, "--dir", skills(t), "--token-file", file), "/mcp")
+	bearer := "Authorization: Bearer " + token
+	for _, path := range []string{
+		"/", "/skills/one/", "/skills/one/x/y.txt", "/raw/one/SKILL.md", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/openapi.json",
+		"/api/v1/skills/one", "/api/v1/files/one/SKILL.md", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/.well-known/agent-skills/one/SKILL.md",
+	} {
+		for _, c := range []struct {
+			want    int
+			headers []string
+		}{
+			{200, []string{bearer}},
+			{401, nil},
+			{401, []string{"Authorization: Bearer " + token + "x"}},
+			{403, []string{bearer, "Host: rebound.example"}},
+			{403, []string{bearer, "Origin: https://evil.example"}},
+		} {
+			code, body := fetch(t, base+path, c.headers...)
+			if code != c.want || code != 200 && (strings.Contains(body, "One.") || strings.Contains(body, token)) {
+				t.Errorf("%s with %q: %d, want %d", path, c.headers, code, c.want)
+			}
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, body := fetch(t, base+path); code != 200 || body != "ok\n" {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, body := fetch(t, base+"/connect", bearer); code != 200 || !strings.Contains(body, "Authorization: Bearer") {
+		t.Errorf("the page does not say that a token is needed: %d", code)
+	}
+}
+
+// TestPagesCountUses: what a client did stands on the page and in the metrics.
+func TestPagesCountUses(t *testing.T) {
+	url := serving(t, "--dir", skills(t))
+	ctx := context.Background()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "walker", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.ListTools(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string]map[string]any{
+		"skill":              {"name": "one"},
+		"read_file_in_skill": {"skill_name": "one", "file_path": "x/y.txt"},
+		"find_skills":        {"query": "one"},
+	} {
+		if res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args}); err != nil || res.IsError {
+			t.Fatalf("%s: %v %v", name, res, err)
+		}
+	}
+	// What fails is no use.
+	if res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "one", "file_path": "none"}}); err != nil || !res.IsError {
+		t.Fatalf("%v %v", res, err)
+	}
+	if _, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "skill://one/SKILL.md"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := fetch(t, strings.TrimSuffix(url, "/mcp")+"/metrics")
+	for _, want := range []string{
+		`knack_skill_uses_total{client="walker",use="offered"} 1`, `knack_skill_uses_total{client="walker",use="loaded"} 3`, `knack_skill_uses_total{client="walker",use="read"} 1`,
+	} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("no %s in\n%s", want, metrics)
+		}
+	}
+}
