@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -71,23 +70,6 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 		}
 	}
 	return e
-}
-
-// HasFolder reports whether a root has a folder with exactly this name as a
-// direct child, though no skill was found in it. It asks the disk; one that
-// blocks holds it up no longer than the context lasts. The name must be one path
-// element.
-func (v View) HasFolder(ctx context.Context, name string) bool {
-	v.catalog.mu.Lock()
-	sources := v.catalog.sources
-	v.catalog.mu.Unlock()
-	has, _ := Within(ctx, v, nil, func() bool {
-		return slices.ContainsFunc(sources, func(h *held) bool {
-			f, ok := h.Source.(Folders)
-			return ok && f.HasFolder(name)
-		})
-	})
-	return has
 }
 
 // At finds what a URI addresses: the skill, and the path of a file or folder in

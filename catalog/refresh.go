@@ -95,11 +95,20 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	c.take(found)
 	c.rebuild(found)
+	c.looked, c.took = begun, time.Since(begun)
 	c.mu.Unlock()
 	now := time.Now()
 	c.last.Store(&refreshed{now, now.Sub(begun)})
 	c.tell()
 	return nil
+}
+
+// Looked says when the last refresh began that was completed, and how long it
+// took.
+func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looked, c.took
 }
 
 // foundRoot is what is known of one root: the scan, and the skills in it.
@@ -170,6 +179,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	next := build(found)
 	if prev := c.current.Load(); prev != nil {
 		next.Version = prev.Version + 1
+		next.keepBlocked(prev)
 	}
 	next.found = found
 	alive := make(map[place]bool, len(c.known))

@@ -102,7 +102,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	if err != nil {
 		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
 	}
-	e, file := v.At(uri)
+	v, e, file := s.host.At(ctx, v, uri)
 	if e == nil || file == skill.MainFile {
 		return s.readDocument(ctx, v, p, uri, e != nil)
 	}

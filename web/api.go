@@ -304,7 +304,7 @@ func (s *Site) apiProblems(r *request) error {
 		if w := rootRowOf(root); w.Error != "" || len(w.Notices) > 0 {
 			a := apiRoot{w.Label, w.Count, w.Error, []apiNotice{}}
 			for _, n := range w.Notices {
-				a.Notices = append(a.Notices, apiNotice(n))
+				a.Notices = append(a.Notices, apiNotice{n.Path, n.Rule, n.Message, n.Mend})
 			}
 			out.Roots = append(out.Roots, a)
 		}

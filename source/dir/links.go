@@ -37,6 +37,7 @@ func (w *walk) link(out *found, p place, name string) {
 		return
 	case err != nil:
 		say(RuleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
+		out.notices[len(out.notices)-1].Err = bare(err)
 		return
 	}
 	switch bound := w.bound(p); {
@@ -48,7 +49,7 @@ func (w *walk) link(out *found, p place, name string) {
 	default:
 		out.folders = append(out.folders, place{
 			path: at, real: target, bound: target, linked: true,
-			folder: &folder{door: w.source.door, base: target, plain: true, sub: "."},
+			folder: &folder{door: w.source.door, base: target, plain: true, sub: ".", alias: filepath.Join(w.source.opt.Root.Dir, filepath.FromSlash(at))},
 		})
 	}
 }

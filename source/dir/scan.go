@@ -170,7 +170,7 @@ func (s *Source) bundle(p place, h handle, spellings []string) skill.Bundle {
 	}
 	b.Entry, b.Others = choose(spellings)
 	if b.Entry != "" {
-		b.Stamp, b.Fault = examine(h, b.Entry)
+		b.Stamp, b.Fault = examine(h, b.Entry, p.folder)
 	}
 	return b
 }
@@ -190,8 +190,8 @@ func choose(spellings []string) (entry string, others []string) {
 }
 
 // examine takes the stamp of a skill's entry, or says why it cannot be served.
-func examine(h handle, name string) (skill.Stamp, error) {
-	real, in, err := locate(h, name)
+func examine(h handle, name string, f *folder) (skill.Stamp, error) {
+	real, in, err := locate(h, name, f)
 	switch {
 	case errors.Is(err, errThroughLink):
 		err = skill.ErrUnstable

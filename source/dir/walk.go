@@ -80,7 +80,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	s := w.source
 	level := []place{{
 		path: ".", real: w.real, bound: w.real,
-		folder: &folder{door: s.door, base: s.opt.Root.Dir, sub: "."},
+		folder: &folder{door: s.door, base: s.opt.Root.Dir, alias: w.real, sub: "."},
 	}}
 	for depth := 0; len(level) > 0; depth++ {
 		results := w.visitAll(ctx, level)
@@ -239,6 +239,7 @@ func (w *walk) child(out *found, p place, name string) {
 	f := *p.folder
 	if p.linked {
 		f.base = c.real
+		f.alias += separator + name
 	} else {
 		f.sub = c.path
 	}
@@ -264,7 +265,7 @@ func unreadable(p place, err error) found {
 	}
 	out.notices = []skill.Notice{{Path: p.path, Rule: RuleUnreadable,
 		Message: "the folder cannot be read: " + out.err.Error(),
-		Mend:    "give yourself permission to read it, or move it out of the root"}}
+		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
 	return out
 }
 
