@@ -182,14 +182,15 @@ type facet struct {
 
 type homePage struct {
 	frame
-	Filter          filter
-	Facets          []facet
-	Rows            []row
-	Total, From, To int
-	All             int
-	Older, Newer    string // addresses of the pages around
-	Narrowed        bool
-	Without         string // the address without filters
+	Filter                filter
+	Facets                []facet
+	Rows                  []row
+	Total, From, To       int
+	All, Served, NSkipped int
+	URL                   string // of MCP
+	Older, Newer          string // addresses of the pages around
+	Narrowed              bool
+	Without               string // the address without filters
 }
 
 func (s *Site) home(r *request) error {
@@ -202,7 +203,7 @@ func (s *Site) home(r *request) error {
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
 		f.Page = n
 	}
-	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Without: filter{Query: f.Query}.href()}
+	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
 	entries := p.narrow(v, found(v, f.Query))
 	p.Total = len(entries)

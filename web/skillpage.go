@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -29,7 +30,7 @@ const (
 type skillPage struct {
 	frame
 	row
-	Whole       string // the whole description, in one line
+	Lede, Whole string // the description in one line, cut; and whole where it was cut
 	URI, Load   string
 	RawHref     string
 	Scope       skill.Scope
@@ -135,8 +136,11 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 // aboutSkill is what stands beside every view.
 func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPage {
 	p := skillPage{
-		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), Whole: skill.OneLine(e.Description), URI: e.URI.String(), Load: v.Called(e),
+		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), URI: e.URI.String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
+	}
+	if p.Lede, p.Whole = tool.Cut(skill.OneLine(e.Description), maxLede), skill.OneLine(e.Description); p.Lede == p.Whole {
+		p.Whole = ""
 	}
 	if !publishable(e) {
 		for _, f := range problemsOf(e) {
@@ -162,6 +166,10 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPag
 	}
 	return p
 }
+
+// maxLede is how much of a description heads the page, in characters: two of
+// three have no more.
+const maxLede = 400
 
 // publishable: the skill can stand in the lists of the Skills extension, its
 // files' limits aside.
@@ -296,7 +304,10 @@ func containsEntry(all []*catalog.Entry, e *catalog.Entry) bool {
 
 func clientName(name string) string {
 	if name == "" {
-		return "other clients"
+		return "Other clients"
+	}
+	if c, ok := client.Find(name); ok {
+		return c.Name
 	}
 	return name
 }
