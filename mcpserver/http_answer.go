@@ -18,9 +18,7 @@ const writeChunk = 64 << 10
 // protocol cannot read, become JSON-RPC errors, and none repeats what was sent. The errors
 // in answers are worded as over stdio.
 type answer struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
+	paced
 	sent    sent
 	refused int          // the status of a refusal, else 0
 	text    bytes.Buffer // and what it said
@@ -28,11 +26,8 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
-	return &answer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout, sent: s}
+	return &answer{paced: newPaced(w, timeout), sent: s}
 }
-
-// Unwrap lets [http.ResponseController] reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader holds a refusal back.
 func (a *answer) WriteHeader(status int) {
@@ -48,7 +43,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes in pieces, each with its own deadline.
+// Write holds a refusal back, and words errors.
 func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 {
 		if a.text.Len() < maxRefusal {
@@ -58,7 +53,11 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	}
 	a.begun = true
 	if whole := len(data); whole > 0 {
-		if data = worded(data); len(data) != whole { // its length is the caller's
+		// A copy: what the SDK writes is also what it keeps for clients that resume.
+		if data = worded(data); bytes.Contains(data, []byte(`\u00`)) {
+			data = unescapeHTML(bytes.Clone(data))
+		}
+		if len(data) != whole { // its length is the caller's
 			defer func() {
 				if n = min(n, whole); err == nil {
 					n = whole
@@ -66,13 +65,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 			}()
 		}
 	}
-	for n < len(data) && err == nil {
-		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
-		var m int
-		m, err = a.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
-		n += m
-	}
-	return n, err
+	return a.paced.Write(data)
 }
 
 // FlushError sends what is buffered, within the deadline.
@@ -150,9 +143,9 @@ func refuse(w http.ResponseWriter, status int, message string) {
 }
 
 // refuseBusy answers that there is too much to do.
-func refuseBusy(w http.ResponseWriter, status int, message string) {
+func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, nil, &jsonrpc.Error{Code: codeBusy, Message: message})
+	refuseRPC(w, status, id, &jsonrpc.Error{Code: codeBusy, Message: message})
 }
 
 func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
@@ -162,6 +155,7 @@ func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrp
 	body, _ := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": id, "error": no,
 	})
+	body = unescapeHTML(body)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")

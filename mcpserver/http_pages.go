@@ -15,11 +15,12 @@ func (h *HTTP) pages() http.Handler {
 	}
 	return h.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !take(h.calls) {
-			refuseBusy(w, http.StatusTooManyRequests, "too many calls at once; try again")
+			refuseBusy(w, http.StatusTooManyRequests, nil, "too many calls at once; try again")
 			return
 		}
 		defer func() { <-h.calls }()
-		h.o.Pages.ServeHTTP(&paced{w, http.NewResponseController(w), h.o.WriteTimeout}, r)
+		p := newPaced(w, h.o.WriteTimeout)
+		h.o.Pages.ServeHTTP(&p, r)
 	}))
 }
 
@@ -41,6 +42,10 @@ type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+}
+
+func newPaced(w http.ResponseWriter, timeout time.Duration) paced {
+	return paced{w, http.NewResponseController(w), timeout}
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
