@@ -209,7 +209,7 @@ func TestAPISkill(t *testing.T) {
 	main := files["one/git/SKILL.md"]
 	digest := func(text string) string { return skill.DigestOf([]byte(text)).String() }
 	var listed []string
-	for _, name := range []string{"SKILL.md", "blob.bin", "docs/more.md", "latin.txt", "logo.png", "logo.svg", "run.sh"} {
+	for _, name := range []string{"SKILL.md", "blob.bin", "docs/more.md", "fake.png", "latin.txt", "logo.png", "logo.svg", "run.sh"} {
 		text := files["one/git/"+name]
 		listed = append(listed, fmt.Sprintf(`{"path":%q,"uri":"skill://one/git/%s","size":%d,"digest":%q,"self":"/api/v1/files/one/git/%s"}`, name, name, len(text), digest(text), name))
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/knack-dev/knack/client"
 )
@@ -32,7 +33,7 @@ func (s *Site) connect(r *request) error {
 		command = "/path/to/knack"
 	}
 	for _, c := range client.Clients {
-		w := snippet{ID: c.ID, Name: c.Name, Reads: c.Reads, File: c.File(client.Places{OS: "linux", Home: "~", Project: "."})}
+		w := snippet{ID: c.ID, Name: c.Name, Reads: c.Reads, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
 		var err error
 		if w.Remote, err = c.Entry(client.Server{URL: p.URL}); errors.Is(err, client.ErrNoRemote) {
 			w.NoRemote = true

@@ -30,6 +30,7 @@ var files = map[string]string{
 	"one/git/run.sh":       "#!/bin/sh\necho hi\n",
 	"one/git/logo.png":     png,
 	"one/git/logo.svg":     "<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
+	"one/git/fake.png":     "<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
 	"one/git/latin.txt":    "caf\xe9\n",
 	"one/git/blob.bin":     "\x00\x01",
 	"one/git/.env":         "SECRET=canary\n",

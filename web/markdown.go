@@ -295,11 +295,8 @@ func (p place) target(dest string) target {
 	return p.to(path.Join(path.Dir(p.file), u.Path), u.EscapedFragment())
 }
 
-// to is a file of the skill.
+// to is a file of the skill; no URI has a path that leaves it.
 func (p place) to(file, fragment string) target {
-	if file == ".." || strings.HasPrefix(file, "../") {
-		return target{}
-	}
 	href := pageOf(p.e)
 	raw := ""
 	if file != "." && file != skill.MainFile {

@@ -27,7 +27,9 @@ func (memory) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
 func (memory) Scan(context.Context) (skill.Scan, error) {
 	var s skill.Scan
 	for _, name := range []string{"a", "b"} {
-		files := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}}
+		files := fstest.MapFS{
+			"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}, ".env": {Data: []byte("x")}, "a/.git/x": {Data: []byte("x")}, "seen": {Data: []byte("x")},
+		}
 		s.Bundles = append(s.Bundles, skill.Bundle{Path: name, Folder: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
 	}
 	return s, nil
@@ -86,6 +88,19 @@ func TestNowhere(t *testing.T) {
 		if got := at.target(dest); got.kind != nowhere && !(dest == ".." && got.href == "/skills/r/a/") {
 			t.Errorf("%q leads to %q", dest, got.href)
 		}
+	}
+}
+
+// TestHidden: no dot-entry is read, whatever a source would give.
+func TestHidden(t *testing.T) {
+	at := here(t, "SKILL.md")
+	for _, file := range []string{".env", "a/.git/x"} {
+		if data, err := readFile(t.Context(), at.view, at.e, file); err == nil {
+			t.Errorf("%s is %q", file, data)
+		}
+	}
+	if data, err := readFile(t.Context(), at.view, at.e, "seen"); err != nil || string(data) != "x" {
+		t.Errorf("%q %v", data, err)
 	}
 }
 

@@ -44,10 +44,19 @@ func TestHome(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", path, diff)
 		}
 	}
-	facets := texts(all(all(f.page("/?state=problems"), class("facets"))[0], tag("a")))
-	want := []string{"fine 3", "problems 2", "shadowed 2", "skipped 1", "project 2", "one 1", "two 1", "Clear the filters"}
-	if diff := cmp.Diff(want, facets); diff != "" {
-		t.Errorf("facets: -want +got\n%s", diff)
+}
+
+// TestFacets: each value says what it would show beside the other filters.
+func TestFacets(t *testing.T) {
+	f := open(t, files)
+	for path, want := range map[string][]string{
+		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "project 2", "one 1", "two 1", "Clear the filters"},
+		"/?scope=builtin":  {"fine 0", "problems 0", "shadowed 0", "skipped 0", "project 8", "builtin 0", "Clear the filters"},
+		"/?root=two&q=git": {"fine 0", "problems 0", "shadowed 1", "skipped 0", "project 1", "one 1", "two 1", "Clear the filters"},
+	} {
+		if diff := cmp.Diff(want, texts(all(all(f.page(path), class("facets"))[0], tag("a")))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", path, diff)
+		}
 	}
 }
 
@@ -102,7 +111,7 @@ func TestSkillPage(t *testing.T) {
 		cells := texts(all(row, tag("td")))
 		tree = append(tree, cells[0]+" "+cells[1])
 	}
-	if diff := cmp.Diff([]string{"SKILL.md " + size, "blob.bin 2 B", "docs/ ", "more.md " + strconv.Itoa(len(files["one/git/docs/more.md"])) + " B", "latin.txt 5 B", "logo.png 16 B", "logo.svg 64 B", "run.sh 18 B"}, tree); diff != "" {
+	if diff := cmp.Diff([]string{"SKILL.md " + size, "blob.bin 2 B", "docs/ ", "more.md " + strconv.Itoa(len(files["one/git/docs/more.md"])) + " B", "fake.png 64 B", "latin.txt 5 B", "logo.png 16 B", "logo.svg 64 B", "run.sh 18 B"}, tree); diff != "" {
 		t.Errorf("files: -want +got\n%s", diff)
 	}
 	answers := texts(all(f.page("/skills/one/git/?view=agent"), tag("summary")))
@@ -167,6 +176,7 @@ func TestHeaders(t *testing.T) {
 		"/api/v1/skills/none/x":                  {"application/problem+json", strict, ""},
 		"/raw/one/git/logo.png":                  {"image/png", raw, ""},
 		"/raw/one/git/logo.svg":                  {"text/plain; charset=utf-8", raw, ""},
+		"/raw/one/git/fake.png":                  {"text/plain; charset=utf-8", raw, ""},
 		"/raw/one/git/run.sh":                    {"text/plain; charset=utf-8", raw, ""},
 		"/raw/one/git/latin.txt":                 {"text/plain; charset=windows-1252", raw, ""},
 		"/raw/one/git/blob.bin":                  {"application/octet-stream", raw, "attachment"},

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // picture draws a harbour.
@@ -217,6 +219,7 @@ func TestWalk(t *testing.T) {
 	root := t.TempDir()
 	write(t, root)
 	url := serve(t, root)
+	use(t, url+"/mcp")
 	const skill, hostile = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/"
 	plan := map[string]any{
 		"url": url, "chromium": chromium, "skill": skill, "shots": os.Getenv("KNACK_SHOTS"),
@@ -238,6 +241,28 @@ func TestWalk(t *testing.T) {
 	}
 	if want := 4*28 + 8; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
+	}
+}
+
+// use has a client do something, so that there is something to count.
+func use(t *testing.T, url string) {
+	t.Helper()
+	ctx := t.Context()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "harbour-agent", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.ListTools(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []mcp.CallToolParams{
+		{Name: "skill", Arguments: map[string]any{"name": "tide-tables"}}, {Name: "skill", Arguments: map[string]any{"name": "invoice"}},
+		{Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "tide-tables", "file_path": "references/method.md"}},
+	} {
+		if res, err := session.CallTool(ctx, &call); err != nil || res.IsError {
+			t.Fatalf("%s: %v %v", call.Name, res, err)
+		}
 	}
 }
 
