@@ -13,11 +13,10 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	nodes "github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
-
-	goldmarkrenderer "github.com/yuin/goldmark/renderer"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -47,7 +46,7 @@ func newRenderer() *renderer {
 			),
 			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 			goldmark.WithRendererOptions(
-				goldmarkrenderer.WithNodeRenderers(util.Prioritized(literal{}, 1)),
+				nodes.WithNodeRenderers(util.Prioritized(literal{}, 1)),
 				html.WithXHTML(),
 			),
 		),
@@ -82,7 +81,7 @@ func (m *renderer) render(ctx context.Context, source string, at place) (templat
 	}
 	clean := sanitize(out.String())
 	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
-	return template.HTML(clean), true //nolint // sanitize lets through what its table names and nothing else
+	return template.HTML(clean), true // sanitize lets through what its table names and nothing else
 }
 
 // What a parser does with emphasis and links grows with the square of the marks in
@@ -142,17 +141,17 @@ func opened(line string) (n int) {
 // rewrite points links at this site's pages, marks those that lead elsewhere, and
 // takes away those that lead nowhere good.
 func rewrite(doc ast.Node, source []byte, at place) {
-	var nodes []ast.Node
+	var found []ast.Node
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			switch n.Kind() {
 			case ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindHeading:
-				nodes = append(nodes, n)
+				found = append(found, n)
 			}
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, n := range nodes {
+	for _, n := range found {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if id, ok := n.AttributeString("id"); ok {
@@ -317,7 +316,7 @@ func (p place) to(file, fragment string) target {
 type literal struct{}
 
 // RegisterFuncs takes over the nodes of raw HTML and of code.
-func (literal) RegisterFuncs(r goldmarkrenderer.NodeRendererFuncRegisterer) {
+func (literal) RegisterFuncs(r nodes.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			segments := n.(*ast.RawHTML).Segments

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path"
@@ -12,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-
-	"context"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"

@@ -232,6 +232,19 @@ func (u *Usage) sums() (byClient, bySkill map[string]*Counts, total Counts, hour
 	return byClient, bySkill, u.total, hours
 }
 
+// users are the clients that loaded a skill or read from it, by the skill's URI.
+func (u *Usage) users() map[string][]useRow {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := map[string][]useRow{}
+	for at, c := range u.by {
+		if c.Loaded+c.Read > 0 {
+			of[at.uri] = append(of[at.uri], useRow{Name: at.client, Counts: *c})
+		}
+	}
+	return of
+}
+
 type usagePage struct {
 	frame
 	Since   time.Time
@@ -247,6 +260,12 @@ type usagePage struct {
 type useRow struct {
 	Href, Name string
 	Counts
+	Users []useRow // the clients, of a skill
+}
+
+// byUse puts what is used most first.
+func byUse(a, b useRow) int {
+	return cmp.Or(cmp.Compare(b.Loaded, a.Loaded), cmp.Compare(b.Read, a.Read), cmp.Compare(b.Offered, a.Offered), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Href, b.Href))
 }
 
 // bar is one hour of the chart, in units of a drawing 120 high.
@@ -271,20 +290,18 @@ func (s *Site) usage(r *request) error {
 	for _, name := range slices.Sorted(maps.Keys(byClient)) {
 		p.Clients = append(p.Clients, useRow{Name: name, Counts: *byClient[name]})
 	}
+	users := s.o.Usage.users()
 	for uri, c := range bySkill {
 		parsed, err := skill.ParseURI(uri)
 		if err != nil {
 			continue
 		}
 		if e, _ := v.At(parsed); e != nil { // what the one who asks may see
-			p.Skills = append(p.Skills, useRow{pageOf(e), nameOf(e), *c})
+			p.Skills = append(p.Skills, useRow{pageOf(e), nameOf(e), *c, slices.SortedFunc(slices.Values(users[uri]), byUse)})
 			if c.Loaded+c.Read == 0 {
 				p.Unused++
 			}
 		}
-	}
-	byUse := func(a, b useRow) int {
-		return cmp.Or(cmp.Compare(b.Loaded, a.Loaded), cmp.Compare(b.Read, a.Read), cmp.Compare(b.Offered, a.Offered), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Href, b.Href))
 	}
 	slices.SortFunc(p.Skills, byUse)
 	slices.SortFunc(p.Clients, byUse)
