@@ -125,19 +125,24 @@ func New(sources []Source, o Options) *Catalog {
 // Ready is closed when the first snapshot is there.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// View returns a view on the current snapshot, waiting for the first one.
+// View returns a view on the current snapshot, waiting for the first one: on all
+// of it, or on what the context's [Sight] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	select {
 	case <-c.ready:
-		return View{Snapshot: c.current.Load(), catalog: c}, nil
+		return c.view(sightOf(ctx)), nil
 	default:
 	}
 	select {
 	case <-c.ready:
-		return View{Snapshot: c.current.Load(), catalog: c}, nil
+		return c.view(sightOf(ctx)), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
+}
+
+func (c *Catalog) view(sight *Sight) View {
+	return View{Snapshot: c.current.Load().through(sight), catalog: c, sight: sight}
 }
 
 // SetSources replaces the sources and asks for a refresh.

@@ -121,7 +121,7 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	for _, e := range all {
 		best := limit + 1
 		for _, have := range names(e) {
-			best = min(best, distance(want, have, limit))
+			best = min(best, skill.Distance(want, have, limit))
 			if letters >= 3 && strings.HasPrefix(have, want) {
 				best = min(best, limit)
 			}
@@ -135,37 +135,4 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 		out = append(out, group...)
 	}
 	return out[:min(n, len(out))]
-}
-
-// distance is the number of edits (insert, delete, replace, swap neighbours)
-// between two texts, or limit+1 if it is greater.
-func distance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if d := len(x) - len(y); d > limit || -d > limit {
-		return limit + 1
-	}
-	before, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > limit {
-			return limit + 1
-		}
-		before, prev, row = prev, row, before
-	}
-	return min(prev[len(y)], limit+1)
 }

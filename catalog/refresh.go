@@ -288,7 +288,7 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case r.fresh == e.Skill:
 			return r.data, e, nil
 		}
-		now := v.catalog.reread(e, r.fresh, r.begun).at(e)
+		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
 			return nil, e, fs.ErrNotExist

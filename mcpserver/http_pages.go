@@ -3,6 +3,9 @@ package mcpserver
 import (
 	"net/http"
 	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 )
 
 // pages serves what else there is at this address behind the same checks as MCP:
@@ -20,8 +23,19 @@ func (h *HTTP) pages() http.Handler {
 		}
 		defer func() { <-h.calls }()
 		p := newPaced(w, h.o.WriteTimeout)
-		h.o.Pages.ServeHTTP(&p, r)
+		h.o.Pages.ServeHTTP(&p, h.seeing(r))
 	}))
+}
+
+// seeing is a request in whose context the catalogue shows what the subject of its
+// token may see, as [Server.Restrict] has it.
+func (h *HTTP) seeing(r *http.Request) *http.Request {
+	p := h.server.audience.policy.Load()
+	if p == nil {
+		return r
+	}
+	subject, _ := r.Context().Value(verified{}).(access.Subject)
+	return r.WithContext(catalog.WithSight(r.Context(), p.Sight(subject)))
 }
 
 // readyz says whether the skills have been read once.

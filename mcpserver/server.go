@@ -73,7 +73,8 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places   // of the calls over HTTP
+	places        places // of the calls over HTTP
+	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
 		sync.Mutex
@@ -118,8 +119,9 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.observed, s.answer) // the first is the outermost
-	s.promptsDiffer()                                                          // from now on
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddSendingMiddleware(s.tell)
+	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }

@@ -156,8 +156,8 @@ const (
 	rawPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 )
 
-// view is what a request may see. Every page and every answer reads through it;
-// who asks will be put in here.
+// view is what a request may see: its context has the sight of the one who asks.
+// Every page and every answer reads through it.
 func (s *Site) view(r *request) (catalog.View, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), firstTime)
 	defer cancel()
@@ -168,10 +168,6 @@ func (s *Site) view(r *request) (catalog.View, error) {
 	}
 	return v, nil
 }
-
-// asTool is the host whose tools answer as they would to an agent of the one who
-// asks. Who asks will be put in here, as in view.
-func (s *Site) asTool(*request) *tool.Host { return s.host }
 
 // failure is an answer that is none: a status and a sentence for whoever asked.
 type failure struct {

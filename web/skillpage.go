@@ -247,7 +247,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			args = argument(append(args, ','), required[1], skill.MainFile)
 		}
 		args = append(args, '}')
-		res, err := t.Call(r.Context(), s.asTool(r), args)
+		res, err := t.Call(r.Context(), s.host, args) // in the context of the one who asks
 		if err != nil {
 			return err
 		}

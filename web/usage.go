@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,18 +30,17 @@ type Usage struct {
 	by    map[pair]*Counts
 	names map[string]bool // the clients counted under their own names
 
-	listed catalog.View      // the view that lists were made of
-	lists  map[string]uint64 // and how many, by client, that are not folded yet
+	lists map[*catalog.Snapshot]*lists // what is not folded yet
 
 	hours [maxHours]hour
-	total Counts
 }
 
 type pair struct{ client, uri string }
 
+// hour has what was loaded and read in one hour, by the skill's URI.
 type hour struct {
 	at time.Time
-	Counts
+	by map[string]Counts
 }
 
 // Counts are how often skills were offered, loaded, and read from.
@@ -60,7 +58,7 @@ func (c *Counts) add(o Counts) {
 
 // NewUsage begins to count.
 func NewUsage() *Usage {
-	return &Usage{now: time.Now, since: time.Now(), by: map[pair]*Counts{}, names: map[string]bool{}, lists: map[string]uint64{}}
+	return &Usage{now: time.Now, since: time.Now(), by: map[pair]*Counts{}, names: map[string]bool{}, lists: map[*catalog.Snapshot]*lists{}}
 }
 
 // Listed counts that a client was given a list of the view's skills: offered are
@@ -68,33 +66,42 @@ func NewUsage() *Usage {
 func (u *Usage) Listed(v catalog.View, clientName string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.listed.Snapshot != v.Snapshot {
-		u.fold()
-		u.listed = v
+	l := u.lists[v.Snapshot]
+	if l == nil {
+		if len(u.lists) >= maxLatest {
+			u.fold()
+		}
+		l = &lists{v, map[string]uint64{}}
+		u.lists[v.Snapshot] = l
 	}
-	u.lists[u.known(clientName)]++
+	l.by[u.known(clientName)]++
 }
 
-// fold counts the lists of one snapshot for each skill in them: lists are asked
-// for often, and change seldom. It is for the holder of mu.
+// lists are those that were made of one view, by client.
+type lists struct {
+	view catalog.View
+	by   map[string]uint64
+}
+
+// fold counts lists for each skill in them: they are asked for often, and change
+// seldom. It is for the holder of mu.
 func (u *Usage) fold() {
-	if len(u.lists) == 0 {
-		return
-	}
-	fits := tool.Fits(u.listed)
-	for name, n := range u.lists {
-		left := map[*catalog.Entry]bool{}
-		for _, f := range fits {
-			if f.Client == "" || strings.EqualFold(f.Client, name) {
-				clear(left)
-				for _, e := range f.Left {
-					left[e] = true
+	for _, l := range u.lists {
+		fits := tool.Fits(l.view)
+		for name, n := range l.by {
+			left := map[*catalog.Entry]bool{}
+			for _, f := range fits {
+				if f.Client == "" || strings.EqualFold(f.Client, name) {
+					clear(left)
+					for _, e := range f.Left {
+						left[e] = true
+					}
 				}
 			}
-		}
-		for _, e := range u.listed.Listed {
-			if !left[e] {
-				u.count(name, e, Counts{Offered: n})
+			for _, e := range l.view.Listed {
+				if !left[e] {
+					u.count(name, e, Counts{Offered: n})
+				}
 			}
 		}
 	}
@@ -174,24 +181,23 @@ func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 	c := u.by[at]
 	if c == nil {
 		if len(u.by) >= maxPairs {
-			at.uri = "" // counted in the sums alone
-			if c = u.by[at]; c == nil {
-				c = &Counts{}
-				u.by[at] = c
-			}
-		} else {
-			c = &Counts{}
-			u.by[at] = c
+			return
 		}
+		c = &Counts{}
+		u.by[at] = c
 	}
 	c.add(n)
-	u.total.add(n)
+	if n.Loaded+n.Read == 0 {
+		return
+	}
 	now := u.now().Truncate(time.Hour)
 	h := &u.hours[now.Unix()/3600%maxHours]
 	if !h.at.Equal(now) {
-		*h = hour{at: now}
+		*h = hour{now, map[string]Counts{}}
 	}
-	h.add(n)
+	sum := h.by[at.uri]
+	sum.add(n)
+	h.by[at.uri] = sum
 }
 
 // known is the name under which a client is counted. It is for the holder of mu.
@@ -206,43 +212,76 @@ func (u *Usage) known(clientName string) string {
 	return name
 }
 
-// sums are the counts by client, by skill, and of all.
-func (u *Usage) sums() (byClient, bySkill map[string]*Counts, total Counts, hours []hour) {
+// sums are the counts of what somebody sees.
+type sums struct {
+	clients map[string]Counts
+	skills  []useRow
+	total   Counts
+	hours   []bar
+	most    uint64 // of loads and reads in an hour
+}
+
+// seen adds up what concerns the skills of a view, and nothing else: numbers tell
+// of skills too.
+func (u *Usage) seen(v catalog.View) sums {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.fold()
-	byClient, bySkill = map[string]*Counts{}, map[string]*Counts{}
-	for at, c := range u.by {
-		for key, m := range map[string]map[string]*Counts{at.client: byClient, at.uri: bySkill} {
-			if m[key] == nil {
-				m[key] = &Counts{}
+	out := sums{clients: map[string]Counts{}}
+	inView := map[string]*catalog.Entry{}
+	find := func(uri string) *catalog.Entry {
+		e, ok := inView[uri]
+		if !ok {
+			if parsed, err := skill.ParseURI(uri); err == nil {
+				if at, file := v.At(parsed); file == skill.MainFile { // else it is of a skill around
+					e = at
+				}
 			}
-			m[key].add(*c)
+			inView[uri] = e
+		}
+		return e
+	}
+	rows := map[string]*useRow{}
+	for at, c := range u.by {
+		e := find(at.uri)
+		if e == nil {
+			continue
+		}
+		out.total.add(*c)
+		client := out.clients[at.client]
+		client.add(*c)
+		out.clients[at.client] = client
+		row := rows[at.uri]
+		if row == nil {
+			row = &useRow{Href: pageOf(e), Name: nameOf(e)}
+			rows[at.uri] = row
+		}
+		row.add(*c)
+		if c.Loaded+c.Read > 0 {
+			row.Users = append(row.Users, useRow{Name: at.client, Counts: *c})
 		}
 	}
+	for _, row := range rows {
+		slices.SortFunc(row.Users, byUse)
+		out.skills = append(out.skills, *row)
+	}
+	slices.SortFunc(out.skills, byUse)
 	now := u.now().Truncate(time.Hour)
 	for i := range maxHours {
 		at := now.Add(time.Duration(i-maxHours+1) * time.Hour)
-		h := u.hours[at.Unix()/3600%maxHours]
-		if !h.at.Equal(at) {
-			h = hour{at: at}
+		b := bar{X: i * 20, Label: at.UTC().Format("15:04"), Tick: i%6 == 0}
+		if h := u.hours[at.Unix()/3600%maxHours]; h.at.Equal(at) {
+			for uri, c := range h.by {
+				if find(uri) != nil {
+					b.NLoaded += c.Loaded
+					b.NRead += c.Read
+				}
+			}
 		}
-		hours = append(hours, h)
+		out.most = max(out.most, b.NLoaded+b.NRead)
+		out.hours = append(out.hours, b)
 	}
-	return byClient, bySkill, u.total, hours
-}
-
-// users are the clients that loaded a skill or read from it, by the skill's URI.
-func (u *Usage) users() map[string][]useRow {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	of := map[string][]useRow{}
-	for at, c := range u.by {
-		if c.Loaded+c.Read > 0 {
-			of[at.uri] = append(of[at.uri], useRow{Name: at.client, Counts: *c})
-		}
-	}
-	return of
+	return out
 }
 
 type usagePage struct {
@@ -285,43 +324,31 @@ func (s *Site) usage(r *request) error {
 	if err != nil {
 		return err
 	}
-	byClient, bySkill, total, hours := s.o.Usage.sums()
-	p := usagePage{frame: s.frame(r, "Usage", "usage"), Since: s.o.Usage.since, Total: total}
-	for _, name := range slices.Sorted(maps.Keys(byClient)) {
-		p.Clients = append(p.Clients, useRow{Name: name, Counts: *byClient[name]})
+	sums := s.o.Usage.seen(v)
+	p := usagePage{frame: s.frame(r, "Usage", "usage"), Since: s.o.Usage.since, Total: sums.total, Skills: sums.skills, Bars: sums.hours, Most: sums.most}
+	for name, c := range sums.clients {
+		p.Clients = append(p.Clients, useRow{Name: name, Counts: c})
 	}
-	users := s.o.Usage.users()
-	for uri, c := range bySkill {
-		parsed, err := skill.ParseURI(uri)
-		if err != nil {
-			continue
-		}
-		if e, _ := v.At(parsed); e != nil { // what the one who asks may see
-			p.Skills = append(p.Skills, useRow{pageOf(e), nameOf(e), *c, slices.SortedFunc(slices.Values(users[uri]), byUse)})
-			if c.Loaded+c.Read == 0 {
-				p.Unused++
-			}
-		}
-	}
-	slices.SortFunc(p.Skills, byUse)
 	slices.SortFunc(p.Clients, byUse)
+	for _, row := range p.Skills {
+		if row.Loaded+row.Read == 0 {
+			p.Unused++
+		}
+	}
 	if p.More = len(p.Skills) - healthRows; p.More > 0 {
 		p.Skills = p.Skills[:healthRows]
 	}
-	p.chart(hours)
+	p.chart()
 	return s.render(r, http.StatusOK, "usage", p)
 }
 
 // chart draws the last day, an hour a bar.
-func (p *usagePage) chart(hours []hour) {
-	for _, h := range hours {
-		p.Most = max(p.Most, h.Loaded+h.Read)
-	}
+func (p *usagePage) chart() {
 	scale := func(n uint64) int { return int(n * chartHeight / max(p.Most, 1)) }
-	for i, h := range hours {
-		b := bar{X: i * 20, Loaded: scale(h.Loaded), Read: scale(h.Read), Label: h.at.UTC().Format("15:04"), NLoaded: h.Loaded, NRead: h.Counts.Read, Tick: i%6 == 0}
+	for i := range p.Bars {
+		b := &p.Bars[i]
+		b.Loaded, b.Read = scale(b.NLoaded), scale(b.NRead)
 		b.LoadedY = chartHeight - b.Loaded
 		b.ReadY = b.LoadedY - b.Read
-		p.Bars = append(p.Bars, b)
 	}
 }

@@ -7,23 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skill"
 )
 
 func configCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Make a new access token",
+		Short: "Check the configuration file, or make a new access token",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("usage: knack config token", "there is no command 'config %s'", args[0])
+				return usageError("the commands are: knack config check, knack config token", "there is no command 'config %s'", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(tokenCommand(env))
+	cmd.AddCommand(configCheckCommand(env), tokenCommand(env))
 	return cmd
 }
 
@@ -39,7 +39,7 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 'knack serve --token-file', with a remark after it if you like.`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			token, line := mcpserver.NewToken()
+			token, line := access.NewToken()
 			if asJSON {
 				return printJSON(env.Stdout, struct {
 					Token string `json:"token"`

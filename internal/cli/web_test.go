@@ -1,3 +1,5 @@
+//go:build unix
+
 package cli_test
 
 import (
@@ -6,12 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/access"
 )
 
 // fetch asks a server for a page.
@@ -43,7 +46,7 @@ func fetch(t *testing.T, url string, headers ...string) (int, string) {
 // TestPagesStandBehindTheGuards: host, origin and token are asked of pages as of
 // MCP, and of no health check.
 func TestPagesStandBehindTheGuards(t *testing.T) {
-	token, line := mcpserver.NewToken()
+	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -119,4 +122,82 @@ func TestPagesCountUses(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
 	}
+}
+
+// TestPagesKeepOutOfSight: no page, answer, list, number or error tells somebody of
+// a skill that the rules keep from them, and each tells those who may know.
+func TestPagesKeepOutOfSight(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"open/SKILL.md":        "---\nname: open\ndescription: For all.\n---\n[it](skill://hush/SKILL.md)\n",
+		"hush/SKILL.md":        "---\nname: hush\ndescription: Canary words.\n---\n# Canary\n",
+		"hush/notes.md":        "canary\n",
+		"hush-broken/SKILL.md": "---\nname: hush-broken\n---\n",
+		"hush-odd/SKILL.md":    "---\nname: Hush Odd\ndescription: Canary.\n---\n",
+		"twin/SKILL.md":        "---\nname: hush\ndescription: Canary of the same name.\n---\n",
+	} {
+		put(t, filepath.Join(dir, name), text)
+	}
+	insider, insiderLine := access.NewToken()
+	guest, guestLine := access.NewToken()
+	config := filepath.Join(t.TempDir(), "knack.yaml")
+	put(t, config, "access:\n  default: deny\n  tokens:\n    - {hash: "+insiderLine+", subject: insider, groups: [in]}\n    - {hash: "+guestLine+", subject: guest}\n"+
+		"  rules:\n    - {groups: [in], allow: [\"skill://**\"]}\n    - allow: [\"skill://open\"]\n")
+	base := strings.TrimSuffix(serving(t, "--dir", dir, "--config", config), "/mcp")
+	ask := func(token, path string) (int, string) { return fetch(t, base+path, "Authorization: Bearer "+token) }
+	// Somebody uses it, so that there are numbers that could tell.
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "hush-agent", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: base + "/mcp", HTTPClient: &http.Client{Transport: bearing(insider)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://hush/notes.md"}); err != nil {
+		t.Fatal(err)
+	}
+	_, skipped := ask(insider, "/?state=skipped")
+	story := regexp.MustCompile(`/health/skipped-[0-9a-f]+`).FindString(skipped)
+	if story == "" {
+		t.Fatal("no skill is skipped for those who see all")
+	}
+	telling := map[string]int{ // for a guest
+		"/": 200, "/?q=canary": 200, "/?state=skipped": 200, "/?state=problems": 200, "/?state=shadowed": 200, "/health": 200, "/usage": 200, "/metrics": 200,
+		"/api/v1/skills": 200, "/api/v1/skills?q=canary": 200, "/api/v1/skills?state=skipped": 200, "/api/v1/problems": 200, "/.well-known/agent-skills/index.json": 200,
+		"/skills/hush/": 404, "/skills/hush/?view=agent": 404, "/skills/hush/?view=source": 404, "/skills/hush/notes.md": 404, "/raw/hush/SKILL.md": 404, "/raw/hush/notes.md": 404,
+		"/api/v1/skills/hush": 404, "/api/v1/files/hush/SKILL.md": 404, "/api/v1/files/hush/notes.md": 404, "/api/v1/problems/hush-odd": 404,
+		"/.well-known/agent-skills/hush/SKILL.md": 404, story: 404,
+	}
+	for path, want := range telling {
+		code, body := ask(guest, path)
+		if code != want {
+			t.Errorf("%s as a guest: %d, want %d", path, code, want)
+		}
+		if code == 200 && strings.Contains(path, "canary") {
+			body = strings.ReplaceAll(body, "canary", "") // the question itself
+		}
+		if low := strings.ToLower(body); strings.Contains(low, "hush") || strings.Contains(low, "canary") || strings.Contains(low, "twin") {
+			t.Errorf("%s tells a guest:\n%s", path, body)
+		}
+		code, body = ask(insider, path)
+		if low := strings.ToLower(body); code != 200 || !strings.Contains(low, "hush") && !strings.Contains(low, "canary") && !strings.Contains(low, "twin") {
+			t.Errorf("%s tells an insider nothing: %d", path, code)
+		}
+	}
+	for _, path := range []string{"/skills/open/", "/skills/open/?view=agent", "/api/v1/skills/open"} {
+		if code, _ := ask(guest, path); code != 200 {
+			t.Errorf("%s as a guest: %d", path, code)
+		}
+	}
+	if _, body := ask(guest, "/skills/open/"); strings.Contains(body, `href="/skills/hush/"`) {
+		t.Error("a link tells a guest that there is a skill")
+	}
+}
+
+// bearing sends a token with every request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
 }

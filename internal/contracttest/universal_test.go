@@ -115,7 +115,7 @@ func TestUniversal(t *testing.T) {
 func TestUniversalMalformed(t *testing.T) {
 	w := universalWorld(t)
 	w.ask(t, "universal", "skill", `{"name":"broken"}`, skillMissing("broken",
-		"'broken' exists but was skipped: .claude/skills/broken/SKILL.md:2:7: the name cannot be read: did not find expected ',' or ']' (put the value in quotes: name: '…')"))
+		"'broken' exists but was skipped: .claude/skills/broken/SKILL.md:2:7: the name cannot be read: the [ that begins here is never closed (put the value in quotes: name: '…')"))
 	w.ask(t, "universal", "skill", `{"name":"git"}`, loading("git", "$DIR/git", gitMD))
 }
 

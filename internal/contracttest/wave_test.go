@@ -124,7 +124,7 @@ func TestWave(t *testing.T) {
 // as it stands.
 func TestWaveMalformed(t *testing.T) {
 	w := waveWorld(t)
-	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: mapping values are not allowed in this context", "put the value in quotes: description: '…'"))
+	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: a value without quotes holds a colon and a blank", "put the value in quotes: description: '…'"))
 }
 
 // A skill that is in the binary is of no project.

@@ -141,6 +141,16 @@ func Check(dir string) error {
 	return nil
 }
 
+// FS is the folder at an absolute path, read as a skill's folder is: contained,
+// and without its dot-entries. The folder itself may be a link.
+func FS(dir string) (fs.FS, error) {
+	real, err := realRoot(dir)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return &folder{door: pickDoor(), base: real, plain: true, sub: "."}, nil
+}
+
 // realRoot resolves the root, which may be a link.
 func realRoot(dir string) (string, error) {
 	fi, err := os.Stat(dir)
