@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz bench mutate interop web-shots build
+.PHONY: check test race fuzz bench search mutate interop web-shots build
 
 check:
 	bash .ci/gofmt
@@ -29,6 +29,11 @@ fuzz:
 bench:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# The ranking beside another engine's on real skills, and its speed on generated ones.
+search:
+	go -C search/eval run . "$${KNACK_CORPUS:-$(CURDIR)/../shared/corpus}"
+	go test -run '^$$' -bench . ./search
 
 # One mutation for each contract, which that contract's tests must notice.
 mutate:

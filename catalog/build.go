@@ -32,6 +32,7 @@ func build(found []foundRoot) *Snapshot {
 func newSnapshot(n int) *Snapshot {
 	return &Snapshot{
 		Version:  1,
+		indexing: indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
 		byKey:    make(map[skill.Key][]*Entry, n),
 		byFolder: make(map[string][]*Entry, n),
@@ -178,7 +179,7 @@ func (s *Snapshot) shadow() {
 		digest skill.Digest
 	}
 	same := make(map[content]*Entry, len(s.Entries))
-	var shadowed []*Entry
+	var kept, shadowed []*Entry
 	for _, e := range s.Entries {
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
@@ -198,7 +199,9 @@ func (s *Snapshot) shadow() {
 		switch {
 		case e.ModelVisible():
 			s.Listed = append(s.Listed, e)
-		case e.Status == Shadowed && e.ModelInvocable:
+		case e.Status == Available:
+			kept = append(kept, e)
+		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
 		}
 	}
@@ -209,7 +212,7 @@ func (s *Snapshot) shadow() {
 	slices.SortStableFunc(s.Listed, func(a, b *Entry) int {
 		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
 	})
-	s.searched = slices.Concat(s.Listed, shadowed)
+	s.searched = slices.Concat(s.Listed, kept, shadowed)
 }
 
 // Place is where a skill's file lies, as people write it:

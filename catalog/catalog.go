@@ -60,7 +60,8 @@ const (
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
-	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	// answer, before it goes on without; see [ErrLate]. A search waits as long for
+	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }
@@ -76,7 +77,8 @@ type Catalog struct {
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	gates gates // of the reads that calls wait for
+	gates gates                 // of the reads that calls wait for
+	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
@@ -219,6 +221,9 @@ func (c *Catalog) publish(next *Snapshot) {
 		return
 	}
 	c.current.Store(next)
+	if prev.indexing.begun.Load() {
+		c.indexOf(next) // whoever searched will search again
+	}
 	if d.Empty() {
 		return
 	}

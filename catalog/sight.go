@@ -82,7 +82,7 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 		}
 	}
 	out := newSnapshot(len(s.Entries) - len(hidden))
-	out.Version, out.longest = s.Version, s.longest
+	out.Version, out.longest, out.whole = s.Version, s.longest, s
 	shown, left := map[string]int{}, map[string]int{}
 	for _, e := range s.Entries {
 		if hidden[e] {

@@ -70,8 +70,8 @@ func TestSightIsAsIfTheRestWereNot(t *testing.T) {
 		"skipped":      func(v View) []*Entry { return v.Skipped },
 		"served":       View.Served,
 		"invocable":    View.Invocable,
-		"searched":     func(v View) []*Entry { return v.Search("") },
-		"found":        func(v View) []*Entry { return v.Search("deploy copied kept around inner only") },
+		"searched":     func(v View) []*Entry { return searched(t, v, "") },
+		"found":        func(v View) []*Entry { return searched(t, v, "deploy copied kept around inner only") },
 		"near":         func(v View) []*Entry { return v.Near("deploi", 9) },
 		"skipped near": func(v View) []*Entry { return v.SkippedNear("secret-broken", 9) },
 	} {

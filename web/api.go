@@ -114,8 +114,12 @@ func (s *Site) apiList(r *request) error {
 	}
 	q := r.URL.Query()
 	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: State(q.Get("state"))}
+	hits, err := found(r.Context(), v, f.Query)
+	if err != nil {
+		return err
+	}
 	var all []*catalog.Entry
-	for _, e := range found(v, f.Query) {
+	for _, e := range hits {
 		if f.takes(e) {
 			all = append(all, e)
 		}

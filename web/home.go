@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -95,10 +96,11 @@ func (f filter) href() string {
 	return "/?" + q.Encode()
 }
 
-// found are all skills that a query finds, best first: those that a model would
-// find, as find_skills ranks them, then the others that are called so. Without a
-// query it is all of them, those that models are shown first.
-func found(v catalog.View, query string) []*catalog.Entry {
+// found are all skills that a query finds, best first, as find_skills ranks them:
+// those that people may ask for are among them. Behind them come copies and skipped
+// skills that are called so, which no search ranks. Without a query it is all of
+// them, those that models are shown first.
+func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
 		for _, e := range v.Entries {
@@ -106,17 +108,23 @@ func found(v catalog.View, query string) []*catalog.Entry {
 				all = append(all, e)
 			}
 		}
-		return all
+		return all, nil
 	}
-	all := v.Search(query)
+	ranked, err := v.Search(ctx, catalog.Query{Text: query, People: true})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*catalog.Entry, 0, len(ranked.Hits))
+	for _, h := range ranked.Hits {
+		all = append(all, h.Entry)
+	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		searched := e.ModelInvocable && (e.Status == catalog.Available || e.Status == catalog.Shadowed)
-		if !searched && holdsAll(string(e.Key)+" "+strings.ToLower(e.Folder), words) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(string(e.Key)+" "+strings.ToLower(e.Folder), words) {
 			all = append(all, e)
 		}
 	}
-	return all
+	return all, nil
 }
 
 func holdsAll(text string, words []string) bool {
@@ -205,7 +213,11 @@ func (s *Site) home(r *request) error {
 	}
 	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
-	entries := p.narrow(v, found(v, f.Query))
+	all, err := found(r.Context(), v, f.Query)
+	if err != nil {
+		return err
+	}
+	entries := p.narrow(v, all)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
 	f.Page = min(f.Page, last)
