@@ -1,44 +1,31 @@
 package web_test
 
 import (
-	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/genskills"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web"
 )
 
-// large are n skills of the median size of real ones, of which some are shadowed,
-// skipped, and not published.
+// large are n skills as real ones are, of which some are shadowed, skipped, and
+// not published.
 func large(n int) map[string]string {
-	words := strings.Fields("harbour tide berth vessel crane cargo pilot signal chart anchor draught mooring ledger invoice customs weather quay lock buoy radio")
-	many := map[string]string{}
+	o := genskills.Options{Seed: 8, Faults: 0.12, Collisions: 0.1, MainOnly: true}
+	many := make(map[string]string, n)
 	for i := range n {
-		w := func(k int) string { return words[(i*7+k*(i%13+1))%len(words)] }
-		name := fmt.Sprintf("%s-%s-%d", w(1), w(2), i)
-		description := strings.Repeat(fmt.Sprintf("Handle the %s of a %s with its %s. Use when a %s asks for %s. ", w(3), w(4), w(5), w(6), w(7)), 3)
-		head := "name: " + name
-		if i%100 == 3 {
-			head = "nam: x"
-		}
-		if i%50 == 7 {
-			head = "name: " + strings.ToUpper(name)
-		}
-		many[fmt.Sprintf("one/group-%d/%s/SKILL.md", i%50, name)] = "---\n" + head + "\ndescription: " + description + "\n---\n# " + name + "\n\n" + strings.Repeat("Some *text* with a [link](file.md) in it.\n\n", 120)
-	}
-	for i := range n / 100 {
-		name := fmt.Sprintf("%s-%s-%d", words[(i*7+i%13+1)%len(words)], words[(i*7+2*(i%13+1))%len(words)], i)
-		many["two/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Another.\n---\n"
+		s := o.At(i)
+		many["one/"+s.Path+"/"+s.Files[0].Path] = string(s.Files[0].Data)
 	}
 	return many
 }
 
-// BenchmarkPages measures every kind of answer at 10,000 skills. The first of each
-// after a change is in it as "fresh".
+// BenchmarkPages measures every kind of answer at 10,000 skills. What is computed
+// once after a change is in "fresh".
 func BenchmarkPages(b *testing.B) {
 	f := open(b, large(10_000))
 	v := f.view()

@@ -89,13 +89,6 @@ func open(t testing.TB, files map[string]string) *fixture {
 	return f
 }
 
-func (f *fixture) refresh() {
-	f.t.Helper()
-	if err := f.catalog.Refresh(context.Background()); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 func (f *fixture) view() catalog.View {
 	f.t.Helper()
 	v, err := f.catalog.View(context.Background())
