@@ -244,7 +244,7 @@ func TestUsage(t *testing.T) {
 	for _, table := range tables {
 		got = append(got, texts(all(table, tag("tr"))))
 	}
-	want := [][]string{{"git222editor2+1,unnamed0+1", "git010editor1", "Odd One200", "same200", "Blank % Name200"}, {"editor831", "unnamed001"}}
+	want := [][]string{{"git222editor(2loaded,1read),unnamed(0loaded,1read)", "git010editor(1loaded)", "Odd One200", "same200", "Blank % Name200"}, {"editor831", "unnamed001"}}
 	for i := range got {
 		for j := range got[i] {
 			got[i][j] = strings.ReplaceAll(got[i][j], " ", "")
