@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz fuzz-record bench search mutate interop build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench search mutate interop web-shots build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -46,6 +46,12 @@ mutate:
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	go test -count=1 -run Interop ./interop
+
+# A picture of every page, in both themes and two widths, to be looked at: in shots/.
+web-shots:
+	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
+	rm -rf shots
+	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./web/walk
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o knack ./cmd/knack

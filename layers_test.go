@@ -44,7 +44,7 @@ var directions = map[string][]string{
 	"tool":                      {"catalog", "skill"},
 	"function":                  {"tool"},
 	"mcpserver":                 {"tool", "access", "catalog", "skillsext", "skill"},
-	"web":                       {"access", "catalog", "tool", "skill"},
+	"web":                       {"catalog", "tool", "check", "client", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "tool", "function", "mcpserver", "web", "check", "config", "search",
@@ -66,6 +66,8 @@ var outside = map[string][]string{
 	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
+	"golang.org/x/net":                       {"web"},
+	"github.com/yuin/goldmark":               {"web"},
 }
 
 // surroundings are the names that read arguments, the environment or the home

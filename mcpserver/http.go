@@ -55,8 +55,13 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Verifier, if set, must know the token of every request but for /healthz.
+	// Verifier, if set, must know the token of every request but for /healthz and
+	// /readyz.
 	Verifier access.Verifier
+	// Pages, if set, answers at every path that is none of this package's, behind
+	// the same checks. What it reads of the catalogue in a request's context is what
+	// the request's subject may see.
+	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
 	MaxCalls       int           // calls that are worked on at once
@@ -94,7 +99,7 @@ func def[T int | int64 | time.Duration](v *T, to T) {
 }
 
 // HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
-// URL, and /healthz.
+// URL; /healthz and /readyz; and [HTTPOptions.Pages] elsewhere.
 //
 // The SDK serves one era or the other: a stateful handler refuses 2026-07-28, a
 // stateless one has no sessions. Requests are told apart by their
@@ -136,9 +141,8 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
 	mux.HandleFunc("/healthz", h.healthz)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
-	})
+	mux.HandleFunc("/readyz", h.readyz)
+	mux.Handle("/", h.pages())
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err

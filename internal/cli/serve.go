@@ -114,11 +114,12 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			_ = c.Refresh(ctx)
 		}
 	}
+	pages := web.pagesOf(&options)
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, c, server, log)
+		return web.serveHTTP(interrupted, env, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
