@@ -73,6 +73,7 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
+	last    atomic.Pointer[refreshed]
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 

@@ -106,6 +106,8 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.rebuild(found)
 	c.looked, c.took = begun, time.Since(begun)
 	c.mu.Unlock()
+	now := time.Now()
+	c.last.Store(&refreshed{now, now.Sub(begun)})
 	c.tell()
 	return nil
 }
