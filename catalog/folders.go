@@ -24,17 +24,6 @@ func (s *Snapshot) Knows(f FolderNow) bool {
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
-// Bare is a folder without a SKILL.md, for reading its files; nil where it is none,
-// is part of a skill, or a skill has a folder of that name, served or not. The entry
-// belongs to no snapshot.
-func (s *Snapshot) Bare(f FolderNow) *Entry {
-	if f.FS == nil || s.InFolder(f.Name) != nil || s.byPlace[place{f.Root.Label, "."}] != nil {
-		return nil
-	}
-	return &Entry{Root: f.Root, Status: Available,
-		Skill: &skill.Skill{Bundle: skill.Bundle{Path: f.Name, Folder: f.Name, FS: f.FS}, ModelInvocable: true}}
-}
-
 // FoldersNow asks the disk which folders the roots have as direct children under a
 // name that matches, in root order. The roots are asked at once, each by one
 // listing of its own folder; one that does not answer while the context lasts, or

@@ -82,9 +82,6 @@ type Folder struct {
 	Main  bool  // it holds SKILL.md in one of [EntryNames]
 	Stamp Stamp // of that file, or of a link in its place
 	Err   error // why that cannot be told
-	// FS is the folder, contained as a [Bundle]'s is, where it holds no SKILL.md and
-	// is neither a link nor a dot-folder; else nil.
-	FS fs.FS
 }
 
 // Scan is what one look at a source yields.

@@ -152,11 +152,11 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
-	v, e, folders := h.find(ctx, v, name, byFolder)
+	v, e, folder := h.find(ctx, v, name, byFolder)
 	switch {
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
-	case e == nil && (len(folders) > 0 || v.InFolder(name) != nil):
+	case e == nil && folder:
 		return fail("SKILL.MD not found for skill '%s'", shown)
 	case e == nil:
 		return fail("Skill '%s' not found in skills folder", shown)

@@ -128,10 +128,7 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	v, e, folders := h.find(ctx, v, name, find)
-	if e == nil && deniedFolder(v, name) == nil {
-		e = bare(v, folders)
-	}
+	v, e, _ := h.find(ctx, v, name, find)
 	file, err := skill.FilePath(path)
 	switch {
 	case ctx.Err() != nil:
@@ -178,16 +175,6 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
 	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
-}
-
-// bare is the first of the folders that holds no SKILL.md: the contract asks for none.
-func bare(v catalog.View, folders []catalog.FolderNow) *catalog.Entry {
-	for _, f := range folders {
-		if e := v.Bare(f); e != nil {
-			return e
-		}
-	}
-	return nil
 }
 
 // deniedFolder finds a folder with this name that may not be looked into.

@@ -56,14 +56,13 @@ type look struct {
 	done  chan struct{}
 }
 
-// find finds a skill by a valid folder name; where there is none, the folders of
-// that name.
-func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (catalog.View, *catalog.Entry, []catalog.FolderNow) {
+// find finds a skill by a valid folder name, and whether there is such a folder.
+func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (catalog.View, *catalog.Entry, bool) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
-		return v, e, nil
+		return v, e, true
 	}
-	v, folders := h.fresher(ctx, v, func(n string) bool { return n == name })
-	return v, by(v, name), folders
+	v, folder := h.fresher(ctx, v, func(n string) bool { return n == name })
+	return v, by(v, name), folder || v.InFolder(name) != nil
 }
 
 // named looks a name up in a view, and where it is not there, in one that knows
@@ -78,15 +77,15 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 }
 
 // fresher returns a view that knows the folders whose names match, as they were
-// when it was called, and these.
-func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, []catalog.FolderNow) {
+// when it was called, and whether there are any.
+func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
 	folders := foldersNow(ctx, v, match)
 	asked := time.Now() // not before: a look that began meanwhile may have missed what is there now
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
 	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
 	if !news && asked.Sub(begun) < interval {
-		return v, folders
+		return v, len(folders) > 0
 	}
 	if h.look(ctx, asked) {
 		if now, err := h.Catalog.View(ctx); err == nil {
@@ -97,7 +96,7 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 			h.rescan.note(left, foldersNow(ctx, v, match), asked.Add(interval))
 		}
 	}
-	return v, folders
+	return v, len(folders) > 0
 }
 
 func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []catalog.FolderNow {

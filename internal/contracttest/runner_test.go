@@ -11,7 +11,6 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -31,56 +30,6 @@ func run(t *testing.T, w *world, set string, rows []row) {
 			}
 			w.ask(t, set, r.tool, r.args, r.want)
 		})
-	}
-}
-
-// Contract 001 looks a skill's folder up and asks for no SKILL.md in it. What that
-// does not open: the files of a skill that is not served or not for models, a folder
-// behind a link, a dot-folder, what belongs to a skill, what somebody may not see.
-func TestRunnerBareFolder(t *testing.T) {
-	hidden := "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"
-	w := newWorld(t, map[string]string{
-		"bare/notes.md": "notes", "bare/hidden/SKILL.md": hidden, "bare/hidden/x.md": "x", "bare/.env": "SECRET", "bare/out.md": "->../other/SKILL.md",
-		"other/SKILL.md": md("other", "d"), "other/sub/x.md": "x",
-		"linked": "->$USER/target", ".ssh/id": "SECRET", "broken/SKILL.md": "no frontmatter", "broken/x.md": "x", "spelt/sKILL.md": "x", "spelt/x.md": "x",
-	}, map[string]string{"target/x.md": "x", "broken/x.md": "x", "second/x.md": "x", "late/x.md": "x"})
-	ask := func(set, name, path string, want answer) {
-		t.Helper()
-		w.ask(t, set, "read_file_in_skill", `{"skill_name":`+quote(name)+`,"file_path":`+quote(path)+`}`, want)
-	}
-	none := func(name, path string) answer {
-		return fileError(name, path, "Skill '"+name+"' not found in skills folder")
-	}
-	for _, set := range []string{"runner", "default"} {
-		ask(set, "bare", "notes.md", utf8File("bare", "notes.md", "notes"))
-		ask(set, "bare", "none.md", fileError("bare", "none.md", "File 'none.md' not found in skill 'bare'"))
-		ask(set, "bare", ".", fileError("bare", ".", "Cannot read file '.': it is a directory; it holds: hidden/, notes.md"))
-		ask(set, "bare", "", fileError("bare", "", "Invalid file path: must not be empty"))
-		ask(set, "bare", "../other/SKILL.md", fileError("bare", "../other/SKILL.md", "Path traversal detected: cannot access files outside skill folder"))
-		ask(set, "bare", "out.md", fileError("bare", "out.md", "Path traversal detected: cannot access files outside skill folder"))
-		ask(set, "bare", ".env", fileError("bare", ".env", "File '.env' not found in skill 'bare'"))
-		ask(set, "bare", "hidden/x.md", fileError("bare", "hidden/x.md", "File 'hidden/x.md' not found in skill 'bare'"))
-		ask(set, "second", "x.md", utf8File("second", "x.md", "x"))
-		ask(set, "Bare", "notes.md", none("Bare", "notes.md"))
-		ask(set, "linked", "x.md", none("linked", "x.md"))
-		ask(set, ".ssh", "id", none(".ssh", "id"))
-		ask(set, "sub", "x.md", none("sub", "x.md"))
-	}
-	ask("default", "broken", "x.md", none("broken", "x.md"))
-	ask("default", "spelt", "x.md", none("spelt", "x.md"))
-	w.put(0, "late/SKILL.md", "no frontmatter") // the catalogue finds it when it is asked
-	ask("default", "late", "x.md", none("late", "x.md"))
-	// A root that is a skill itself: its folders are no skills.
-	root := newWorld(t, map[string]string{"SKILL.md": hidden, "sub/x.md": "x"})
-	root.ask(t, "runner", "read_file_in_skill", `{"skill_name":"sub","file_path":"x.md"}`, none("sub", "x.md"))
-	// Whoever may see some skills only.
-	ctx := catalog.WithSight(t.Context(), &catalog.Sight{Sees: func(e *catalog.Entry) bool { return e.Folder == "other" }})
-	for _, tl := range toolsOf(t, "runner") {
-		if tl.Name == "read_file_in_skill" {
-			r, err := tl.Call(ctx, w.host(), []byte(`{"skill_name":"bare","file_path":"notes.md"}`))
-			must(t, err)
-			compare(t, "with a sight", r.Text, none("bare", "notes.md").text)
-		}
 	}
 }
 
@@ -331,10 +280,7 @@ func TestRunner(t *testing.T) {
 		read("001-boundary-3", "calculator", "absolute-out.txt", outside("calculator", "absolute-out.txt")),
 		read("001-boundary-3", "calculator", "..", outside("calculator", "..")),
 		read("001-condition-1", "nonexistent", "x", absent("nonexistent", "x")),
-		read("001-reading-1", "docless", "notes.md", utf8File("docless", "notes.md", "a folder without its document")),
-		read("001-reading-2", "docless", "none.md", missing("docless", "none.md")),
-		read("001-reading-3", "docless", "../weather/SKILL.md", outside("docless", "../weather/SKILL.md")),
-		read("001-condition-1", "plain", "x", absent("plain", "x")),
+		read("001-condition-1", "docless", "notes.md", absent("docless", "notes.md")),
 		read("001-condition-2", "calculator", "x/y/z", missing("calculator", "x/y/z")),
 		read("001-condition-2", "calculator", "notes.txt/x", missing("calculator", "notes.txt/x")),
 		read("001-condition-2", "calculator", strings.Repeat("x", 300), missing("calculator", strings.Repeat("x", 300))),

@@ -79,12 +79,6 @@ func (s *Source) describe(top handle, e fs.DirEntry) (f skill.Folder, ok bool) {
 			f.Err = bare(err)
 		}
 	}
-	if f.Err == nil && e.IsDir() && !skill.Hidden(f.Name) {
-		// No link: that would lead to a folder of which nothing says that it is a skill's.
-		if real, err := realRoot(s.opt.Root.Dir); err == nil {
-			f.FS = &folder{door: s.door, base: s.opt.Root.Dir, alias: real, sub: f.Name}
-		}
-	}
 	return f, true
 }
 
