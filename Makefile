@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz bench mutate interop build
+.PHONY: check test race fuzz bench bench-go mutate interop build
 
 check:
 	bash .ci/gofmt
@@ -26,7 +26,13 @@ fuzz:
 		done; \
 	done
 
+# Everything beside what the machine can do at all; writes doc/performance.md. It
+# wants a quiet machine and some 4 GB below TMPDIR.
 bench:
+	go run ./bench
+
+# The hot functions alone.
+bench-go:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
