@@ -123,6 +123,10 @@ func (d *Document) readBlock(block string, line int) {
 	}
 	fault := unsafeCharacter(block)
 	if fault == nil {
+		if v, ok := readPlain(block); ok {
+			d.takeRoot(v, nil, shift)
+			return
+		}
 		var v Value
 		var notes []yamlFault
 		v, notes, fault = parseYAML(block)
