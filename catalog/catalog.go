@@ -38,6 +38,14 @@ type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
+// Visitor is a [Source] that can hand each skill on while it has its folder open.
+// Visit is Scan, and calls each with every bundle, from several goroutines, in no
+// order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
+// returns is valid until each returns.
+type Visitor interface {
+	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error))) (skill.Scan, error)
+}
+
 // Folders is a [Source] that can tell whether its root has a folder with exactly
 // this name as a direct child, be there a skill in it or not. The name is one
 // path element. HasFolder may be called from any goroutine.

@@ -139,7 +139,8 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	scan, err := s.Scan(ctx)
+	loaded := visited{skills: map[string]*skill.Skill{}}
+	scan, err := loaded.scan(ctx, s, first)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -151,6 +152,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	}
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
 	c.reuse(&r)
+	loaded.fill(&r)
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
@@ -159,6 +161,37 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
+}
+
+// visited are the skills that were read during a scan, by path.
+type visited struct {
+	mu     sync.Mutex
+	skills map[string]*skill.Skill
+}
+
+// scan scans a source, and the first time, when all must be read, reads on the way
+// what it finds, where the source can.
+func (v *visited) scan(ctx context.Context, s Source, first bool) (skill.Scan, error) {
+	if h, ok := s.(*held); ok {
+		s = h.Source
+	}
+	by, ok := s.(Visitor)
+	if !first || !ok {
+		return s.Scan(ctx)
+	}
+	return by.Visit(ctx, func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
+		loaded := skill.LoadBy(b, read)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.skills[b.Path] = loaded
+	})
+}
+
+// fill puts in what was read on the way.
+func (v *visited) fill(r *foundRoot) {
+	for _, i := range r.read {
+		r.skills[i] = v.skills[r.scan.Bundles[i].Path]
+	}
 }
 
 // reuse takes over what is already known and notes what must be read. Of a root
@@ -195,6 +228,9 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	for _, i := range r.read {
 		if ctx.Err() != nil {
 			break
+		}
+		if r.skills[i] != nil {
+			continue // it was read on the way
 		}
 		next <- i
 	}

@@ -1,6 +1,8 @@
 package dir
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -131,6 +133,94 @@ func (h fdHandle) list(name string) (handle, []fs.DirEntry, error) {
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 
+// children reads the entries as the system writes them (getdents64(2)): most are
+// files that a scan has no use for, and cost nothing here.
+func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.entries == nil {
+		r.entries = make([]byte, 32<<10)
+	}
+	for {
+		n := 0
+		err := retry(func() (err error) {
+			n, err = unix.Getdents(fd, r.entries)
+			return err
+		})
+		if err != nil || n == 0 {
+			return fdHandle(fd), r.kept, err
+		}
+		for raw := r.entries[:n]; len(raw) > direntName; {
+			size := binary.NativeEndian.Uint16(raw[16:])
+			kind, name := raw[18], raw[direntName:size]
+			raw = raw[size:]
+			name = name[:bytes.IndexByte(name, 0)]
+			if kind == unix.DT_REG && len(name) != len(skill.MainFile) || string(name) == "." || string(name) == ".." {
+				continue
+			}
+			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK}
+			if kind == unix.DT_UNKNOWN {
+				in, err := fdHandle(fd).lstat(c.name)
+				if err != nil {
+					continue // it has gone
+				}
+				c.folder, c.link = in.IsDir(), in.Mode()&fs.ModeSymlink != 0
+			}
+			r.add(c)
+		}
+	}
+}
+
+// direntName is where the name begins in an entry: behind the inode, the offset,
+// the entry's size and its type.
+const direntName = 19
+
+func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error) {
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)
+	if err != nil {
+		return nil, skill.Stamp{}, err
+	}
+	defer unix.Close(fd)
+	var before, after unix.Stat_t
+	switch err := unix.Fstat(fd, &before); {
+	case err != nil:
+		return nil, skill.Stamp{}, err
+	case before.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, skill.Stamp{}, skill.ErrNotRegular
+	case before.Size > limit:
+		return nil, skill.Stamp{}, skill.ErrTooLarge
+	}
+	if int64(cap(buf)) <= before.Size {
+		buf = make([]byte, before.Size+8<<10)
+	}
+	buf = buf[:cap(buf)]
+	n := 0
+	for int64(n) < before.Size {
+		m := 0
+		err := retry(func() (err error) {
+			m, err = unix.Read(fd, buf[n:before.Size])
+			return err
+		})
+		if err != nil {
+			return nil, skill.Stamp{}, err
+		}
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	if err := unix.Fstat(fd, &after); err != nil {
+		return nil, skill.Stamp{}, err
+	}
+	stamp := stampOfStat(&before)
+	if int64(n) != before.Size || stampOfStat(&after) != stamp {
+		return nil, skill.Stamp{}, skill.ErrUnstable
+	}
+	return buf[:n], stamp, nil
+}
+
 // readHandle is a folder that was opened for reading. The file owns the descriptor.
 type readHandle struct {
 	fdHandle
@@ -172,15 +262,19 @@ func retry(call func() error) error {
 
 func infoOfStat(name string, st *unix.Stat_t) *info {
 	return &info{
-		name: path.Base(name),
-		mode: modeOf(st.Mode),
-		stamp: skill.Stamp{
-			Size:  st.Size,
-			MTime: unix.TimespecToNsec(st.Mtim),
-			CTime: unix.TimespecToNsec(st.Ctim),
-			Dev:   uint64(st.Dev), // 32 bits wide on some architectures
-			Inode: st.Ino,
-		},
+		name:  path.Base(name),
+		mode:  modeOf(st.Mode),
+		stamp: stampOfStat(st),
+	}
+}
+
+func stampOfStat(st *unix.Stat_t) skill.Stamp {
+	return skill.Stamp{
+		Size:  st.Size,
+		MTime: unix.TimespecToNsec(st.Mtim),
+		CTime: unix.TimespecToNsec(st.Ctim),
+		Dev:   uint64(st.Dev), // 32 bits wide on some architectures
+		Inode: st.Ino,
 	}
 }
 

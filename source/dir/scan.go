@@ -49,7 +49,7 @@ type Source struct {
 	door door
 
 	mu      sync.Mutex
-	folders []string      // the real paths that the last scan visited
+	folders []place       // that the last scan visited
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -75,7 +75,16 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // further down becomes a notice or a bundle's fault. A root that is not there,
 // or is no folder any more, is Missing, with an error beside it where that is
 // one: [Options.Required], or something else in its place.
-func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil) }
+
+// ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
+// valid until the function that was given it returns.
+type ReadMain = func() ([]byte, skill.Stamp, error)
+
+// Visit is Scan, and calls each with every skill on the way, from several
+// goroutines, in no order: while its folder is open, its entry is read for a
+// third of what it costs afterwards.
+func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain)) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -86,7 +95,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return s.failed(err)
 	}
 	defer top.close()
-	w := &walk{source: s, top: top, real: real}
+	w := &walk{source: s, top: top, real: real, each: each}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
@@ -109,7 +118,7 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
-func (s *Source) remember(folders []string) {
+func (s *Source) remember(folders []place) {
 	s.mu.Lock()
 	s.folders = folders
 	s.mu.Unlock()
@@ -154,25 +163,25 @@ func realRoot(dir string) (string, error) {
 }
 
 // bundle describes the skill at p, whose folder holds the given spellings of
-// SKILL.md.
-func (s *Source) bundle(p place, h handle, spellings []string) skill.Bundle {
-	b := skill.Bundle{
+// SKILL.md, and says where in the folder its entry lies.
+func (s *Source) bundle(p *place, h handle, spellings []string) (b skill.Bundle, real string) {
+	b = skill.Bundle{
 		Path:   p.path,
 		Folder: filepath.Base(s.opt.Root.Dir),
 		Dir:    filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path)),
-		FS:     p.folder,
+		FS:     p.folder(s),
 	}
 	if p.path != "." {
 		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
 	}
 	if p.linked {
-		b.Link = p.real
+		b.Link = p.real()
 	}
 	b.Entry, b.Others = choose(spellings)
 	if b.Entry != "" {
-		b.Stamp, b.Fault = examine(h, b.Entry)
+		real, b.Stamp, b.Fault = examine(h, b.Entry)
 	}
-	return b
+	return b, real
 }
 
 // choose splits the spellings of SKILL.md, which are sorted, into the one that
@@ -189,8 +198,9 @@ func choose(spellings []string) (entry string, others []string) {
 	return "", spellings
 }
 
-// examine takes the stamp of a skill's entry, or says why it cannot be served.
-func examine(h handle, name string) (skill.Stamp, error) {
+// examine takes the stamp of a skill's entry and says where it lies, or why it
+// cannot be served.
+func examine(h handle, name string) (string, skill.Stamp, error) {
 	real, in, err := locate(h, name)
 	switch {
 	case errors.Is(err, errThroughLink):
@@ -204,9 +214,9 @@ func examine(h handle, name string) (skill.Stamp, error) {
 		err = tryOpen(h, real)
 	}
 	if err != nil {
-		return skill.Stamp{}, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
+		return "", skill.Stamp{}, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 	}
-	return in.Stamp(), nil
+	return real, in.Stamp(), nil
 }
 
 func tryOpen(h handle, name string) error {

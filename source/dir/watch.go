@@ -82,7 +82,10 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 	defer s.opt.Watches.leave(f)
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		folders := s.folders
+		folders := make([]string, len(s.folders))
+		for i := range s.folders {
+			folders[i] = s.folders[i].real()
+		}
 		s.mu.Unlock()
 		changed, err := s.opt.Watches.want(f, folders)
 		if err != nil {
