@@ -160,7 +160,7 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			if kind == unix.DT_REG && len(name) != len(skill.MainFile) || string(name) == "." || string(name) == ".." {
 				continue
 			}
-			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK}
+			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK, kind == unix.DT_REG}
 			if kind == unix.DT_UNKNOWN {
 				in, err := fdHandle(fd).lstat(c.name)
 				if err != nil {

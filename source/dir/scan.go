@@ -163,25 +163,23 @@ func realRoot(dir string) (string, error) {
 }
 
 // bundle describes the skill at p, whose folder holds the given spellings of
-// SKILL.md, and says where in the folder its entry lies.
-func (s *Source) bundle(p *place, h handle, spellings []string) (b skill.Bundle, real string) {
-	b = skill.Bundle{
+// SKILL.md; its entry is not examined yet.
+func (s *Source) bundle(p *place, spellings []string) skill.Bundle {
+	b := skill.Bundle{
 		Path:   p.path,
 		Folder: filepath.Base(s.opt.Root.Dir),
-		Dir:    filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path)),
+		Dir:    s.opt.Root.Dir,
 		FS:     p.folder(s),
 	}
 	if p.path != "." {
+		b.Dir = strings.TrimSuffix(b.Dir, string(filepath.Separator)) + string(filepath.Separator) + filepath.FromSlash(p.path)
 		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
 	}
 	if p.linked {
 		b.Link = p.real()
 	}
 	b.Entry, b.Others = choose(spellings)
-	if b.Entry != "" {
-		real, b.Stamp, b.Fault = examine(h, b.Entry)
-	}
-	return b, real
+	return b
 }
 
 // choose splits the spellings of SKILL.md, which are sorted, into the one that
@@ -198,9 +196,8 @@ func choose(spellings []string) (entry string, others []string) {
 	return "", spellings
 }
 
-// examine takes the stamp of a skill's entry and says where it lies, or why it
-// cannot be served.
-func examine(h handle, name string) (string, skill.Stamp, error) {
+// examine takes the stamp of a skill's entry, or says why it cannot be served.
+func examine(h handle, name string) (skill.Stamp, error) {
 	real, in, err := locate(h, name)
 	switch {
 	case errors.Is(err, errThroughLink):
@@ -214,9 +211,9 @@ func examine(h handle, name string) (string, skill.Stamp, error) {
 		err = tryOpen(h, real)
 	}
 	if err != nil {
-		return "", skill.Stamp{}, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
+		return skill.Stamp{}, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 	}
-	return real, in.Stamp(), nil
+	return in.Stamp(), nil
 }
 
 func tryOpen(h handle, name string) error {

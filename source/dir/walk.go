@@ -252,14 +252,33 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 }
 
 // skill takes in the skill that a folder is, and hands it on while the folder is
-// open.
+// open. An entry that was listed as a regular file need not be examined before it
+// is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
-	b, real := w.source.bundle(p, h, spellings)
+	b := w.source.bundle(p, spellings)
 	out.bundle = &b
 	p.skill = p
-	if w.each != nil {
-		w.each(b, func() ([]byte, skill.Stamp, error) { return r.main(h, b, real) })
+	q, quick := h.(quickHandle)
+	if w.each != nil && quick && b.Entry != "" && r.regular(b.Entry) {
+		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
+		if err == nil {
+			r.file, b.Stamp = data[:cap(data)], stamp
+			w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil })
+			return
+		}
 	}
+	if b.Entry != "" {
+		b.Stamp, b.Fault = examine(h, b.Entry)
+	}
+	if w.each != nil {
+		// With patience, and words for what is wrong.
+		w.each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
+	}
+}
+
+// regular reports whether an entry was listed as a regular file.
+func (r *reader) regular(name string) bool {
+	return slices.Contains(r.kept, child{name: name, regular: true})
 }
 
 func (w *walk) child(out *found, p *place, name string) {
@@ -287,8 +306,8 @@ func (w *walk) child(out *found, p *place, name string) {
 // child is an entry of a folder that a scan has use for: a folder, a link, or a
 // spelling of SKILL.md.
 type child struct {
-	name         string
-	folder, link bool
+	name                  string
+	folder, link, regular bool
 }
 
 // reader is what one worker needs to read folders and files again and again.
@@ -308,7 +327,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	}
 	h, raw, err := top.list(sub)
 	for _, e := range raw {
-		r.add(child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0})
+		r.add(child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()})
 	}
 	return h, r.kept, err
 }
@@ -320,18 +339,6 @@ type quickHandle interface {
 	// read reads a regular file that was just looked at, like [skill.ReadFile]
 	// without its patience. The bytes are valid until the next call.
 	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
-}
-
-// main reads a skill's entry through its open folder; real is where it lies.
-func (r *reader) main(h handle, b skill.Bundle, real string) ([]byte, skill.Stamp, error) {
-	if q, ok := h.(quickHandle); ok && real != "" {
-		data, stamp, err := q.read(real, skill.MaxSkillMD, r.file)
-		if err == nil {
-			r.file = data[:cap(data)]
-			return data, stamp, nil
-		}
-	}
-	return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) // with patience, and words for what is wrong
 }
 
 // unreadable reports a folder that could not be opened; one that has vanished
