@@ -41,14 +41,14 @@ func (b *bench) stdio() ([]row, error) {
 	}
 	c := &calls{}
 	for i := range asked {
-		c.requests = append(c.requests, message(1000+i, "tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": t.skills[i*7].Name}}))
+		c.requests = append(c.requests, message(1000+i, "tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": t.skill(i * 7).Name}}))
 	}
 	if _, err := p.pipe(c, asked, 1, true); err != nil {
 		return nil, err
 	}
 	for i, a := range c.answers {
-		if !strings.Contains(string(a), "Loading: "+t.skills[i*7].Name) {
-			return nil, fmt.Errorf("asked for %s, got %.200s", t.skills[i*7].Name, a)
+		if !strings.Contains(string(a), "Loading: "+t.skill(i*7).Name) {
+			return nil, fmt.Errorf("asked for %s, got %.200s", t.skill(i*7).Name, a)
 		}
 	}
 	file := filepath.Join(b.work, "stdio.answers")
@@ -251,7 +251,7 @@ func (b *bench) httpMethod(s *served, t *tree, uris map[string]string, era, sess
 	kind := ""
 	ours := make([][][]byte, connections)
 	for i := range asked {
-		header, params := question(uris, t.skills[i*7].Name, era, session, method)
+		header, params := question(uris, t.skill(i*7).Name, era, session, method)
 		for c := range ours {
 			ours[c] = append(ours[c], httpCall(s.addr, header, i, message(1000+c*asked+i, method, params)))
 		}
@@ -281,7 +281,7 @@ func (b *bench) httpMethod(s *served, t *tree, uris map[string]string, era, sess
 	addr := strings.TrimSpace(string(line))
 	theirs := make([][][]byte, connections)
 	for i := range asked {
-		header, params := question(uris, t.skills[i*7].Name, era, session, method)
+		header, params := question(uris, t.skill(i*7).Name, era, session, method)
 		header["X-Type"] = kind
 		for c := range theirs {
 			theirs[c] = append(theirs[c], httpCall(addr, header, i, message(1000+c*asked+i, method, params)))

@@ -34,12 +34,12 @@ func main() {
 
 // bench is one run.
 type bench struct {
-	knack, floor, self string // programs
-	work               string // folder for trees and answers
-	rounds             int
-	quick              bool
-	growth             []int // sizes of the growth table
-	log                io.Writer
+	knack, floor, write, self string // programs
+	work                      string // folder for trees and answers
+	rounds                    int
+	quick                     bool
+	growth                    []int // sizes of the growth table
+	log                       io.Writer
 
 	trees   map[int]*tree
 	samples map[string][]float64
@@ -49,8 +49,11 @@ type bench struct {
 type tree struct {
 	n          int
 	home, root string
-	skills     []genskills.Skill
+	options    genskills.Options
 }
+
+// skill is the i-th skill of a tree.
+func (t *tree) skill(i int) genskills.Skill { return t.options.At(i) }
 
 // measurement is one group of rows.
 type measurement struct {
@@ -140,7 +143,8 @@ func (b *bench) prepare(tmp string) (end func(), err error) {
 		return end, err
 	}
 	b.floor = filepath.Join(b.work, "floor")
-	builds := [][]string{{b.floor, "./bench/floor"}}
+	b.write = filepath.Join(b.work, "write")
+	builds := [][]string{{b.floor, "./bench/floor"}, {b.write, "./internal/genskills/write"}}
 	if b.knack == "" {
 		b.knack = filepath.Join(b.work, "knack")
 		builds = append(builds, []string{b.knack, "./cmd/knack"})
@@ -166,21 +170,20 @@ func (b *bench) tree(n int) (*tree, error) {
 	}
 	t := &tree{n: n, home: filepath.Join(b.work, fmt.Sprintf("home-%d", n))}
 	t.root = filepath.Join(t.home, ".claude", "skills")
-	o := genskills.Options{N: n, Seed: 1}
-	if n > 10_000 {
-		o.MainOnly, o.Shard = true, 1000
-	}
+	t.options = genskills.Options{Seed: 1, MainOnly: n > 10_000}
 	if _, err := os.Stat(t.root); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(b.log, "  %d skills\n", n)
-		if t.skills, err = genskills.Write(t.root, o); err != nil {
+		if err := os.MkdirAll(filepath.Dir(t.root), 0o755); err != nil {
 			return nil, err
 		}
-	} else {
-		for i := range n {
-			t.skills = append(t.skills, genskills.Make(i, o))
-			for f := range t.skills[i].Files {
-				t.skills[i].Files[f].Data = nil
-			}
+		part := t.root + ".part" // a tree that is there is whole
+		os.RemoveAll(part)
+		write := exec.Command(b.write, "-n", fmt.Sprint(n), fmt.Sprintf("-main-only=%t", t.options.MainOnly), part)
+		if said, err := write.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, said)
+		}
+		if err := os.Rename(part, t.root); err != nil {
+			return nil, err
 		}
 	}
 	b.trees[n] = t

@@ -94,7 +94,7 @@ func (b *bench) acrossOnce(t *tree) (calls, wrong int, worst float64, err error)
 				os.Remove(poke)
 			}
 		}
-		s := t.skills[(calls*7919)%t.n]
+		s := t.skill((calls * 7919) % t.n)
 		begun := time.Now()
 		res, err := p.call("tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": s.Name}})
 		if err != nil {
@@ -129,7 +129,7 @@ func (b *bench) change() ([]row, error) {
 		return nil, err
 	}
 	time.Sleep(4 * time.Second) // until the folders are watched
-	s := t.skills[n/2]
+	s := t.skill(n / 2)
 	file := filepath.Join(t.root, filepath.FromSlash(s.Path), "SKILL.md")
 	was, err := os.ReadFile(file)
 	if err != nil {
@@ -182,7 +182,8 @@ func (b *bench) search() ([]row, error) {
 			return nil, err
 		}
 		rows = append(rows, row{fmt.Sprintf("search, %s skills, p50 / p99", count(c.n)), c.elsewhere, fmt.Sprintf("≤ %g / %g ms", c.p50, c.p99),
-			fmt.Sprintf("%.3f / %.2f ms", got.P50, got.P99), judge(max(got.P50/c.p50, got.P99/c.p99), 1)})
+			fmt.Sprintf("%.3f / %.2f ms", got.P50, got.P99), judge(max(got.P50/c.p50, got.P99/c.p99), 1)},
+			row{fmt.Sprintf("the index of %s skills", count(c.n)), "–", fmt.Sprintf("≤ %g MB", c.heap), fmt.Sprintf("%.1f MB", got.Heap), judge(got.Heap, c.heap)})
 	}
 	return rows, nil
 }

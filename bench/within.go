@@ -22,8 +22,11 @@ type (
 		Millis, CPU float64 // of one refresh, in milliseconds
 		Interval    float64 // seconds until the next
 	}
-	searched struct{ P50, P99 float64 } // milliseconds
-	heaped   struct{ Metadata, Loaded float64 }
+	searched struct {
+		P50, P99 float64 // milliseconds
+		Heap     float64 // MB, of the index
+	}
+	heaped struct{ Metadata, Loaded float64 }
 )
 
 func within(args []string, out io.Writer) error {
@@ -46,7 +49,7 @@ func within(args []string, out io.Writer) error {
 	case "refresh":
 		result, err = refreshes(ctx, c)
 	case "search":
-		result = searches(v)
+		result, err = searches(ctx, v)
 	case "heap":
 		result, err = heaps(ctx, v, before)
 	default:
@@ -83,17 +86,31 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func searches(v catalog.View) searched {
+// searches asks for three words of descriptions, every fourth with a letter
+// dropped, and measures what the index holds.
+func searches(ctx context.Context, v catalog.View) (s searched, err error) {
+	before := live()
+	if _, err := v.Search(ctx, catalog.Query{Text: "first", Limit: 10}); err != nil {
+		return s, err
+	}
+	s.Heap = live() - before
 	var took []float64
 	for i := range 600 {
 		e := v.Listed[(i*7919)%len(v.Listed)]
 		words := strings.Fields(e.Description)
-		query := strings.Join(words[min(i%5, len(words)-1):min(i%5+3, len(words))], " ")
+		at := min(i%5, max(len(words)-3, 0))
+		query := strings.Join(words[at:min(at+3, len(words))], " ")
+		if i%4 == 0 && len(query) > 8 {
+			query = query[:len(query)/2] + query[len(query)/2+1:]
+		}
 		begun := time.Now()
-		v.Search(query)
+		if _, err := v.Search(ctx, catalog.Query{Text: query, Limit: 10}); err != nil {
+			return s, err
+		}
 		took = append(took, ms(time.Since(begun)))
 	}
-	return searched{quantile(took, .5), quantile(took, .99)}
+	s.P50, s.P99 = quantile(took, .5), quantile(took, .99)
+	return s, nil
 }
 
 func heaps(ctx context.Context, v catalog.View, before float64) (h heaped, err error) {

@@ -48,14 +48,6 @@ func BenchmarkNear(b *testing.B) {
 	}
 }
 
-func BenchmarkSearch(b *testing.B) {
-	v := view(b, catalogOf(b, many(1000)))
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Search("thing number 500")
-	}
-}
-
 // liveHeap is what stays in use after the garbage is gone.
 func liveHeap() uint64 {
 	var m runtime.MemStats

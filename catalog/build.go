@@ -19,6 +19,7 @@ func build(found []foundRoot) *Snapshot {
 	}
 	s := &Snapshot{
 		Version:  1,
+		indexing: indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
 		byKey:    make(map[skill.Key][]*Entry, n),
 		byFolder: make(map[string][]*Entry, n),
@@ -183,7 +184,7 @@ func (s *Snapshot) shadow() {
 		digest skill.Digest
 	}
 	same := map[content]*Entry{} // of the names that clash
-	var shadowed []*Entry
+	var kept, shadowed []*Entry
 	for _, e := range s.Entries {
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
@@ -205,7 +206,9 @@ func (s *Snapshot) shadow() {
 		switch {
 		case e.ModelVisible():
 			s.Listed = append(s.Listed, e)
-		case e.Status == Shadowed && e.ModelInvocable:
+		case e.Status == Available:
+			kept = append(kept, e)
+		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
 		}
 	}
@@ -219,7 +222,7 @@ func (s *Snapshot) shadow() {
 		})
 		rest = rest[n:]
 	}
-	s.searched = slices.Concat(s.Listed, shadowed)
+	s.searched = slices.Concat(s.Listed, kept, shadowed)
 }
 
 // Place is where a skill's file lies, as people write it:

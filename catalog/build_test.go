@@ -155,20 +155,3 @@ func TestNear(t *testing.T) {
 		diffs(t, asked, names(v.SkippedNear(asked, 5)), want)
 	}
 }
-
-func TestSearch(t *testing.T) {
-	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
-	for query, want := range map[string][]string{
-		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "gitlab", "commit"}, "GIT git git": {"git", "gitlab", "commit"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
-		"messages messages messages messages git": {"git", "commit", "gitlab"}, "GROSSE äpfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
-	} {
-		for range 3 {
-			diffs(t, query, names(v.Search(query)), want)
-		}
-	}
-	all := v.Search("")
-	all[0] = nil
-	if v.Listed[0] == nil {
-		t.Error("what a search returns is the snapshot's own list")
-	}
-}

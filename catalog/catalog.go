@@ -83,7 +83,8 @@ type Catalog struct {
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	gates gates // of the reads that calls wait for
+	gates gates                 // of the reads that calls wait for
+	index atomic.Pointer[index] // the last one made, to make the next one of
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
@@ -218,6 +219,9 @@ func (c *Catalog) publish(next *Snapshot) {
 		return
 	}
 	c.current.Store(next)
+	if prev.indexing.begun.Load() {
+		c.indexOf(next) // whoever searched will search again
+	}
 	if d.Empty() {
 		return
 	}

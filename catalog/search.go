@@ -1,70 +1,212 @@
 package catalog
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-	"unicode"
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/knack-dev/knack/search"
 	"github.com/knack-dev/knack/skill"
 )
 
-// Search ranks the skills that a model may load by how well name and description
-// answer the query: words in the name weigh most, then beginnings of words, then
-// words in the description. Without a query it returns all of them: the listing,
-// then the shadowed ones, which no listing shows. Copies are left out. The order
-// is deterministic, and of equals the listed come first.
-func (s *Snapshot) Search(query string) []*Entry {
-	words := wordsOf(skill.CutBytes(query, 1024))
-	slices.Sort(words)
-	words = slices.Compact(words)
-	words = words[:min(len(words), 64)] // beyond that a query is no question
-	if len(words) == 0 {
-		return slices.Clone(s.searched)
+// Query is what somebody looks for.
+type Query struct {
+	Text string
+	// Limit is how many hits at most; 0 is all of them.
+	Limit int
+	// People asks also for the skills that are kept from models.
+	People bool
+	// Explain fills in Hit.Matches.
+	Explain bool
+}
+
+// Hit is a skill that a search found.
+type Hit struct {
+	*Entry
+	Score   float32
+	Matches []search.Match // why it was found
+}
+
+// Found is the answer to a query.
+type Found struct {
+	Hits  []Hit
+	Total int // how many there are without the limit
+}
+
+// Search ranks skills by how well their name, tags, description and headings
+// answer the query, as package search says: those that a model may load, or that
+// people may ask for. Without a word in the query it returns all of them: the
+// listing, those that are kept from models, then the shadowed ones, which no
+// listing shows. Copies are left out. The order is deterministic, and of equals
+// the listed come first.
+//
+// The first search of a catalogue makes the index, and every refresh after that
+// brings it up to date. It fails only when the context ends.
+func (v View) Search(ctx context.Context, q Query) (Found, error) {
+	if !search.HasWords(q.Text) {
+		return v.all(q), ctx.Err()
 	}
-	type hit struct {
-		e     *Entry
-		score int
-		order int
+	x, err := v.indexed(ctx)
+	if err != nil {
+		return Found{}, err
 	}
-	var hits []hit
+	weight := func(i int) float32 {
+		switch e := v.searched[i]; {
+		case !v.shows(e, q):
+			return 0
+		case e.Status == Shadowed:
+			return shadowedWeight
+		}
+		return 1
+	}
+	r := x.Search(q.Text, weight, search.Options{Limit: q.Limit, Explain: q.Explain})
+	found := Found{Hits: make([]Hit, len(r.Hits)), Total: r.Total}
+	for i, h := range r.Hits {
+		found.Hits[i] = Hit{v.searched[h.Doc], h.Score, h.Matches}
+	}
+	return found, nil
+}
+
+// shadowedWeight lets a shadowed skill stand behind the one that answers to its
+// name, unless it fits clearly better.
+const shadowedWeight = 0.8
+
+// shows reports whether whoever asks may find the skill. Access rules will be
+// asked here.
+func (v View) shows(e *Entry, q Query) bool { return q.People || e.ModelInvocable }
+
+func (v View) all(q Query) (found Found) {
+	found.Hits = []Hit{}
+	for _, e := range v.searched {
+		if !v.shows(e, q) {
+			continue
+		}
+		if found.Total++; q.Limit == 0 || found.Total <= q.Limit {
+			found.Hits = append(found.Hits, Hit{Entry: e})
+		}
+	}
+	return found
+}
+
+// index finds a snapshot's searched entries, by their place among them.
+type index = search.Index[indexed]
+
+// indexed is what one document of the index was made of. A skill whose headings
+// could not be read is another document than the same one with them.
+type indexed struct {
+	skill    *skill.Skill
+	headings bool
+}
+
+// indexing is the making of one snapshot's index.
+type indexing struct {
+	begun atomic.Bool
+	done  chan struct{} // closed when index holds one
+	index atomic.Pointer[index]
+}
+
+// headingsPatience is how long a search waits for a disk. What was not read by
+// then is found by all but its headings until it is. A variable for the tests.
+var headingsPatience = time.Second
+
+const (
+	// headingsMost is when what is still not read is left so. The next refresh that
+	// changes anything tries again.
+	headingsMost = DefaultInterval
+	// mostHeadings bounds the headings of one skill.
+	mostHeadings = 200
+)
+
+// indexed waits for the index of the view's snapshot.
+func (v View) indexed(ctx context.Context) (*index, error) {
+	i := v.catalog.indexOf(v.Snapshot)
+	select {
+	case <-i.done:
+		return i.index.Load(), ctx.Err()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// indexOf begins to index a snapshot, once.
+func (c *Catalog) indexOf(s *Snapshot) *indexing {
+	if s.indexing.begun.CompareAndSwap(false, true) {
+		go c.makeIndex(s)
+	}
+	return &s.indexing
+}
+
+// makeIndex indexes a snapshot out of what the last index holds and what must be
+// read. It runs on its own: no disk may hold up a search for long.
+func (c *Catalog) makeIndex(s *Snapshot) {
+	ctx, end := context.WithTimeout(context.Background(), headingsPatience)
+	defer end()
+	x, whole := c.nextIndex(ctx, s)
+	s.indexing.index.Store(x)
+	close(s.indexing.done)
+	if whole {
+		return
+	}
+	ctx, end = context.WithTimeout(context.Background(), headingsMost)
+	defer end()
+	x, _ = c.nextIndex(ctx, s)
+	s.indexing.index.Store(x)
+}
+
+// nextIndex makes the index of a snapshot. whole: none is in it without headings
+// that it may have.
+func (c *Catalog) nextIndex(ctx context.Context, s *Snapshot) (x *index, whole bool) {
+	before := c.index.Load()
+	if before == nil {
+		before = new(index)
+	}
+	keys := make([]indexed, len(s.searched))
 	for i, e := range s.searched {
-		if n := score(e, words); n > 0 {
-			hits = append(hits, hit{e, n, i})
+		keys[i] = indexed{e.Skill, true}
+	}
+	whole = true
+	x = before.Update(keys, func(places []int) []search.Doc {
+		docs := make([]search.Doc, len(places))
+		next := make(chan int)
+		var wg sync.WaitGroup
+		for range min(runtime.GOMAXPROCS(0), len(places)) {
+			wg.Go(func() {
+				for i := range next {
+					docs[i], keys[places[i]].headings = View{Snapshot: s, catalog: c}.document(ctx, s.searched[places[i]])
+				}
+			})
 		}
-	}
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(b.score-a.score, a.order-b.order) })
-	out := make([]*Entry, len(hits))
-	for i, h := range hits {
-		out[i] = h.e
-	}
-	return out
+		for i := range places {
+			next <- i
+		}
+		close(next)
+		wg.Wait()
+		for _, i := range places {
+			whole = whole && keys[i].headings
+		}
+		return docs
+	})
+	c.index.Store(x)
+	return x, whole
 }
 
-func score(e *Entry, words []string) int {
-	name, description := wordsOf(e.Name), wordsOf(e.Description)
-	total := 0
-	for _, w := range words {
-		switch {
-		case slices.Contains(name, w):
-			total += 8
-		case hasPrefix(name, w):
-			total += 4
-		}
-		switch {
-		case slices.Contains(description, w):
-			total += 2
-		case hasPrefix(description, w):
-			total++
-		}
+// document is what a search looks at. It reports false where the headings are
+// missing: the file could not be read in time, or is not what the snapshot knows,
+// which the next refresh will see.
+func (v View) document(ctx context.Context, e *Entry) (search.Doc, bool) {
+	d := search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
+	if ctx.Err() != nil {
+		return d, false
 	}
-	return total
-}
-
-func hasPrefix(all []string, prefix string) bool {
-	return slices.ContainsFunc(all, func(w string) bool { return strings.HasPrefix(w, prefix) })
-}
-
-func wordsOf(text string) []string {
-	return strings.FieldsFunc(string(skill.KeyOf(text)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	headings, err := Within(ctx, v, e, func() []string {
+		data, _, err := e.Skill.Read()
+		if err != nil || skill.DigestOf(data) != e.Digest {
+			return nil
+		}
+		return append([]string{}, skill.Headings(data, mostHeadings)...)
+	})
+	d.Headings = headings
+	return d, err == nil && headings != nil
 }

@@ -76,7 +76,8 @@ type Snapshot struct {
 	// Skipped are those that are not served.
 	Skipped []*Entry
 
-	searched []*Entry // Listed, then the shadowed that differ and that models may load
+	searched []*Entry // Listed, those kept from models, then the shadowed that differ
+	indexing indexing // of searched
 
 	byKey    map[skill.Key][]*Entry // not skipped, in root order
 	byFolder map[string][]*Entry    // all, in root order

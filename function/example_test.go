@@ -66,8 +66,12 @@ func Example_ownSource() {
 	if err != nil {
 		panic(err)
 	}
-	for _, e := range view.Search("subtract") {
-		fmt.Println(e.Name, e.URI)
+	found, err := view.Search(ctx, catalog.Query{Text: "subtract"})
+	if err != nil {
+		panic(err)
+	}
+	for _, hit := range found.Hits {
+		fmt.Println(hit.Name, hit.URI)
 	}
 	// Output: calculator skill://calculator/SKILL.md
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,10 @@ func findSkills() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			r, start := findIn(v, query, after, limit)
+			r, start, err := findIn(ctx, v, query, after, limit)
+			if err != nil {
+				return Result{}, err
+			}
 			return Result{Text: findText(r, query, start), Object: r}, nil
 		},
 	}
@@ -122,26 +126,41 @@ func parsePlace(cursor string) (place, error) {
 
 // in is where the walk goes on: behind the last skill, wherever that stands by
 // now; where it is gone, at the place that it had.
-func (p place) in(all []*catalog.Entry) int {
+func (p place) in(all []catalog.Hit) int {
 	count := min(p.count, len(all))
-	if p.last == "" || count > 0 && placeAfter(count, all[count-1]) == p {
+	if p.last == "" || p.at(all) {
 		return count
 	}
-	for i, e := range all {
-		if placeAfter(p.count, e) == p {
+	for i, h := range all {
+		if placeAfter(p.count, h.Entry) == p {
 			return i + 1
 		}
 	}
 	return count
 }
 
-func findIn(v catalog.View, query string, after place, limit int) (r FindResult, start int) {
-	all := v.Search(query)
+// at reports whether the last skill still stands where it stood.
+func (p place) at(all []catalog.Hit) bool {
+	return p.count > 0 && p.count <= len(all) && placeAfter(p.count, all[p.count-1].Entry) == p
+}
+
+func findIn(ctx context.Context, v catalog.View, query string, after place, limit int) (r FindResult, start int, err error) {
+	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
+	found, err := v.Search(ctx, q)
+	if err == nil && after.last != "" && !after.at(found.Hits) {
+		q.Limit = 0 // it may stand anywhere by now
+		found, err = v.Search(ctx, q)
+	}
+	if err != nil {
+		return FindResult{}, 0, err
+	}
+	all := found.Hits
 	start = after.in(all)
 	end := min(start+limit, len(all))
-	r = FindResult{Skills: make([]Found, 0, end-start), Total: len(all), Problems: []Problem{}}
+	r = FindResult{Skills: make([]Found, 0, end-start), Total: found.Total, Problems: []Problem{}}
 	budget := Budget
-	for _, e := range all[start:end] {
+	for _, h := range all[start:end] {
+		e := h.Entry
 		f := Found{
 			Name: called(v, e), Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI.String(), Scope: location(e)}
 		// A page ends where the budget does; one skill always fits, or nothing
@@ -151,8 +170,8 @@ func findIn(v catalog.View, query string, after place, limit int) (r FindResult,
 		}
 		r.Skills = append(r.Skills, f)
 	}
-	if end := start + len(r.Skills); end < len(all) {
-		r.NextCursor = placeAfter(end, all[end-1]).String()
+	if end := start + len(r.Skills); end < found.Total {
+		r.NextCursor = placeAfter(end, all[end-1].Entry).String()
 	}
 	skipped := v.Skipped
 	if strings.TrimSpace(query) != "" {
@@ -161,7 +180,7 @@ func findIn(v catalog.View, query string, after place, limit int) (r FindResult,
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
 		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
 	}
-	return r, start
+	return r, start, nil
 }
 
 // called is the name under which the skill tool loads what was found. A name that

@@ -1,92 +1,140 @@
-package genskills
+package genskills_test
 
 import (
 	"bytes"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
-	"testing/fstest"
+	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/genskills"
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestSameTree: the same options write the same bytes, whoever is faster.
-func TestSameTree(t *testing.T) {
-	o := Options{N: 60, Seed: 7, Faults: .3}
-	a, b := t.TempDir(), t.TempDir()
-	for _, dir := range []string{a, b} {
-		if _, err := Write(dir, o); err != nil {
-			t.Fatal(err)
+// The i-th skill is the same however it is come by, and another seed has others.
+func TestDeterministic(t *testing.T) {
+	o := genskills.Options{Seed: 7, Faults: 0.5}
+	var all []genskills.Skill
+	for i := range 50 {
+		all = append(all, o.At(i))
+	}
+	for i := 49; i >= 0; i-- {
+		if !reflect.DeepEqual(o.At(i), all[i]) {
+			t.Errorf("skill %d differs", i)
 		}
 	}
-	n := 0
-	err := filepath.WalkDir(a, func(p string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		n++
-		rel, _ := filepath.Rel(a, p)
-		one, err1 := os.ReadFile(p)
-		two, err2 := os.ReadFile(filepath.Join(b, rel))
-		if err1 != nil || err2 != nil || !bytes.Equal(one, two) {
-			t.Errorf("%s differs: %v, %v", rel, err1, err2)
-		}
-		return nil
-	})
-	if err != nil || n < 60 {
-		t.Fatalf("%d files, %v", n, err)
+	o.Seed = 8
+	if reflect.DeepEqual(o.At(0), all[0]) {
+		t.Error("another seed makes the same skill")
 	}
 }
 
-// TestFigures: the sizes are those of real skills, and without faults every skill
-// is one that can be published.
+// The medians and 95th percentiles are those of real skills.
 func TestFigures(t *testing.T) {
-	var mains, files, descs []int
-	seen := map[string]bool{}
-	for i := range 3000 {
-		s := Make(i, Options{N: 3000})
-		if seen[s.Path] || seen[s.Name] {
-			t.Fatalf("%s, or its name, stands twice", s.Path)
+	const n = 4000
+	var files, main, descriptions []int
+	paths := map[string]bool{}
+	for i := range n {
+		s := genskills.Options{Seed: 1}.At(i)
+		files = append(files, len(s.Files))
+		main = append(main, len(s.Files[0].Data))
+		descriptions = append(descriptions, utf8.RuneCountInString(s.Description))
+		if paths[s.Path] {
+			t.Errorf("two skills in %s", s.Path)
 		}
-		seen[s.Path], seen[s.Name] = true, true
-		folder := filepath.Base(s.Path)
-		got := skill.Load(skill.Bundle{Path: s.Path, Folder: folder, Entry: "SKILL.md", FS: fstest.MapFS{"SKILL.md": {Data: s.Files[0].Data}}})
-		if !got.Publishable || got.Name != s.Name {
-			t.Fatalf("%s: %+v", s.Path, got.Problems)
+		paths[s.Path] = true
+		seen := map[string]bool{}
+		for _, f := range s.Files {
+			if err := skill.CleanPath(f.Path); err != nil || seen[f.Path] {
+				t.Errorf("%s: file %q, %v", s.Path, f.Path, err)
+			}
+			seen[f.Path] = true
 		}
-		mains, files, descs = append(mains, len(s.Files[0].Data)), append(files, len(s.Files)), append(descs, len(got.Description))
 	}
-	for _, c := range []struct {
-		what     string
-		values   []int
-		at       float64
-		low, top int
+	for _, tt := range []struct {
+		what        string
+		all         []int
+		median, p95 float64
 	}{
-		{"SKILL.md, median", mains, .5, 5300, 6300},
-		{"SKILL.md, p95", mains, .95, 18000, 22500},
-		{"files, median", files, .5, 2, 2},
-		{"files, p95", files, .95, 10, 14},
-		{"description, median", descs, .5, 250, 300},
+		{"files", files, 2, 12}, {"bytes of SKILL.md", main, 5802, 20151}, {"characters of a description", descriptions, 276, 647},
 	} {
-		slices.Sort(c.values)
-		if v := c.values[int(float64(len(c.values))*c.at)]; v < c.low || v > c.top {
-			t.Errorf("%s: %d, want %d to %d", c.what, v, c.low, c.top)
+		slices.Sort(tt.all)
+		for share, want := range map[float64]float64{0.5: tt.median, 0.95: tt.p95} {
+			got := float64(tt.all[int(share*n)])
+			if got < want*0.9-1 || got > want*1.1+1 {
+				t.Errorf("%s: %v of them have %v, want about %v", tt.what, share, got, want)
+			}
 		}
 	}
 }
 
-// TestFaults: every fault is drawn, and does what real ones do: of the skills
-// with one, some stay available and some do not.
-func TestFaults(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range 3000 {
-		seen[Make(i, Options{N: 3000, Faults: 1, MainOnly: true}).Fault] = true
-	}
-	for _, f := range faults {
-		if !seen[f.what] {
-			t.Errorf("no skill has the fault %s", f.what)
+func judge(s genskills.Skill) *skill.Skill {
+	b := skill.Bundle{Path: s.Path, Folder: path.Base(s.Path), Entry: "SKILL.md"}
+	return (&skill.Skill{Bundle: b}).Parsed(s.Files[0].Data, skill.Stamp{})
+}
+
+func TestFaultless(t *testing.T) {
+	for i := range 1000 {
+		s := genskills.Options{Seed: 2}.At(i)
+		got := judge(s)
+		if got.Name != s.Name || got.Description != s.Description || !got.Publishable || len(got.Problems) > 0 {
+			t.Errorf("%s: %q, %q, %v", s.Path, got.Name, got.Description, got.Problems)
 		}
+	}
+}
+
+// Each fault is one that the rules see, but for the spelling, which the folder tells.
+func TestFaults(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 3000 {
+		s := genskills.Options{Seed: 3, Faults: 1}.At(i)
+		if seen[s.Fault]++; s.Fault == "" {
+			t.Fatal("no fault")
+		}
+		switch got := judge(s); {
+		case s.Fault == "spelling":
+			if s.Files[0].Path != "skill.md" {
+				t.Errorf("spelt %s", s.Files[0].Path)
+			}
+		case s.Fault == "crlf":
+			if !bytes.Contains(s.Files[0].Data, []byte("---\r\n")) {
+				t.Error("no CRLF")
+			}
+		case len(got.Problems) == 0:
+			t.Errorf("%s: %s is not seen:\n%.200s", s.Path, s.Fault, s.Files[0].Data)
+		}
+	}
+	if len(seen) != 24 {
+		t.Errorf("%d kinds of faults: %v", len(seen), seen)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	o := genskills.Options{Seed: 4, Flat: true, MainOnly: true, MaxBytes: 1000, Collisions: 1}
+	names := map[string]bool{}
+	for i := range 500 {
+		s := o.At(i)
+		names[s.Name] = true
+		if strings.Contains(s.Path, "/") || len(s.Files) != 1 || len(s.Files[0].Data) > 3000 {
+			t.Errorf("%s: %d files, %d bytes", s.Path, len(s.Files), len(s.Files[0].Data))
+		}
+	}
+	if len(names) > 144 {
+		t.Errorf("%d names", len(names))
+	}
+	o = genskills.Options{Seed: 4, MaxFiles: 3}
+	for i := range 500 {
+		if n := len(o.At(i).Files); n > 3 {
+			t.Errorf("%d files", n)
+		}
+	}
+}
+
+func BenchmarkAt(b *testing.B) {
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		genskills.Options{Seed: 1, MainOnly: true}.At(i)
 	}
 }

@@ -1,0 +1,246 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// foundBy are the folders of what a query finds.
+func foundBy(t testing.TB, v View, q Query) (folders []string) {
+	t.Helper()
+	found, err := v.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range found.Hits {
+		folders = append(folders, h.Folder)
+	}
+	if q.Limit == 0 && found.Total != len(folders) {
+		t.Errorf("%v: %d hits of %d", q, len(folders), found.Total)
+	}
+	return folders
+}
+
+func TestSearch(t *testing.T) {
+	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
+	for query, want := range map[string][]string{
+		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "gitlab", "commit"}, "GIT git git": {"git", "gitlab", "commit"}, "commit": {"commit", "git"}, "git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
+		"messages messages messages messages git": {"commit", "git", "gitlab"}, "GROSSE apfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
+	} {
+		for range 3 {
+			diffs(t, query, foundBy(t, v, Query{Text: query}), want)
+		}
+	}
+	diffs(t, "a limit", foundBy(t, v, Query{Text: "git", Limit: 2}), []string{"git", "gitlab"})
+	diffs(t, "a limit without words", foundBy(t, v, Query{Limit: 2}), []string{"commit", "git"})
+	found, err := v.Search(t.Context(), Query{Text: "git", Limit: 1, Explain: true})
+	if err != nil || found.Total != 3 || len(found.Hits) != 1 || len(found.Hits[0].Matches) != 1 || found.Hits[0].Score <= 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+const tagged = "---\nname: %s\ndescription: d\n%s\n---\n# A first Heading\n```\n# no heading\n```\n#### Rollback ####\n#hashtag\ntext\n"
+
+// The headings of the text and the author's tags are searched too.
+func TestSearchTagsAndHeadings(t *testing.T) {
+	v := view(t, catalogOf(t, source("a",
+		"one/SKILL.md", fmt.Sprintf(tagged, "one", "tags: [Fruit, 'green veg']"),
+		"two/SKILL.md", fmt.Sprintf(tagged, "two", "metadata:\n  keywords: berry, nut"),
+		"three/SKILL.md", fmt.Sprintf(tagged, "three", "category: baking\ntags: {a: 1}\nother: tags"))))
+	for query, want := range map[string][]string{
+		"fruit": {"one"}, "veg": {"one"}, "berry": {"two"}, "nuts": {"two"}, "baking": {"three"},
+		"rollback": {"one", "three", "two"}, "heading": {"one", "three", "two"}, "hashtag": nil, "text": nil, "other": nil,
+	} {
+		diffs(t, query, foundBy(t, v, Query{Text: query}), want)
+	}
+}
+
+const kept = "---\nname: %s\ndescription: Secret plans for git\ndisable-model-invocation: true\n---\n# Hidden heading\n"
+
+// A model finds what it may load and nothing else; people find also what is kept
+// from models, and nobody finds what is skipped or a copy.
+func TestSearchHides(t *testing.T) {
+	v := view(t, catalogOf(t,
+		source("a", "git/SKILL.md", text("git", "Secret one"), "kept/SKILL.md", fmt.Sprintf(kept, "kept"), "bad/SKILL.md", "---\nname: bad\n---\nSecret"),
+		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
+	for query, want := range map[string][2][]string{
+		"secret": {{"git", "other"}, {"git", "kept", "other", "kept2"}},
+		"kept":   {nil, {"kept"}},
+		"hidden": {nil, {"kept", "kept2"}},
+		"plans":  {nil, {"kept", "kept2"}},
+		"":       {{"git", "other"}, {"git", "kept", "kept2", "other"}},
+		"bad":    {nil, nil},
+	} {
+		diffs(t, query+" for models", foundBy(t, v, Query{Text: query}), want[0])
+		diffs(t, query+" for people", foundBy(t, v, Query{Text: query, People: true}), want[1])
+	}
+}
+
+// After a change a search sees it, and only what changed is read again.
+func TestSearchAfterChanges(t *testing.T) {
+	m := many(300)
+	c := catalogOf(t, m)
+	before := view(t, c)
+	diffs(t, "before", foundBy(t, before, Query{Text: "number 17"})[0], "skill-17")
+	opens := m.opens.Load()
+	m.write("group3/skill-17/SKILL.md", text("renamed", "Zebras")+"# Stripes\n")
+	m.write("new/SKILL.md", text("new", "Okapis"))
+	m.remove("group4/skill-18/SKILL.md")
+	refresh(t, c)
+	v := view(t, c)
+	for query, want := range map[string][]string{"zebras": {"skill-17"}, "stripes": {"skill-17"}, "okapi": {"new"}, "renamed": {"skill-17"}} {
+		diffs(t, query, foundBy(t, v, Query{Text: query}), want)
+	}
+	for _, f := range foundBy(t, v, Query{Text: "number 18"}) {
+		if f == "skill-18" {
+			t.Error("finds what is gone")
+		}
+	}
+	if n := m.opens.Load() - opens; n > 4 { // each once by the refresh, once for its headings
+		t.Errorf("%d files opened for two that changed", n)
+	}
+	diffs(t, "the view before", foundBy(t, before, Query{Text: "number 18"})[0], "skill-18")
+	diffs(t, "the view before", foundBy(t, before, Query{Text: "zebras"}), []string(nil))
+}
+
+// A disk that does not answer holds up no search beyond its context, and any
+// search for no longer than headingsPatience: then skills are found by all but
+// their headings, until the disk answers.
+func TestSearchOnABlockedDisk(t *testing.T) {
+	defer func(d time.Duration) { headingsPatience = d }(headingsPatience)
+	headingsPatience = 300 * time.Millisecond
+	disk := &turnstile{memory: source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")}
+	v := view(t, catalogOf(t, disk, source("b", "hg/SKILL.md", text("hg", "Commits")+"# Rebasing\n")))
+	open := disk.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := v.Search(ctx, Query{Text: "commits"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a context that ends: %v", err)
+	}
+	diffs(t, "all but headings", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
+	diffs(t, "of the disk that answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"})
+	open()
+	for len(foundBy(t, v, Query{Text: "rebasing"})) < 2 {
+		if t.Context().Err() != nil {
+			t.Fatal("headings are never read")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// turnstile is a source whose files open while it is open.
+type turnstile struct {
+	*memory
+	mu   sync.Mutex
+	wait chan struct{}
+}
+
+func (s *turnstile) close() (open func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := make(chan struct{})
+	s.wait = wait
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wait = nil
+		close(wait)
+	}
+}
+
+func (s *turnstile) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := s.memory.Scan(ctx)
+	for i := range scan.Bundles {
+		scan.Bundles[i].FS = turnstileFS{scan.Bundles[i].FS, s}
+	}
+	return scan, err
+}
+
+type turnstileFS struct {
+	fs.FS
+	s *turnstile
+}
+
+func (f turnstileFS) Open(name string) (fs.File, error) {
+	f.s.mu.Lock()
+	wait := f.s.wait
+	f.s.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	return f.FS.Open(name)
+}
+
+// A file that is not what the snapshot knows gives no headings: what a search
+// finds and what the listing shows are of one state.
+func TestSearchIgnoresWhatIsNew(t *testing.T) {
+	m := source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")
+	c := catalogOf(t, m)
+	v := view(t, c)
+	m.write("git/SKILL.md", text("git", "Commits")+"# Bisecting\n")
+	diffs(t, "what was", foundBy(t, v, Query{Text: "rebasing"}), []string(nil))
+	diffs(t, "what is", foundBy(t, v, Query{Text: "bisecting"}), []string(nil))
+	diffs(t, "both have", foundBy(t, v, Query{Text: "commits"}), []string{"git"})
+	refresh(t, c)
+	diffs(t, "what is", foundBy(t, view(t, c), Query{Text: "bisecting"}), []string{"git"})
+}
+
+// Once somebody has searched, a refresh makes the next index before it is asked for.
+func TestIndexFollowsRefresh(t *testing.T) {
+	m := source("a", "git/SKILL.md", text("git", "Commits"))
+	c := catalogOf(t, m)
+	m.write("a/SKILL.md", text("a", "One"))
+	refresh(t, c)
+	if view(t, c).indexing.begun.Load() {
+		t.Error("indexed, and nobody asked")
+	}
+	foundBy(t, view(t, c), Query{Text: "git"})
+	m.write("b/SKILL.md", text("b", "Two"))
+	refresh(t, c)
+	select {
+	case <-view(t, c).indexing.done:
+	case <-t.Context().Done():
+		t.Error("never indexed")
+	}
+}
+
+// Searches and refreshes at once: each answer is of its own view.
+func TestSearchWhileSkillsChange(t *testing.T) {
+	m := many(50)
+	c := catalogOf(t, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				v := view(t, c)
+				found, err := v.Search(t.Context(), Query{Text: "thing"})
+				if err != nil || found.Total != len(v.Listed) {
+					t.Errorf("%d of %d, %v", found.Total, len(v.Listed), err)
+					return
+				}
+				for _, h := range found.Hits {
+					if v.at(h.Entry) != h.Entry {
+						t.Error("found what is not in the view")
+					}
+				}
+			}
+		})
+	}
+	for i := range 40 {
+		m.write(fmt.Sprintf("more%d/SKILL.md", i), text(fmt.Sprintf("more-%d", i), "Another thing"))
+		if i%3 == 0 {
+			m.remove(fmt.Sprintf("group%d/skill-%d/SKILL.md", i%7, i))
+		}
+		refresh(t, c)
+	}
+	cancel()
+	wg.Wait()
+}

@@ -1,0 +1,95 @@
+package genskills
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+)
+
+// made is how many words are made up. Real descriptions and headings of 10,000
+// skills hold about as many different words, identifiers among them.
+const made = 40_000
+
+// vocabulary are made-up words, the frequent ones first and short.
+var vocabulary = sync.OnceValue(func() []string {
+	r := rand.New(rand.NewPCG(1, 2))
+	const consonants, vowels = "bcdfghklmnprstvwz", "aeiou"
+	seen := make(map[string]bool, made)
+	words := make([]string, 0, made)
+	for len(words) < made {
+		var b strings.Builder
+		for range 2 + r.IntN(2+len(words)*3/made) {
+			b.WriteByte(consonants[r.IntN(len(consonants))])
+			b.WriteByte(vowels[r.IntN(len(vowels))])
+			if r.IntN(3) == 0 {
+				b.WriteByte(consonants[r.IntN(len(consonants))])
+			}
+		}
+		if w := b.String(); !seen[w] {
+			seen[w] = true
+			words = append(words, w)
+		}
+	}
+	return words
+})
+
+// word draws a word: a third of them small ones.
+func (g maker) word() string {
+	if g.Float64() < 0.33 {
+		return small[g.IntN(len(small))]
+	}
+	return g.telling()
+}
+
+// telling draws a word that says something: 4 in 10 of the trade, the rest by
+// Zipf's law.
+func (g maker) telling() string {
+	if g.Float64() < 0.4 {
+		return trade[g.IntN(len(trade))]
+	}
+	// The rank r comes up with a probability of about 1/r.
+	return vocabulary()[int(math.Exp(g.Float64()*math.Log(made)))-1]
+}
+
+// pool is prose to cut from, in Markdown.
+var pool = sync.OnceValue(func() string {
+	g := maker{rand.New(rand.NewPCG(3, 4))}
+	words := func(n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = g.word()
+		}
+		return strings.Join(all, " ")
+	}
+	var b strings.Builder
+	for b.Len() < 600_000 {
+		switch u := g.Float64(); {
+		case u < .24: // about 20 in a SKILL.md of the mean size
+			fmt.Fprintf(&b, "## %s\n", words(3))
+		case u < .40:
+			fmt.Fprintf(&b, "- **%s**: %s.\n", g.word(), words(5+g.IntN(14)))
+		case u < .46:
+			fmt.Fprintf(&b, "```bash\n%s --%s %s\n```\n", g.word(), g.word(), g.word())
+		case u < .50:
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", g.word(), g.word(), g.word())
+		case u < .56:
+			b.WriteByte('\n')
+		default:
+			b.WriteString(g.sentence("", 60+g.IntN(200)) + "\n")
+		}
+	}
+	return b.String()
+})
+
+// prose is n bytes of Markdown, cut at the beginning of a line.
+func (g maker) prose(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		at := g.IntN(len(pool()) - 1)
+		at += strings.IndexByte(pool()[at:], '\n') + 1
+		b.WriteString(pool()[at:min(len(pool()), at+n-b.Len())])
+	}
+	return b.String()
+}

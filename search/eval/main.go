@@ -1,0 +1,191 @@
+// Command eval puts our search beside bleve, a search library that shares no code
+// with it, on the same skills, fields and questions:
+//
+//	go -C search/eval run . CORPUS
+//
+// It prints a table of recall@5 and MRR, and fails where bleve as it comes is
+// better. It is a module of its own, so that knack's go.mod has no line of bleve.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis/lang/en"
+	"github.com/blevesearch/bleve/v2/mapping"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/search/internal/knownitem"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: eval CORPUS")
+		os.Exit(2)
+	}
+	worse, err := run(context.Background(), os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "eval:", err)
+		os.Exit(3)
+	}
+	if worse {
+		fmt.Fprintln(os.Stderr, "eval: bleve as it comes is better")
+		os.Exit(1)
+	}
+}
+
+// engine answers a query with names, the best first.
+type engine struct {
+	name string
+	ask  func(query string) ([]string, error)
+}
+
+func run(ctx context.Context, corpus string) (worse bool, err error) {
+	v, err := view(ctx, filepath.Join(corpus, "skills"))
+	if err != nil {
+		return false, err
+	}
+	engines := []engine{{"knack", func(query string) (names []string, err error) {
+		found, err := v.Search(ctx, catalog.Query{Text: query, Limit: 100})
+		for _, h := range found.Hits {
+			names = append(names, h.Name)
+		}
+		return names, err
+	}}}
+	docs, err := documents(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	english := bleve.NewIndexMapping()
+	english.DefaultAnalyzer = en.AnalyzerName
+	for _, b := range []struct {
+		name      string
+		m         *mapping.IndexMappingImpl
+		fuzziness int
+	}{
+		{"bleve", bleve.NewIndexMapping(), 0},
+		{"bleve, English analyzer", english, 0},
+		{"bleve, fuzziness 1", bleve.NewIndexMapping(), 1},
+	} {
+		e, err := oracle(b.name, b.m, b.fuzziness, docs)
+		if err != nil {
+			return false, err
+		}
+		engines = append(engines, e)
+	}
+	return table(v, engines)
+}
+
+func table(v catalog.View, engines []engine) (worse bool, err error) {
+	tune, report := knownitem.Questions()
+	sets := []struct {
+		name string
+		all  []knownitem.Question
+	}{{"tuned on", tune}, {"held out", report}, {"held out, mistyped", knownitem.Mistyped(report)}}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	defer w.Flush()
+	fmt.Fprintln(w, "questions\tnumber\tengine\trecall@5\tMRR\tms each")
+	for _, set := range sets {
+		var ours knownitem.Score
+		for i, e := range engines {
+			begin := time.Now()
+			s, err := knownitem.Measure(v, set.all, e.ask)
+			if err != nil {
+				return false, fmt.Errorf("%s: %w", e.name, err)
+			}
+			each := time.Since(begin).Seconds() * 1000 / float64(len(set.all))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%.3f\t%.3f\t%.3f\n", set.name, len(set.all), e.name, s.Recall, s.Rank, each)
+			switch i {
+			case 0:
+				ours = s
+			case 1: // as it comes
+				worse = worse || ours.Recall < s.Recall || ours.Rank < s.Rank
+			}
+		}
+	}
+	return worse, nil
+}
+
+func view(ctx context.Context, at string) (catalog.View, error) {
+	at, err := filepath.Abs(at)
+	if err != nil {
+		return catalog.View{}, err
+	}
+	if err := dir.Check(at); err != nil {
+		return catalog.View{}, err
+	}
+	root := skill.Root{Label: "corpus", Scope: skill.ScopeProject, Dir: at}
+	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: root, Required: true})}, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return catalog.View{}, err
+	}
+	v, err := c.View(ctx)
+	if err == nil {
+		_, err = v.Search(ctx, catalog.Query{Text: "warm"}) // so that no question pays for the index
+	}
+	return v, err
+}
+
+// document is what both engines see of a skill.
+type document struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Headings    []string `json:"headings"`
+}
+
+func documents(ctx context.Context, v catalog.View) ([]document, error) {
+	found, err := v.Search(ctx, catalog.Query{})
+	if err != nil {
+		return nil, err
+	}
+	docs := make([]document, len(found.Hits))
+	for i, h := range found.Hits {
+		data, _, err := h.Skill.Read()
+		if err != nil {
+			return nil, err
+		}
+		docs[i] = document{h.Name, h.Description, h.Tags(), skill.Headings(data, 200)}
+	}
+	return docs, nil
+}
+
+// oracle is bleve with a match query over all fields.
+func oracle(name string, m *mapping.IndexMappingImpl, fuzziness int, docs []document) (engine, error) {
+	x, err := bleve.NewMemOnly(m)
+	if err != nil {
+		return engine{}, err
+	}
+	batch := x.NewBatch()
+	for i, d := range docs {
+		if err := batch.Index(fmt.Sprint(i), d); err != nil {
+			return engine{}, err
+		}
+	}
+	if err := x.Batch(batch); err != nil {
+		return engine{}, err
+	}
+	return engine{name, func(query string) (names []string, err error) {
+		q := bleve.NewMatchQuery(query)
+		q.SetFuzziness(fuzziness)
+		r, err := x.Search(bleve.NewSearchRequestOptions(q, 100, 0, false))
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range r.Hits {
+			var i int
+			if _, err := fmt.Sscan(h.ID, &i); err != nil {
+				return nil, err
+			}
+			names = append(names, docs[i].Name)
+		}
+		return names, nil
+	}}, nil
+}

@@ -1,0 +1,171 @@
+package search
+
+import "slices"
+
+// Index finds documents by words. Each has a key of the caller's; its place among
+// the keys is its number, and of equally good ones the first comes first. An
+// Index never changes and may be used by any number of goroutines. The zero value
+// is empty.
+type Index[K comparable] struct {
+	keys []K
+	core index
+}
+
+// Keys are the keys of the documents in their order. The caller must not change
+// them.
+func (x *Index[K]) Keys() []K { return x.keys }
+
+// Update makes an index of exactly these keys, which must differ from each other.
+// A key that x has keeps its document. For the others read is called, with the
+// places of at most some thousand keys at a time, and returns their documents. It
+// may change the keys at these places, to ones that nothing else has, where they
+// turn out to be something else.
+//
+// What is there already is shared or copied and not read again: a few new
+// documents among many cost about as much as going through the keys.
+func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
+	places := make(map[K]int32, len(keys))
+	for i, k := range keys {
+		places[k] = int32(i)
+	}
+	next := &Index[K]{keys: slices.Clip(keys)}
+	known := make([]bool, len(keys))
+	for _, p := range x.core.parts {
+		moved := part{seg: p.seg, places: make([]int32, len(p.places))}
+		for doc, old := range p.places {
+			moved.places[doc] = gone
+			if old == gone {
+				continue
+			}
+			if now, ok := places[x.keys[old]]; ok && !known[now] {
+				moved.places[doc], known[now] = now, true
+				moved.live++
+			}
+		}
+		next.core.push(moved)
+	}
+	var fresh []int
+	for i := range keys {
+		if !known[i] {
+			fresh = append(fresh, i)
+		}
+	}
+	for chunk := range slices.Chunk(fresh, block) {
+		added := part{seg: newSegment(read(chunk)), live: len(chunk), places: make([]int32, len(chunk))}
+		for doc, place := range chunk {
+			added.places[doc] = int32(place)
+		}
+		next.core.push(added)
+	}
+	next.core.weigh(len(keys))
+	return next
+}
+
+// index is what does not depend on the type of the keys.
+type index struct {
+	docs  int
+	parts []part
+	norms [fields][256]float32 // what a field's length makes of a word in it
+}
+
+// part is a segment and where its documents stand in the index.
+type part struct {
+	seg    *segment
+	places []int32
+	live   int // places that are not gone
+}
+
+const gone = -1
+
+// push takes a part in. Parts grow at least twofold from the last to the first,
+// and more than half of each is live, so that there are few of them and little
+// waste, and each document is copied only some times.
+func (x *index) push(p part) {
+	switch {
+	case p.live == 0:
+		return
+	case p.live*2 <= len(p.places):
+		p = merge(p, part{seg: &segment{terms: []uint32{0}, begins: []uint32{0}}})
+	}
+	for n := len(x.parts); n > 0 && x.parts[n-1].live < p.live*2; n-- {
+		p = merge(x.parts[n-1], p)
+		x.parts = x.parts[:n-1]
+	}
+	x.parts = append(x.parts, p)
+}
+
+// weigh draws from the lengths of all documents how much one field's length counts.
+func (x *index) weigh(docs int) {
+	x.docs = docs
+	var sum [fields]int
+	for _, p := range x.parts {
+		for doc, place := range p.places {
+			if place == gone {
+				continue
+			}
+			for f, n := range p.seg.lengths[doc] {
+				sum[f] += int(n)
+			}
+		}
+	}
+	for f := range x.norms {
+		average := max(float32(sum[f])/float32(max(docs, 1)), 1)
+		for n := range x.norms[f] {
+			x.norms[f][n] = fieldWeight[f] / (1 - lengthCounts[f] + lengthCounts[f]*float32(n)/average)
+		}
+	}
+}
+
+// merge makes one part of two, without what is gone.
+func merge(a, b part) part {
+	m := part{live: a.live + b.live, places: make([]int32, 0, a.live+b.live)}
+	lengths := make([][fields]uint8, 0, a.live+b.live)
+	renumber := func(p part) []uint32 {
+		now := make([]uint32, len(p.places))
+		for doc, place := range p.places {
+			now[doc] = dead
+			if place != gone {
+				now[doc] = uint32(len(m.places))
+				m.places = append(m.places, place)
+				lengths = append(lengths, p.seg.lengths[doc])
+			}
+		}
+		return now
+	}
+	nowA, nowB := renumber(a), renumber(b)
+	w := writer{
+		text: make([]byte, 0, len(a.seg.text)+len(b.seg.text)), postings: make([]byte, 0, len(a.seg.postings)+len(b.seg.postings)),
+		terms: make([]uint32, 0, len(a.seg.terms)+len(b.seg.terms)), begins: make([]uint32, 0, len(a.seg.begins)+len(b.seg.begins)),
+	}
+	for i, j := 0, 0; i < a.seg.len() || j < b.seg.len(); {
+		switch {
+		case j == b.seg.len() || i < a.seg.len() && a.seg.term(i) < b.seg.term(j):
+			w.begin(a.seg.term(i))
+			w.copy(a.seg, i, nowA)
+			i++
+		case i == a.seg.len() || b.seg.term(j) < a.seg.term(i):
+			w.begin(b.seg.term(j))
+			w.copy(b.seg, j, nowB)
+			j++
+		default:
+			w.begin(a.seg.term(i))
+			w.copy(a.seg, i, nowA)
+			w.copy(b.seg, j, nowB)
+			i++
+			j++
+		}
+		w.end()
+	}
+	m.seg = w.done(lengths)
+	return m
+}
+
+const dead = ^uint32(0)
+
+func (w *writer) copy(s *segment, term int, now []uint32) {
+	s.each(term, func(doc uint32, packed byte) {
+		if now[doc] != dead {
+			w.add(now[doc], packed)
+		}
+	})
+}

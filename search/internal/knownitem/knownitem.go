@@ -1,0 +1,110 @@
+// Package knownitem measures a search by queries for one skill each: does it come
+// first, or among the first five? README.md says how the queries were made.
+package knownitem
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+//go:embed queries.tsv
+var queries string
+
+// Question is a query and the skill it is after, by the folder's path in the
+// corpus.
+type Question struct{ Skill, Query string }
+
+// Questions are the odd lines, on which a ranking may be tuned, and the even
+// ones, which only report.
+func Questions() (tune, report []Question) {
+	i := 0
+	for line := range strings.Lines(queries) {
+		path, query, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		switch q := (Question{path, query}); {
+		case i == 0: // the head of the table
+		case i%2 == 1:
+			tune = append(tune, q)
+		default:
+			report = append(report, q)
+		}
+		i++
+	}
+	return tune, report
+}
+
+// Score is how well a search did.
+type Score struct {
+	Recall float64 // the share of questions whose skill is among the first five
+	Rank   float64 // the mean of 1/rank, over the first 100
+}
+
+// String is the score in figures.
+func (s Score) String() string { return fmt.Sprintf("recall@5 %.3f, MRR %.3f", s.Recall, s.Rank) }
+
+// Measure asks each question of a search that answers with skills' names, the
+// best first. A skill of the same name is as good: some lie in two repositories.
+func Measure(v catalog.View, all []Question, ask func(query string) ([]string, error)) (s Score, err error) {
+	named := make(map[string]string, len(v.Entries))
+	for _, e := range v.Entries {
+		named[e.Path] = e.Name
+	}
+	for _, q := range all {
+		want, ok := named[q.Skill]
+		if !ok {
+			return Score{}, fmt.Errorf("the corpus has no %s", q.Skill)
+		}
+		names, err := ask(q.Query)
+		if err != nil {
+			return Score{}, err
+		}
+		for i, name := range names[:min(100, len(names))] {
+			if name != want {
+				continue
+			}
+			if i < 5 {
+				s.Recall++
+			}
+			s.Rank += 1 / float64(i+1)
+			break
+		}
+	}
+	n := float64(len(all))
+	return Score{s.Recall / n, s.Rank / n}, nil
+}
+
+// Mistyped are the same questions with one wrong letter each, in the longest word
+// of at least five: two swapped, one left out, one replaced, one too many, in
+// turn. Questions without such a word are left out.
+func Mistyped(all []Question) (out []Question) {
+	for i, q := range all {
+		words := strings.Fields(q.Query)
+		longest := 0
+		for w := range words {
+			if len(words[w]) > len(words[longest]) {
+				longest = w
+			}
+		}
+		w := words[longest]
+		if len(w) < 5 {
+			continue
+		}
+		// Neither the first letter nor the last; which one differs from line to line.
+		at := 1 + i%(len(w)-2)
+		switch i % 4 {
+		case 0:
+			w = w[:at] + w[at+1:at+2] + w[at:at+1] + w[at+2:]
+		case 1:
+			w = w[:at] + w[at+1:]
+		case 2:
+			w = w[:at] + "x" + w[at+1:]
+		case 3:
+			w = w[:at] + "e" + w[at:]
+		}
+		words[longest] = w
+		out = append(out, Question{q.Skill, strings.Join(words, " ")})
+	}
+	return out
+}

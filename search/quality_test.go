@@ -1,0 +1,83 @@
+package search_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/search/internal/knownitem"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// corpus is a view on the corpus of real skills: KNACK_CORPUS, or beside the
+// checkout. Continuous integration always has it.
+func corpus(t testing.TB) catalog.View {
+	t.Helper()
+	at := os.Getenv("KNACK_CORPUS")
+	if at == "" {
+		at = "../../shared/corpus"
+	}
+	at, err := filepath.Abs(filepath.Join(at, "skills"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(at); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no corpus, and this is continuous integration: %v", err)
+		}
+		t.Skipf("no corpus; set KNACK_CORPUS to its folder: %v", err)
+	}
+	root := skill.Root{Label: "corpus", Scope: skill.ScopeProject, Dir: at}
+	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: root, Required: true})}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestQuality is the promise of the ranking: of the questions on which it was not
+// tuned, more than 85 of 100 have their skill among the first five, and the mean
+// reciprocal rank is over 0.75. A wrong letter may cost little.
+func TestQuality(t *testing.T) {
+	v := corpus(t)
+	measure := func(all []knownitem.Question) knownitem.Score {
+		t.Helper()
+		s, err := knownitem.Measure(v, all, func(query string) (names []string, err error) {
+			found, err := v.Search(t.Context(), catalog.Query{Text: query, Limit: 100})
+			for _, h := range found.Hits {
+				names = append(names, h.Name)
+			}
+			return names, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	tune, report := knownitem.Questions()
+	if len(tune)+len(report) < 300 {
+		t.Fatalf("%d questions", len(tune)+len(report))
+	}
+	wrong := knownitem.Mistyped(report)
+	t.Logf("the half it was tuned on, %d: %v", len(tune), measure(tune))
+	for _, tt := range []struct {
+		name         string
+		all          []knownitem.Question
+		recall, rank float64
+	}{
+		{"the other half", report, 0.85, 0.75},
+		{"that with a wrong letter each", wrong, 0.85, 0.75},
+	} {
+		s := measure(tt.all)
+		t.Logf("%s, %d: %v", tt.name, len(tt.all), s)
+		if s.Recall <= tt.recall || s.Rank <= tt.rank {
+			t.Errorf("%s: %v, want more than %.2f and %.2f", tt.name, s, tt.recall, tt.rank)
+		}
+	}
+}

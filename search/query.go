@@ -1,0 +1,222 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of one query.
+const (
+	mostQueryBytes = 1024
+	mostQueryWords = 32 // beyond that a query is no question
+	// mostBeginnings and mostTypos bound the words that one word of a query may
+	// stand for; the closest count.
+	mostBeginnings = 64
+	mostTypos      = 16
+)
+
+// variant is a term that a word of a query may stand for.
+type variant struct {
+	part, term int
+	how        How
+	weight     float32
+}
+
+// wanted is one word of a query, with what it may stand for.
+type wanted struct {
+	word     string
+	typed    bool // not made of two others
+	variants []variant
+}
+
+// want reads a query.
+func (x *index) want(query string) (all []wanted, words int) {
+	typed := typedWords(query)
+	for _, w := range distinct(typed) {
+		if v := x.variants(w); len(v) > 0 {
+			all = append(all, wanted{w, true, v})
+		}
+		words++
+	}
+	for _, w := range joined(typed) {
+		if v := x.terms(nil, w, Joined); len(v) > 0 {
+			all = append(all, wanted{w, false, v})
+		}
+	}
+	return all, words
+}
+
+// HasWords reports whether there is anything in a query to look for.
+func HasWords(query string) bool {
+	for range asked(cutBytes(query, mostQueryBytes)) {
+		return true
+	}
+	return false
+}
+
+func typedWords(query string) (typed []string) {
+	for w := range asked(cutBytes(query, mostQueryBytes)) {
+		if len(typed) == mostQueryWords {
+			break
+		}
+		typed = append(typed, string(w))
+	}
+	return typed
+}
+
+// distinct are the words that count, each once. They are sorted, so that the
+// order in which they were typed changes nothing, not even a rounding.
+func distinct(typed []string) []string {
+	all := slices.Clone(typed)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	telling := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return stop()[w] })
+	if len(telling) == 0 {
+		return all
+	}
+	return telling
+}
+
+// joined are the neighbours among the words, written as one.
+func joined(typed []string) (all []string) {
+	for i := 1; i < len(typed); i++ {
+		if w := typed[i-1] + typed[i]; len(w) <= maxWord && !slices.Contains(typed, w) {
+			all = append(all, w)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// variants are the terms that a word may stand for: itself and what has its
+// stem, the words that it begins, and, where there are none of these, those that
+// it may be misspelt for.
+func (x *index) variants(word string) []variant {
+	all := x.terms(nil, word, Exact)
+	all = x.stems(all, word)
+	letters := utf8.RuneCountInString(word)
+	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
+		all = x.beginnings(all, word)
+	}
+	if len(all) == 0 {
+		all = x.typos(word, letters)
+	}
+	return all
+}
+
+// terms adds the word itself.
+func (x *index) terms(all []variant, word string, how How) []variant {
+	for p, part := range x.parts {
+		if i := part.seg.from(word); i < part.seg.len() && part.seg.term(i) == word && part.has(i) {
+			all = append(all, variant{p, i, how, howWeight[how]})
+		}
+	}
+	return all
+}
+
+// stems adds the terms with the stem of the word, but for the word.
+func (x *index) stems(all []variant, word string) []variant {
+	var own, other [maxWord + 1]byte
+	want := stem(append(own[:0], word...))
+	for p, part := range x.parts {
+		s := part.seg
+		at, _ := slices.BinarySearchFunc(s.byStem, want, func(t uint32, w []byte) int { return strings.Compare(string(s.stem(t, other[:0])), string(w)) })
+		for ; at < len(s.byStem); at++ {
+			t := int(s.byStem[at])
+			if string(s.stem(s.byStem[at], other[:0])) != string(want) {
+				break
+			}
+			if s.term(t) != word && part.has(t) {
+				all = append(all, variant{p, t, Stem, howWeight[Stem]})
+			}
+		}
+	}
+	return all
+}
+
+// beginnings adds the terms that the word begins, the shortest first.
+func (x *index) beginnings(all []variant, word string) []variant {
+	var found []variant
+	for p, part := range x.parts {
+		s := part.seg
+		for i := s.from(word); i < s.len() && strings.HasPrefix(s.term(i), word); i++ {
+			same := func(v variant) bool { return v.part == p && v.term == i }
+			if s.term(i) != word && !slices.ContainsFunc(all, same) && part.has(i) {
+				found = append(found, variant{p, i, Prefix, howWeight[Prefix]})
+			}
+		}
+	}
+	return append(all, x.closest(found, mostBeginnings, func(v variant) int { return len(x.term(v)) })...)
+}
+
+// typos are the terms that differ from the word in one letter, or, of a long word
+// for which there are none, in two.
+func (x *index) typos(word string, letters int) (found []variant) {
+	limit := 0
+	switch {
+	case letters >= 8:
+		limit = 2
+	case letters >= 4:
+		limit = 1
+	}
+	for d := 1; d <= limit && len(found) == 0; d++ {
+		found = x.within(word, d)
+	}
+	return found
+}
+
+func (x *index) within(word string, d int) (found []variant) {
+	set := letterSet(word)
+	for p, part := range x.parts {
+		for i, other := range part.seg.letters {
+			if apart(set, other) > 2*d {
+				continue
+			}
+			term := part.seg.term(i)
+			if n := len(term) - len(word); n > d*utf8.UTFMax || -n > d*utf8.UTFMax {
+				continue
+			}
+			if Distance(word, term, d) <= d && part.has(i) {
+				found = append(found, variant{p, i, Typo, howWeight[Typo] / float32(d)})
+			}
+		}
+	}
+	// Most people get the first letter right.
+	return x.closest(found, mostTypos, func(v variant) int {
+		if x.term(v)[0] == word[0] {
+			return 0
+		}
+		return 1
+	})
+}
+
+func (x *index) term(v variant) string { return x.parts[v.part].seg.term(v.term) }
+
+// closest keeps n terms, those of equal rank in alphabetical order. A term that
+// stands in several parts counts once.
+func (x *index) closest(found []variant, n int, rank func(variant) int) []variant {
+	slices.SortFunc(found, func(a, b variant) int {
+		return cmp.Or(rank(a)-rank(b), strings.Compare(x.term(a), x.term(b)), a.part-b.part)
+	})
+	last := ""
+	for i, v := range found {
+		if term := x.term(v); term != last {
+			if n--; n < 0 {
+				return found[:i]
+			}
+			last = term
+		}
+	}
+	return found
+}
+
+// has reports whether a document that is not gone has the term.
+func (p part) has(term int) (yes bool) {
+	if p.live == len(p.places) {
+		return true
+	}
+	p.seg.each(term, func(doc uint32, _ byte) { yes = yes || p.places[doc] != gone })
+	return yes
+}

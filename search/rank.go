@@ -1,0 +1,263 @@
+package search
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+)
+
+// The weights. They were chosen on the odd lines of internal/knownitem/queries.tsv; what
+// they are worth is measured on the even ones (TestQuality).
+var (
+	// fieldWeight is how much a word in a field counts.
+	fieldWeight = [fields]float32{Name: 6, Tags: 3, Description: 1.5, Headings: 0.6}
+	// lengthCounts is how much the length of a field takes from that: 0 nothing, 1
+	// all in proportion.
+	lengthCounts = [fields]float32{Name: 0.4, Tags: 0.5, Description: 0.3, Headings: 0.5}
+	// howWeight is how much a term counts that is not the word itself.
+	howWeight = [...]float32{Exact: 1, Stem: 0.85, Joined: 1, Prefix: 0.5, Typo: 0.6}
+)
+
+const (
+	// saturation: from when on it hardly counts how often a word stands there.
+	saturation = 4
+	// coverage is the share of the score that depends on how many of the words
+	// were found.
+	coverage = 0.4
+	// wholeName is how much better a document is whose name is just the query.
+	wholeName = 1.5
+)
+
+// Options of a search. The zero value asks for every document that matches.
+type Options struct {
+	Limit   int  // how many hits at most; 0 is all
+	Explain bool // fill in Hit.Matches
+}
+
+// Result is what was found.
+type Result struct {
+	Hits  []Hit
+	Total int // how many there are without a limit
+}
+
+// Search finds the documents in which a word of the query stands, the best first.
+// weight, where it is not nil, says of a document by its place how much its score
+// counts; at 0 or less it may not be shown, and is neither a hit nor counted. A
+// query without words finds nothing.
+func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options) Result {
+	all, words := x.core.want(query)
+	if len(all) == 0 {
+		return Result{}
+	}
+	s := scratches.Get().(*scratch)
+	s.grow(x.core.docs)
+	for _, w := range all {
+		x.core.score(s, w)
+	}
+	r := Result{Hits: []Hit{}}
+	top := top{limit: o.Limit}
+	for _, doc := range s.found {
+		w := float32(1)
+		if weight != nil {
+			w = weight(int(doc))
+		}
+		if w > 0 {
+			r.Total++
+			top.offer(Hit{Doc: int(doc), Score: w * s.final(doc, words)})
+		}
+	}
+	r.Hits = top.sorted()
+	if o.Explain {
+		x.core.explain(s, all, r.Hits)
+	}
+	s.clear()
+	scratches.Put(s)
+	return r
+}
+
+// scratch is what one search writes on: a line for each document.
+type scratch struct {
+	lines  []line
+	found  []uint32 // documents with a score
+	ofWord []uint32 // documents of the word at hand
+}
+
+type line struct {
+	score float32 // of the words so far
+	word  float32 // of the word at hand
+	words uint8   // how many were found
+	named uint8   // how many of them stand in the name, as they are
+	rest  uint8   // words of the name that were not asked for; set at the end
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) grow(docs int) {
+	if len(s.lines) < docs {
+		s.lines = make([]line, docs)
+	}
+}
+
+func (s *scratch) clear() {
+	for _, doc := range s.found {
+		s.lines[doc] = line{}
+	}
+	s.found = s.found[:0]
+}
+
+// score adds what a word is worth to each document that it is found in.
+func (x *index) score(s *scratch, w wanted) {
+	s.ofWord = s.ofWord[:0]
+	for _, v := range w.variants {
+		x.collect(s, v, w.typed)
+	}
+	n := float64(len(s.ofWord))
+	rare := float32(math.Log(1 + (float64(x.docs)-n+0.5)/(n+0.5)))
+	for _, doc := range s.ofWord {
+		l := &s.lines[doc]
+		if l.score == 0 {
+			s.found = append(s.found, doc)
+		}
+		l.score += rare * l.word
+		l.word = 0
+		if w.typed {
+			l.words++
+		}
+	}
+}
+
+// collect notes for each document what a variant is worth there, where no better
+// one was met.
+func (x *index) collect(s *scratch, v variant, typed bool) {
+	p := x.parts[v.part]
+	data := p.seg.postings[p.seg.begins[v.term]:p.seg.begins[v.term+1]]
+	doc := uint32(0)
+	for len(data) > 0 {
+		step, n := uint32(data[0]), 1
+		if step >= 0x80 {
+			long, m := binary.Uvarint(data)
+			step, n = uint32(long), m
+		}
+		packed := data[n]
+		data = data[n+1:]
+		doc += step
+		place := p.places[doc]
+		if place == gone {
+			continue
+		}
+		length := &p.seg.lengths[doc]
+		var often float32
+		if packed&1 != 0 {
+			often = x.norms[Name][length[Name]]
+		}
+		if packed&2 != 0 {
+			often += x.norms[Tags][length[Tags]]
+		}
+		if t := packed >> descriptionShift & mostTimes; t != 0 {
+			often += float32(t) * x.norms[Description][length[Description]]
+		}
+		if t := packed >> headingsShift; t != 0 {
+			often += float32(t) * x.norms[Headings][length[Headings]]
+		}
+		l := &s.lines[place]
+		if l.word == 0 {
+			s.ofWord = append(s.ofWord, uint32(place))
+		}
+		l.word = max(l.word, v.weight*often/(saturation+often))
+		if v.how == Exact && typed && packed&1 != 0 {
+			l.named++
+			l.rest = length[Name]
+		}
+	}
+}
+
+// final is the score of a document after all words.
+func (s *scratch) final(doc uint32, words int) float32 {
+	l := s.lines[doc]
+	score := l.score * (1 - coverage + coverage*float32(l.words)/float32(words))
+	if int(l.named) == words && l.named == l.rest {
+		score *= wholeName
+	}
+	return score
+}
+
+// top keeps the best hits. With a limit it is a heap with the worst in front.
+type top struct {
+	limit int
+	hits  []Hit
+}
+
+// compareHits orders by score, and equals by their place.
+func compareHits(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) }
+
+func (t *top) offer(h Hit) {
+	switch {
+	case t.limit == 0 || len(t.hits) < t.limit:
+		t.hits = append(t.hits, h)
+		if len(t.hits) == t.limit {
+			for i := len(t.hits) / 2; i >= 0; i-- {
+				t.sink(i)
+			}
+		}
+	case compareHits(h, t.hits[0]) < 0:
+		t.hits[0] = h
+		t.sink(0)
+	}
+}
+
+// sink moves a hit down until those below it are better.
+func (t *top) sink(i int) {
+	for {
+		worst := i
+		for below := 2*i + 1; below <= 2*i+2 && below < len(t.hits); below++ {
+			if compareHits(t.hits[below], t.hits[worst]) > 0 {
+				worst = below
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
+		i = worst
+	}
+}
+
+func (t *top) sorted() []Hit {
+	slices.SortFunc(t.hits, compareHits)
+	return t.hits
+}
+
+// explain fills in why each hit was found.
+func (x *index) explain(s *scratch, all []wanted, hits []Hit) {
+	at := make(map[int32]int, len(hits))
+	for i, h := range hits {
+		at[int32(h.Doc)] = i
+	}
+	for _, w := range all {
+		for _, v := range w.variants {
+			p := x.parts[v.part]
+			p.seg.each(v.term, func(doc uint32, packed byte) {
+				if i, ok := at[p.places[doc]]; ok {
+					for f := range fields {
+						if times(packed, f) > 0 {
+							hits[i].Matches = append(hits[i].Matches, Match{w.word, x.term(v), f, v.how})
+						}
+					}
+				}
+			})
+		}
+	}
+	for i := range hits {
+		hits[i].Matches = surest(hits[i].Matches)
+	}
+}
+
+// surest keeps one match for each word and field.
+func surest(all []Match) []Match {
+	slices.SortFunc(all, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(a.Word, b.Word), cmp.Compare(a.Field, b.Field), cmp.Compare(a.How, b.How), cmp.Compare(a.Term, b.Term))
+	})
+	return slices.CompactFunc(all, func(a, b Match) bool { return a.Word == b.Word && a.Field == b.Field })
+}

@@ -1,0 +1,265 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// of makes an index of documents under the names they have.
+func of(docs ...Doc) *Index[string] {
+	keys := make([]string, len(docs))
+	for i, d := range docs {
+		keys[i] = d.Name
+	}
+	return new(Index[string]).Update(keys, func(places []int) (out []Doc) {
+		for _, i := range places {
+			out = append(out, docs[i])
+		}
+		return out
+	})
+}
+
+// found are the keys of what a query finds.
+func found(x *Index[string], query string) (keys []string) {
+	for _, h := range x.Search(query, nil, Options{}).Hits {
+		keys = append(keys, x.Keys()[h.Doc])
+	}
+	return keys
+}
+
+var shelf = of(
+	Doc{Name: "git", Description: "Commits and branches"},
+	Doc{Name: "gitlab", Description: "Merge requests"},
+	Doc{Name: "commit", Description: "Writes messages for git"},
+	Doc{Name: "zebra", Description: "Stripes, and how to deploy them", Headings: []string{"Counting stripes", "Kubernetes"}},
+	Doc{Name: "strasse", Description: "Große ÄPFEL", Tags: []string{"Obst", "fruit & veg"}},
+	Doc{Name: "deployments", Description: "Puts it in production"},
+	Doc{Name: "变更日志", Description: "从提交生成变更日志"},
+	Doc{Name: "changelog-writer", Description: "Notes for each release, in C++"},
+)
+
+func TestSearch(t *testing.T) {
+	for query, want := range map[string][]string{
+		"": nil, " ,. ": nil, "nothing": nil,
+		"git": {"git", "gitlab", "commit"}, "GIT git, git!": {"git", "gitlab", "commit"},
+		"git commit": {"commit", "git", "gitlab"}, "commit git": {"commit", "git", "gitlab"},
+		"GROSSE apfel": {"strasse"}, "äp": {"strasse"}, "obst": {"strasse"}, "fruit": {"strasse"}, "stripe": {"zebra"},
+		"how to deploy": {"deployments", "zebra"}, "deploying": {"deployments", "zebra"},
+		"kuberentes": {"zebra"}, "kubernets": {"zebra"}, "zbera": {"zebra"}, "kubentes": {"zebra"}, "kubnts": nil, "zbr": nil,
+		"日志": {"变更日志"}, "志": {"变更日志"}, "生成": {"变更日志"}, "日更": nil,
+		"change log": {"changelog-writer"}, "c++": {"changelog-writer"}, "to": {"zebra"},
+		"how do i do the": {"zebra"},
+	} {
+		diffs(t, query, found(shelf, query), want)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for query, want := range map[string]string{
+		"git":           "git: git~git in name exact; gitlab: git~gitlab in name prefix; commit: git~git in description exact",
+		"Stripe count":  "zebra: count~counting in headings stem, stripe~stripes in description stem, stripe~stripes in headings stem",
+		"change log":    "changelog-writer: change~changelog in name prefix, changelog~changelog in name joined",
+		"VEG große":     "strasse: grosse~grosse in description exact, veg~veg in tags exact",
+		"kuberentes":    "zebra: kuberentes~kubernetes in headings typo",
+		"deploy zebras": "zebra: deploy~deploy in description exact, zebras~zebra in name stem; deployments: deploy~deployments in name stem",
+	} {
+		var got []string
+		for _, h := range shelf.Search(query, nil, Options{Explain: true}).Hits {
+			var why []string
+			for _, m := range h.Matches {
+				why = append(why, fmt.Sprintf("%s~%s in %s %s", m.Word, m.Term, m.Field, m.How))
+			}
+			got = append(got, shelf.Keys()[h.Doc]+": "+strings.Join(why, ", "))
+		}
+		diffs(t, query, strings.Join(got, "; "), want)
+	}
+	if h := shelf.Search("git", nil, Options{}).Hits[0]; h.Matches != nil {
+		t.Errorf("unasked: %v", h.Matches)
+	}
+}
+
+// A document of weight 0 is neither found nor counted, and moves no other one.
+func TestWeight(t *testing.T) {
+	all := shelf.Search("git", nil, Options{})
+	without := func(hidden ...string) func(int) float32 {
+		return func(doc int) float32 {
+			if slices.Contains(hidden, shelf.Keys()[doc]) {
+				return 0
+			}
+			return 1
+		}
+	}
+	r := shelf.Search("git", without("git", "zebra"), Options{})
+	diffs(t, "hits", r, Result{Hits: all.Hits[1:], Total: 2})
+	diffs(t, "none", shelf.Search("git", without(shelf.Keys()...), Options{}), Result{})
+	half := shelf.Search("git", func(doc int) float32 { return 0.5 }, Options{})
+	for i, h := range half.Hits {
+		diffs(t, "half", h.Score, all.Hits[i].Score/2)
+	}
+}
+
+// Of equals the first comes first, and a limit cuts the list and changes nothing.
+func TestLimit(t *testing.T) {
+	var docs []Doc
+	for i := range 300 {
+		docs = append(docs, Doc{Name: fmt.Sprintf("s%03d", i), Description: "thing" + strings.Repeat(" thing", i*7%5)})
+	}
+	x := of(docs...)
+	all := x.Search("thing", nil, Options{})
+	if len(all.Hits) != 300 || all.Total != 300 || !slices.IsSortedFunc(all.Hits, compareHits) {
+		t.Fatalf("%d of %d hits", len(all.Hits), all.Total)
+	}
+	for _, n := range []int{1, 2, 3, 10, 299, 300, 301, 1000} {
+		diffs(t, fmt.Sprint(n), x.Search("thing", nil, Options{Limit: n}), Result{Hits: all.Hits[:min(n, 300)], Total: 300})
+	}
+}
+
+// lines are the documents of a random world: few words, so that they meet often.
+func lines(r *rand.Rand, n int) map[string]Doc {
+	vocabulary := strings.Fields("git commit commits deploy deployed deploying deployments kubernetes kubernets docker dockerfile c++ change log changelog 数据 分析 größe grosse test tests testing tester use the of")
+	some := func(n int) string {
+		var out []string
+		for range r.IntN(n + 1) {
+			out = append(out, vocabulary[r.IntN(len(vocabulary))])
+		}
+		return strings.Join(out, " ")
+	}
+	docs := map[string]Doc{}
+	for range n {
+		name := fmt.Sprintf("d%d %s", r.IntN(1_000_000), some(2))
+		docs[name] = Doc{Name: name, Description: some(12), Tags: strings.Fields(some(2)), Headings: []string{some(5), some(100)}}
+	}
+	return docs
+}
+
+// An index that has come to be by many changes answers like one that was made at
+// once, to the last bit of each score, and reads only what it does not have.
+func TestUpdate(t *testing.T) {
+	queries := []string{"git", "deploy", "test kubernets", "the", "数", "d1", "d", "change log c++", "kubernetse grosse", "dock", "testin use of"}
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		world := lines(r, 1+r.IntN(200))
+		x := new(Index[string])
+		for range 30 {
+			for _, k := range slices.Sorted(maps.Keys(world)) {
+				if r.IntN(20) == 0 {
+					delete(world, k)
+				}
+			}
+			for k, d := range lines(r, r.IntN(1+r.IntN(80))) {
+				if _, ok := world[k]; !ok { // a key means one document, always
+					world[k] = d
+				}
+			}
+			keys := slices.Sorted(maps.Keys(world))
+			r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+			had := map[string]bool{}
+			for _, k := range x.Keys() {
+				had[k] = true
+			}
+			read := func(places []int) (docs []Doc) {
+				for _, i := range places {
+					if had[keys[i]] {
+						t.Fatalf("reads %q again", keys[i])
+					}
+					docs = append(docs, world[keys[i]])
+				}
+				return docs
+			}
+			x = x.Update(keys, read)
+			had = nil
+			once := new(Index[string]).Update(keys, read)
+			for _, q := range queries {
+				o := Options{Explain: true}
+				if got, want := x.Search(q, nil, o), once.Search(q, nil, o); !reflect.DeepEqual(got, want) {
+					diffs(t, q, got, want)
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+			live, all := 0, 0
+			for _, p := range x.core.parts {
+				live, all = live+p.live, all+len(p.places)
+			}
+			if live != len(keys) || all > 2*live || len(x.core.parts) > 9 {
+				t.Fatalf("%d parts with %d documents, %d of them live, want %d", len(x.core.parts), all, live, len(keys))
+			}
+		}
+	}
+}
+
+// A reader may find that what it read has another key.
+func TestUpdateChangesKeys(t *testing.T) {
+	keys := []string{"a", "b"}
+	doc := func(places []int) (docs []Doc) {
+		for _, i := range places {
+			docs = append(docs, Doc{Name: keys[i]})
+			keys[i] += "?"
+		}
+		return docs
+	}
+	x := new(Index[string]).Update(keys, doc)
+	diffs(t, "keys", x.Keys(), []string{"a?", "b?"})
+	read := 0
+	x.Update([]string{"a", "b?"}, func(places []int) []Doc { read += len(places); return make([]Doc, len(places)) })
+	diffs(t, "read again", read, 1)
+}
+
+func TestEmpty(t *testing.T) {
+	diffs(t, "the zero value", new(Index[int]).Search("git", nil, Options{Explain: true}), Result{})
+	x := shelf.Update(nil, nil)
+	diffs(t, "all gone", x.Search("git", nil, Options{}), Result{})
+	diffs(t, "keys", len(x.Keys()), 0)
+	diffs(t, "a document of nothing", found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"})
+}
+
+// What a document or a query may hold is bounded: beyond the bound it is not read.
+func TestBounds(t *testing.T) {
+	many := strings.Repeat("word ", 1_000_000)
+	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
+	diffs(t, "beyond the bound", found(x, "lost"), []string(nil))
+	diffs(t, "within it", len(found(x, "word")), 1)
+	for i := range most {
+		if n := int(x.core.parts[0].seg.lengths[0][i]); n != min(most[i]/unit[i], 255) {
+			t.Errorf("%s has the length %d", Field(i), n)
+		}
+	}
+	diffs(t, "a long query", found(x, strings.Repeat("x ", mostQueryBytes)+"other"), []string(nil))
+	diffs(t, "a query of many words", found(x, strings.Repeat("x ", mostQueryWords)+"other"), []string(nil))
+	diffs(t, "one less", found(x, strings.Repeat("x ", mostQueryWords-1)+"other"), []string{"other"})
+}
+
+// A word that begins very many others stands for the shortest of them.
+func TestManyBeginnings(t *testing.T) {
+	var docs []Doc
+	for i := range 1000 {
+		docs = append(docs, Doc{Name: fmt.Sprintf("word%d%s", i, strings.Repeat("x", 999-i)[:min(10, 999-i)])})
+	}
+	x := of(docs...)
+	got := found(x, "word")
+	diffs(t, "how many", len(got), mostBeginnings)
+	if !slices.Contains(got, "word999") || slices.Contains(got, "word500xxxxxxxxxx") {
+		t.Errorf("not the shortest: %v", got)
+	}
+}
+
+func TestAtOnce(t *testing.T) {
+	want := shelf.Search("git commit stripe", nil, Options{Explain: true})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 200 {
+				diffs(t, "answer", shelf.Search("git commit stripe", nil, Options{Explain: true}), want)
+				of(Doc{Name: "git"}).Search("git", nil, Options{})
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,280 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what is indexed of one document: words by field, and bytes of a
+// text. Of 40,217 real skills the longest description has 1,929 characters.
+var most = [fields]int{Name: 32, Tags: 64, Description: 500, Headings: 500}
+
+const mostBytes = 16 << 10
+
+// block is how many documents are indexed at once. It bounds the memory that
+// this takes beside the index itself.
+const block = 2048
+
+// segment holds documents 0 to docs-1. It is immutable. Terms are sorted; the
+// postings of a term are the documents that have it, each as the distance to the
+// one before and a byte that says how often it stands in each field.
+type segment struct {
+	docs    int
+	lengths [][fields]uint8 // of a document's fields, in units of unit
+
+	text     string   // all terms, one after the other
+	terms    []uint32 // where each begins in text; one more than there are terms
+	postings []byte
+	begins   []uint32 // of each term's postings; one more than there are terms
+	letters  []uint32 // of each term, as letterSet says
+	byStem   []uint32 // terms in the order of their stems
+}
+
+// unit is how many words one step of a stored length stands for.
+var unit = [fields]int{Name: 1, Tags: 1, Description: 2, Headings: 2}
+
+// How often a term stands in a field, in one byte: name and tags in one bit each,
+// description and headings in three.
+const (
+	mostTimes        = 7
+	descriptionShift = 2
+	headingsShift    = 5
+)
+
+func times(packed byte, f Field) int {
+	switch f {
+	case Name:
+		return int(packed & 1)
+	case Tags:
+		return int(packed >> 1 & 1)
+	case Description:
+		return int(packed >> descriptionShift & mostTimes)
+	}
+	return int(packed >> headingsShift)
+}
+
+func oneMore(packed byte, f Field) byte {
+	switch {
+	case f == Name:
+		return packed | 1
+	case f == Tags:
+		return packed | 2
+	case times(packed, f) == mostTimes:
+		return packed
+	case f == Description:
+		return packed + 1<<descriptionShift
+	}
+	return packed + 1<<headingsShift
+}
+
+func (s *segment) len() int { return len(s.terms) - 1 }
+
+func (s *segment) term(i int) string { return s.text[s.terms[i]:s.terms[i+1]] }
+
+// from is the first term that is not less than a word.
+func (s *segment) from(word string) int {
+	return sort.Search(s.len(), func(i int) bool { return s.term(i) >= word })
+}
+
+// each calls visit for each document of a term, in ascending order.
+func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
+	data := s.postings[s.begins[term]:s.begins[term+1]]
+	doc := uint32(0)
+	for len(data) > 0 {
+		step, n := uint32(data[0]), 1
+		if step >= 0x80 {
+			long, m := binary.Uvarint(data)
+			step, n = uint32(long), m
+		}
+		doc += step
+		visit(doc, data[n])
+		data = data[n+1:]
+	}
+}
+
+// building collects the terms of a block of documents.
+type building struct {
+	ids      map[string]uint32
+	names    []string
+	postings []posting
+	lengths  [][fields]uint8
+	seen     map[uint32]byte // of the document at hand
+}
+
+type posting struct {
+	term, doc uint32
+	packed    byte
+}
+
+// newSegment indexes at most a block of documents.
+func newSegment(docs []Doc) *segment {
+	b := building{ids: map[string]uint32{}, seen: map[uint32]byte{}}
+	for i, d := range docs {
+		b.add(uint32(i), d)
+	}
+	return b.done()
+}
+
+func (b *building) add(doc uint32, d Doc) {
+	clear(b.seen)
+	var length [fields]uint8
+	for f, texts := range [fields][]string{Name: {d.Name}, Tags: d.Tags, Description: {d.Description}, Headings: d.Headings} {
+		n := b.field(Field(f), texts)
+		length[f] = uint8(min((n+unit[f]-1)/unit[f], 255))
+	}
+	b.lengths = append(b.lengths, length)
+	for term, packed := range b.seen {
+		b.postings = append(b.postings, posting{term, doc, packed})
+	}
+}
+
+// field counts the words of a field, at most as many as may be.
+func (b *building) field(f Field, texts []string) (n int) {
+	room := mostBytes
+	for _, text := range texts {
+		text = cutBytes(text, room)
+		room -= len(text)
+		for w := range words(text) {
+			if n == most[f] {
+				return n
+			}
+			n++
+			id, ok := b.ids[string(w)]
+			if !ok {
+				id = uint32(len(b.names))
+				name := string(w)
+				b.ids[name] = id
+				b.names = append(b.names, name)
+			}
+			b.seen[id] = oneMore(b.seen[id], f)
+		}
+	}
+	return n
+}
+
+func (b *building) done() *segment {
+	order := make([]uint32, len(b.names)) // the terms, sorted
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
+	rank := make([]uint32, len(order))
+	for i, id := range order {
+		rank[id] = uint32(i)
+	}
+	slices.SortFunc(b.postings, func(x, y posting) int {
+		return cmp.Or(int(rank[x.term])-int(rank[y.term]), int(x.doc)-int(y.doc))
+	})
+	var w writer
+	at := 0
+	for _, id := range order {
+		w.begin(b.names[id])
+		for ; at < len(b.postings) && b.postings[at].term == id; at++ {
+			w.add(b.postings[at].doc, b.postings[at].packed)
+		}
+		w.end()
+	}
+	return w.done(b.lengths)
+}
+
+// writer makes a segment out of terms in their order.
+type writer struct {
+	text     []byte
+	terms    []uint32
+	postings []byte
+	begins   []uint32
+	last     uint32
+}
+
+func (w *writer) begin(term string) {
+	w.terms = append(w.terms, uint32(len(w.text)))
+	w.begins = append(w.begins, uint32(len(w.postings)))
+	w.text = append(w.text, term...)
+	w.last = 0
+}
+
+func (w *writer) add(doc uint32, packed byte) {
+	w.postings = append(binary.AppendUvarint(w.postings, uint64(doc-w.last)), packed)
+	w.last = doc
+}
+
+// end takes a term back that no document has.
+func (w *writer) end() {
+	n := len(w.terms) - 1
+	if int(w.begins[n]) == len(w.postings) {
+		w.text = w.text[:w.terms[n]]
+		w.terms, w.begins = w.terms[:n], w.begins[:n]
+	}
+}
+
+// cutBytes is the longest beginning of s that has at most n bytes and ends
+// between characters.
+func cutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+func (w *writer) done(lengths [][fields]uint8) *segment {
+	s := &segment{
+		docs: len(lengths), lengths: slices.Clip(lengths), text: string(w.text),
+		terms: slices.Clone(append(w.terms, uint32(len(w.text)))), begins: slices.Clone(append(w.begins, uint32(len(w.postings)))),
+		postings: slices.Clone(w.postings),
+	}
+	s.letters = make([]uint32, s.len())
+	s.byStem = make([]uint32, s.len())
+	for i := range s.letters {
+		s.letters[i] = letterSet(s.term(i))
+		s.byStem[i] = uint32(i)
+	}
+	s.sortByStem()
+	return s
+}
+
+// sortByStem makes each stem once: there are as many comparisons as there are
+// terms, times seventeen.
+func (s *segment) sortByStem() {
+	var stems []byte
+	ends := make([]uint32, len(s.byStem)+1)
+	for i := range s.byStem {
+		n := len(stems)
+		stems = append(stems, s.term(i)...)
+		stems = stems[:n+len(stem(stems[n:]))]
+		ends[i+1] = uint32(len(stems))
+	}
+	of := func(term uint32) []byte { return stems[ends[term]:ends[term+1]] }
+	slices.SortFunc(s.byStem, func(a, b uint32) int { return cmp.Or(bytes.Compare(of(a), of(b)), int(a)-int(b)) })
+}
+
+// stem is the stem of a term, made in buf.
+func (s *segment) stem(term uint32, buf []byte) []byte {
+	return stem(append(buf, s.term(int(term))...))
+}
+
+// letterSet has a bit for each letter of a word, whatever their order and
+// number: two words that differ by n edits differ by at most 2n bits.
+func letterSet(word string) (set uint32) {
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c >= 'a' && c <= 'z':
+			set |= 1 << (c - 'a')
+		case c >= utf8.RuneSelf:
+			set |= 1 << 26 // one bit for all, since one character is several bytes
+		default:
+			set |= 1 << (27 + c%5)
+		}
+	}
+	return set
+}
+
+func apart(a, b uint32) int { return bits.OnesCount32(a ^ b) }

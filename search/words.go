@@ -1,0 +1,192 @@
+package search
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord bounds one word, in bytes. The longest that people write in names are
+// identifiers; of what is longer the beginning tells enough.
+const maxWord = 48
+
+// words are the words of a text, folded. The bytes of one are valid until the
+// next.
+//
+// A word is a run of letters and digits. "c++", "c#" and the like are words too,
+// and the possessive 's is none. Scripts that are written without blanks give
+// their pairs of neighbours, and the last character of a run, so that each
+// character begins a word.
+func words(text string) func(yield func(word []byte) bool) {
+	return func(yield func([]byte) bool) { cut(text, true, yield) }
+}
+
+// asked are the words of a query: a run's last character counts only where it is
+// all of it.
+func asked(text string) func(yield func(word []byte) bool) {
+	return func(yield func([]byte) bool) { cut(text, false, yield) }
+}
+
+func cut(text string, lasts bool, yield func([]byte) bool) {
+	t := tokens{yield: yield, buf: make([]byte, 0, maxWord), lasts: lasts}
+	if isASCII(text) {
+		t.ascii(text)
+	} else {
+		t.unicode(fold(text))
+	}
+}
+
+// fold makes texts comparable that differ only in case, in accents or in the
+// width of their characters.
+func fold(text string) string {
+	decomposed := norm.NFKD.String(text)
+	bare := make([]byte, 0, len(decomposed))
+	for _, r := range decomposed {
+		switch {
+		case r >= 0x0300 && r <= 0x036f: // accents; the vowel signs of other scripts stay
+		case r >= utf8.RuneSelf && plain[r] != "":
+			bare = append(bare, plain[r]...)
+		default:
+			bare = utf8.AppendRune(bare, r)
+		}
+	}
+	// A Caser must not be shared between goroutines.
+	return norm.NFC.String(cases.Fold().String(string(bare)))
+}
+
+// plain are the letters of Latin scripts that Unicode does not decompose and
+// that people type without their stroke.
+var plain = map[rune]string{
+	'ø': "o", 'Ø': "o", 'ł': "l", 'Ł': "l", 'đ': "d", 'Đ': "d", 'ı': "i", 'æ': "ae", 'Æ': "ae", 'œ': "oe", 'Œ': "oe", 'ð': "d", 'þ': "th",
+	'’': "'", // as word processors write it
+}
+
+type tokens struct {
+	yield func([]byte) bool
+	buf   []byte
+	lasts bool // give the last character of a run of several
+	ended bool // yield wants no more
+}
+
+// ascii is unicode for the texts that need no look at a table.
+func (t *tokens) ascii(s string) {
+	for i := 0; i < len(s) && !t.ended; i++ {
+		c := s[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			t.letter(c + 'a' - 'A')
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			t.letter(c)
+		default:
+			i += t.tail(s[i:])
+			t.end()
+		}
+	}
+	t.end()
+}
+
+func (t *tokens) unicode(s string) {
+	for i := 0; i < len(s) && !t.ended; {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case unbroken(r):
+			t.end()
+			i += t.pairs(s[i:])
+			continue
+		case r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9'):
+			t.letter(byte(r))
+		case r >= utf8.RuneSelf && r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)):
+			t.add(s[i : i+n])
+		default:
+			n += t.tail(s[i:])
+			t.end()
+		}
+		i += n
+	}
+	t.end()
+}
+
+// add lengthens the word; what does not fit is left out whole.
+func (t *tokens) add(s string) {
+	if len(t.buf)+len(s) <= maxWord {
+		t.buf = append(t.buf, s...)
+	}
+}
+
+func (t *tokens) letter(c byte) {
+	if len(t.buf) < maxWord {
+		t.buf = append(t.buf, c)
+	}
+}
+
+// tail looks at what ends a word: "++" and "#" behind one or two letters belong
+// to it, "'s" does not. It returns how many bytes it took beyond the first.
+func (t *tokens) tail(s string) int {
+	if len(t.buf) == 0 {
+		return 0
+	}
+	switch {
+	case s[0] == '#' && len(t.buf) == 1 && !follows(s, 1):
+		t.add("#")
+	case s[0] == '+' && len(t.buf) <= 2 && len(s) > 1 && s[1] == '+' && !follows(s, 2):
+		t.add("++")
+		return 1
+	case s[0] == '\'' && len(s) > 1 && (s[1] == 's' || s[1] == 'S') && !follows(s, 2):
+		return 1
+	}
+	return 0
+}
+
+// follows reports whether a word goes on, or another one begins, at s[i].
+func follows(s string, i int) bool {
+	if i >= len(s) {
+		return false
+	}
+	c := s[i]
+	return c >= utf8.RuneSelf || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func (t *tokens) end() {
+	if len(t.buf) > 0 && !t.ended {
+		t.ended = !t.yield(t.buf)
+	}
+	t.buf = t.buf[:0]
+}
+
+// pairs takes a run of characters that are written without blanks, and returns
+// its length in bytes.
+func (t *tokens) pairs(s string) int {
+	at := 0
+	_, width := utf8.DecodeRuneInString(s)
+	for !t.ended {
+		r, n := utf8.DecodeRuneInString(s[at+width:])
+		if n == 0 || !unbroken(r) {
+			if t.lasts || at == 0 {
+				t.add(s[at : at+width])
+				t.end()
+			}
+			return at + width
+		}
+		t.add(s[at : at+width+n])
+		t.end()
+		at, width = at+width, n
+	}
+	return len(s)
+}
+
+// unbroken: of a script that puts no blanks between words, or, as Korean does,
+// joins particles to them.
+func unbroken(r rune) bool {
+	return r == 'ー' || r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func diffs(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func wordsOf(text string) (all []string) {
+	for w := range words(text) {
+		all = append(all, string(w))
+	}
+	return all
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "",
+		" \t-_./:\x00":               "",
+		"Git":                        "git",
+		"react-native_app/v2.1":      "react native app v2 1",
+		"C++, c# and F#; g++":        "c++ c# and f# g++",
+		"a++b a#b #1 # ++ ab# a+":    "a b a b 1 ab a",
+		"the user's files' 's isn't": "the user files s isn t",
+		"the user’s":                 "the user",
+		"ÉCLAIR e\u0301clair":        "eclair eclair",
+		"Große STRASSE":              "grosse strasse",
+		"smørrebrød Łódź":            "smorrebrod lodz",
+		"ＦＵＬＬ　ｗｉｄｔｈ":                 "full width",
+		"ﬁle №5":                     "file no5",
+		"Ελλάδα ΕΛΛΆΔΑ":              "ελλαδα ελλαδα",
+		"İstanbul ISTANBUL":          "istanbul istanbul",
+		"हिन्दी":                     "हिन्दी",
+		"数据分析":                       "数据 据分 分析 析",
+		"数":                          "数",
+		"用Go写API":                    "用 go 写 api",
+		"データ・分析":                     "デー ータ タ 分析 析",
+		"한국어 문서":                     "한국 국어 어 문서 서",
+		"a\u202eb\ufeffc":            "a b c",
+		"\xff\xfea\xc3":              "a",
+	} {
+		diffs(t, text, strings.Join(wordsOf(text), " "), want)
+	}
+	diffs(t, "a long word", wordsOf(strings.Repeat("a", 100)), []string{strings.Repeat("a", maxWord)})
+	diffs(t, "a long word of wide letters", wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)})
+}
+
+// Who reads one word pays for one.
+func TestWordsEnd(t *testing.T) {
+	for _, text := range []string{"one two three", "één twee drie", "数据分析 数据"} {
+		n := 0
+		for range words(text) {
+			if n++; n == 2 {
+				break
+			}
+		}
+		diffs(t, text, n, 2)
+	}
+}
+
+// The examples of Porter's article, as its whole algorithm leaves them.
+func TestStem(t *testing.T) {
+	for line := range strings.Lines(`
+caresses caress ponies poni ties ti caress caress cats cat feed feed agreed agre plastered plaster bled bled motoring motor sing sing
+conflated conflat troubled troubl sized size hopping hop tanned tan falling fall hissing hiss fizzed fizz failing fail filing file
+happy happi sky sky relational relat conditional condit rational ration valency valenc hesitancy hesit digitizer digit conformably conform
+radically radic differently differ vilely vile analogously analog vietnamization vietnam predication predic operator oper feudalism feudal
+decisiveness decis hopefulness hope callousness callous formality formal sensitivity sensit sensibility sensibl triplicate triplic formative form
+formalize formal electricity electr electrical electr hopeful hope goodness good revival reviv allowance allow inference infer airliner airlin
+gyroscopic gyroscop adjustable adjust defensible defens irritant irrit replacement replac adjustment adjust dependent depend adoption adopt
+communism commun activate activ angularity angular homologous homolog effective effect bowdlerize bowdler probate probat rate rate cease ceas
+controlling control roll roll
+as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments deploy deploying deploy yyy yyy replies repli reply repli
+`) {
+		all := strings.Fields(line)
+		for i := 0; i < len(all); i += 2 {
+			if got := string(stem([]byte(all[i]))); got != all[i+1] {
+				t.Errorf("%s becomes %s, want %s", all[i], got, all[i+1])
+			}
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b  string
+		limit int
+		want  int
+	}{
+		{"", "", 2, 0}, {"git", "git", 0, 0}, {"git", "got", 2, 1}, {"git", "gti", 2, 1}, {"git", "gi", 2, 1}, {"git", "gist", 2, 1}, {"git", "", 3, 3}, {"git", "", 2, 3},
+		{"kubernetes", "kuberentes", 2, 1}, {"kubernetes", "kubrnets", 2, 2}, {"abc", "xyz", 2, 3}, {"größe", "grösse", 2, 2}, {"größe", "grüße", 1, 1}, {"数据", "据数", 1, 1},
+		{strings.Repeat("a", 100), strings.Repeat("a", 101), 1, 1}, {strings.Repeat("a", 100), strings.Repeat("b", 100), 3, 4},
+	} {
+		for range 2 {
+			if got := Distance(tt.a, tt.b, tt.limit); got != tt.want {
+				t.Errorf("%.20q, %.20q: %d, want %d", tt.a, tt.b, got, tt.want)
+			}
+			tt.a, tt.b = tt.b, tt.a
+		}
+	}
+}
+
+// The filter before the distance must lose no word that is near enough.
+func TestLettersAreNear(t *testing.T) {
+	word := "größe7ab"
+	letters := []rune(word)
+	try := func(d int, changed []rune) {
+		t.Helper()
+		if n := apart(letterSet(word), letterSet(string(changed))); n > 2*d {
+			t.Errorf("%s and %s are %d bits apart", word, string(changed), n)
+		}
+	}
+	for i := range letters {
+		for _, r := range "az09öü数#" {
+			try(1, slices.Insert(slices.Clone(letters), i, r))
+			swapped := slices.Clone(letters)
+			swapped[i] = r
+			try(1, swapped)
+		}
+		try(1, slices.Delete(slices.Clone(letters), i, i+1))
+	}
+}
+
+func TestCutBytes(t *testing.T) {
+	for n := range 8 {
+		got := cutBytes("aö数b", n)
+		if len(got) > n || !utf8.ValidString(got) || !strings.HasPrefix("aö数b", got) || n-len(got) > 2 {
+			t.Errorf("%d bytes: %q", n, got)
+		}
+	}
+}

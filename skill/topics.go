@@ -1,0 +1,106 @@
+package skill
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// tagKeys are the fields in which authors say what a skill is about. The
+// specification has none; real ones stand at the top or under metadata, as a list
+// or with commas.
+var tagKeys = []string{"tags", "keywords", "category", "categories"}
+
+// Tags are the words by which the author filed the skill, in the order of
+// the fields above.
+func (s *Skill) Tags() (tags []string) {
+	for _, k := range tagKeys {
+		if bytes.Contains(s.Frontmatter, []byte(`"`+k+`"`)) {
+			return s.readTags()
+		}
+	}
+	return nil
+}
+
+func (s *Skill) readTags() (tags []string) {
+	var top map[string]json.RawMessage
+	if json.Unmarshal(s.Frontmatter, &top) != nil {
+		return nil
+	}
+	var below map[string]json.RawMessage
+	_ = json.Unmarshal(top["metadata"], &below) // anything but a mapping has no tags
+	for _, fields := range []map[string]json.RawMessage{top, below} {
+		for _, k := range tagKeys {
+			var one string
+			var many []json.RawMessage
+			switch {
+			case json.Unmarshal(fields[k], &one) == nil:
+				tags = appendTags(tags, one)
+			case json.Unmarshal(fields[k], &many) == nil:
+				for _, item := range many {
+					if json.Unmarshal(item, &one) == nil {
+						tags = appendTags(tags, one)
+					}
+				}
+			}
+		}
+	}
+	return tags
+}
+
+func appendTags(tags []string, text string) []string {
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// Headings are the headings of a SKILL.md's text, without their marks: at most n
+// of them. Lines in code fences are none. Those with a line of = or - below are
+// not looked for; hardly any skill has one.
+func Headings(data []byte, n int) (headings []string) {
+	s := string(data)
+	if f, ok := new(Document).findFence(s); ok {
+		s = s[f.body:]
+	}
+	fence := ""
+	for line := range strings.Lines(s) {
+		text := strings.TrimRight(strings.TrimLeft(line, " "), " \t\r\n")
+		if len(line)-len(strings.TrimLeft(line, " ")) > 3 {
+			continue // indented code
+		}
+		mark := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
+		switch {
+		case fence != "":
+			if strings.HasPrefix(mark, fence) && mark == text {
+				fence = ""
+			}
+		case len(mark) >= 3 && strings.Count(mark, mark[:1]) == len(mark) && !(mark[0] == '`' && strings.Contains(text[len(mark):], "`")):
+			fence = mark
+		case strings.HasPrefix(text, "#"):
+			rest := strings.TrimLeft(text, "#")
+			if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
+				headings = append(headings, title)
+			}
+			if len(headings) == n {
+				return headings
+			}
+		}
+	}
+	return headings
+}
+
+// title is the text of a heading behind its opening marks, without the closing
+// ones. It is empty where the marks open none.
+func title(s string) string {
+	if s == "" || s[0] != ' ' && s[0] != '\t' {
+		return ""
+	}
+	bare := strings.TrimRight(s, "#")
+	if last := bare[len(bare)-1]; last == ' ' || last == '\t' {
+		s = bare
+	}
+	return strings.TrimSpace(s)
+}

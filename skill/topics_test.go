@@ -1,0 +1,56 @@
+package skill
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHeadings(t *testing.T) {
+	const front = "---\nname: x # no heading\n# nor this\ndescription: d\n---\n"
+	for body, want := range map[string][]string{
+		"":                                       nil,
+		"text\n":                                 nil,
+		"# One\ntext\n## Two ##\r\n":             {"One", "Two"},
+		"   ### Three\t\n    # code\n\t# code\n": {"Three"},
+		"#tag\n#\n# \n####### seven\n# C#\n#\tTab":                          {"C#", "Tab"},
+		"```sh\n# comment\n```\n# After\n":                                  {"After"},
+		"````\n```\n# in\n````\n# out\n~~~\n# in\n```\n# in\n~~~~\n# out 2": {"out", "out 2"},
+		"``` open\n# in\n``` not closed\n# in\n":                            nil,
+		"```code``` text\n# One\n":                                          {"One"},
+		"`code` text\n# One\n":                                              {"One"},
+	} {
+		if d := cmp.Diff(want, Headings([]byte(front+body), 10)); d != "" {
+			t.Errorf("%q (-want +got):\n%s", body, d)
+		}
+	}
+	for data, want := range map[string]int{"# no frontmatter\n": 1, front + strings.Repeat("# h\n", 50): 10, "": 0, "\xff# x": 0} {
+		if got := len(Headings([]byte(data), 10)); got != want {
+			t.Errorf("%.20q has %d headings, want %d", data, got, want)
+		}
+	}
+}
+
+func TestTags(t *testing.T) {
+	for fields, want := range map[string][]string{
+		"":                                       nil,
+		"tags: a":                                {"a"},
+		"tags: a, 'b c' , ,d":                    {"a", "'b c'", "d"},
+		"tags: [a, b c, 1, {x: y}]\ncategory: d": {"a", "b c", "d"},
+		"keywords: []\ncategories: [x]":          {"x"},
+		"metadata:\n  tags: a, b\n  keywords:\n    - c\ntags: z": {"z", "a", "b", "c"},
+		"tags: {a: b}":   nil,
+		"other: tags":    nil,
+		"metadata: tags": nil,
+	} {
+		s := &Skill{Frontmatter: Parse(fmt.Appendf(nil, "---\nname: x\ndescription: d\n%s\n---\n", fields)).JSON()}
+		if d := cmp.Diff(want, s.Tags()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", fields, d)
+		}
+	}
+	if (&Skill{}).Tags() != nil {
+		t.Error("a skill without frontmatter has tags")
+	}
+}
