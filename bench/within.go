@@ -75,7 +75,7 @@ func refreshes(ctx context.Context, c *catalog.Catalog) (r refreshed, err error)
 		}
 		wall, used = append(wall, ms(time.Since(begun))), append(used, ms(processor()-cpu))
 	}
-	return refreshed{quantile(wall, .5), quantile(used, .5), catalog.DefaultInterval.Seconds()}, nil
+	return refreshed{quantile(wall, .5), quantile(used, .5), c.Interval().Seconds()}, nil
 }
 
 func processor() time.Duration {

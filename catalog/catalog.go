@@ -66,7 +66,7 @@ const (
 
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
+	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]; see [Catalog.Interval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
 	// answer, before it goes on without; see [ErrLate]. Zero waits.
 	Patience time.Duration
@@ -80,6 +80,7 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
+	took    atomic.Int64  // nanoseconds of the last refresh
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 

@@ -148,9 +148,16 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		r.status.Err, r.kept, scan = err, true, last
 	default:
 		r.status.Err = err
-		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+		byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
+		if !slices.IsSortedFunc(scan.Bundles, byPath) {
+			slices.SortFunc(scan.Bundles, byPath)
+		}
 	}
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	if c.sameAsNow(&r) {
+		r.same = true
+		return r, nil
+	}
 	c.reuse(&r)
 	loaded.fill(&r)
 	if err := loadAll(ctx, &r, first); err != nil {

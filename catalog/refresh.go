@@ -17,21 +17,37 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(c.interval)
-	defer tick.Stop()
 	for {
 		c.watch(ctx)
+		tick := time.NewTimer(c.Interval())
 		select {
 		case <-ctx.Done():
+			tick.Stop()
 			return ctx.Err()
 		case <-tick.C:
 		case <-c.poke:
 			c.settle(ctx)
 		}
+		tick.Stop()
 		if err := c.Refresh(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+const (
+	// restShare is how many times as long as the last refresh took the catalogue
+	// rests at least: one that is always under way takes 1 % of a processor.
+	restShare = 100
+	// restMost bounds that, since a disk that did not answer for a while says nothing
+	// about the next time.
+	restMost = 5 * time.Minute
+)
+
+// Interval is how long after the last refresh the next one comes that nobody asked
+// for: longer where many skills make it costly.
+func (c *Catalog) Interval() time.Duration {
+	return max(c.interval, min(restShare*time.Duration(c.took.Load()), restMost))
 }
 
 // settle waits until the pokes pause.
@@ -87,15 +103,76 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
+	begun := time.Now()
 	found, err := c.lookAtAll(ctx, sources)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
+	defer c.tell()
+	defer c.mu.Unlock()
+	if c.current.Load() != nil { // the first one is with every processor, and reads all
+		defer func() { c.took.Store(int64(time.Since(begun))) }()
+	}
+	if now := c.current.Load(); now != nil && c.keep(found, now) {
+		return nil
+	}
 	c.take(found)
 	c.rebuild(found)
-	c.mu.Unlock()
-	c.tell()
+	return nil
+}
+
+// sameAsNow reports whether the scan is the one that the snapshot was made of.
+func (c *Catalog) sameAsNow(r *foundRoot) bool {
+	now := c.current.Load()
+	if now == nil || r.kept || r.status.Err != nil || r.scan.Version == 0 {
+		return false
+	}
+	return now.ofVersion(r) != nil
+}
+
+// ofVersion is what the snapshot has of a root, where that is of one scan with r.
+func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
+	for i := range s.found {
+		if f := &s.found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && f.status.Err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// keep puts what the snapshot has in the place of what is the same, and reports
+// whether that is all there is. A root that was the same when it was looked at and
+// is another one by now, since a call has found out more, is that other one. The
+// caller holds mu.
+func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
+	all := len(found) == len(now.found)
+	for i := range found {
+		r := &found[i]
+		if !r.same {
+			all = false
+			continue
+		}
+		was := now.of(r.status.Root)
+		all = all && i < len(now.found) && now.found[i].status.Root == r.status.Root
+		if was == nil {
+			continue
+		}
+		all = all && was.status.Err == nil
+		begun, status := r.begun, r.status
+		*r = *was
+		r.begun, r.status, r.skills = begun, status, slices.Clone(was.skills)
+	}
+	return all
+}
+
+// of is what the snapshot has of a root.
+func (s *Snapshot) of(root skill.Root) *foundRoot {
+	for i := range s.found {
+		if f := &s.found[i]; f.status.Root == root {
+			return f
+		}
+	}
 	return nil
 }
 
@@ -107,6 +184,10 @@ type foundRoot struct {
 	skills []*skill.Skill // of scan.Bundles, one each
 	read   []int          // those of them that were read just now
 	begun  time.Time      // of the look
+	// version is the scan's, where it is good for a comparison: every skill was read,
+	// and none so young that its stamp proves nothing.
+	version uint64
+	same    bool // nothing has changed: what the snapshot has is to stay
 	// claimed are the paths that a skill would have by its name and may not.
 	claimed map[string]bool
 }
@@ -133,6 +214,14 @@ func (c *Catalog) take(found []foundRoot) {
 			}
 			c.known[at] = known{f.skills[i], f.begun}
 		}
+		if f.scan.Version != 0 {
+			f.version = f.scan.Version
+			for _, s := range f.skills {
+				if k := c.known[place{f.status.Label, s.Path}]; s.Entry != "" && (k.skill != s || !k.settled()) {
+					f.version = 0
+				}
+			}
+		}
 		f.scan, f.read = skill.Scan{}, nil
 		for i, s := range f.skills {
 			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(f.begun) {
@@ -146,12 +235,16 @@ func (c *Catalog) take(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
+// settled: the file was read, and its stamp would tell if it changed.
+func (k known) settled() bool {
+	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault == nil && !k.skill.Stamp.Racy(k.read)
+}
+
 // current reports whether what was read still holds for the bundle. A file that
 // could not be read is tried again: the reason may be gone, and no stamp tells.
 func (k known) current(b skill.Bundle) bool {
 	s := k.skill
-	return s.Digest != (skill.Digest{}) && b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
-		b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
+	return k.settled() && b.Fault == nil && b.Stamp == s.Stamp && b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
 }
 
 // sameSkill: the same bytes in the same place, so that the older value, which

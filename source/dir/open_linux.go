@@ -140,6 +140,10 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err == nil {
+		r.stamp = stampOfStat(&st)
+	}
 	if r.entries == nil {
 		r.entries = make([]byte, 32<<10)
 	}
@@ -219,6 +223,26 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 		return nil, skill.Stamp{}, skill.ErrUnstable
 	}
 	return buf[:n], stamp, nil
+}
+
+// keepsTimes: those that are on this list. Others may as well, or may not: a server
+// far away, or a program, decides.
+func (h fdHandle) keepsTimes() bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(int(h), &st) != nil {
+		return false
+	}
+	switch int64(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+func (h fdHandle) look(name string) (skill.Stamp, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(int(h), name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT) })
+	return stampOfStat(&st), err
 }
 
 // readHandle is a folder that was opened for reading. The file owns the descriptor.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -49,7 +50,7 @@ type Source struct {
 	door door
 
 	mu      sync.Mutex
-	folders []place       // that the last scan visited
+	last    *last         // what the last scan left; nil where there is no root
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -95,12 +96,23 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain)) (
 		return s.failed(err)
 	}
 	defer top.close()
-	w := &walk{source: s, top: top, real: real, each: each}
+	s.mu.Lock()
+	before := s.last
+	s.mu.Unlock()
+	if each == nil && s.unchanged(ctx, before, top, real) {
+		s.told()
+		return before.scan, nil
+	}
+	begun := time.Now()
+	look, ok := top.(lookHandle)
+	w := &walk{source: s, top: top, real: real, each: each, sure: ok && look.keepsTimes(), special: map[string]bool{}}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
-	s.remember(w.folders)
+	scan.Version = versions.Add(1)
+	w.scan = scan
+	s.remember(w.leave(begun))
 	return scan, nil
 }
 
@@ -118,10 +130,15 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
-func (s *Source) remember(folders []place) {
+func (s *Source) remember(l *last) {
 	s.mu.Lock()
-	s.folders = folders
+	s.last = l
 	s.mu.Unlock()
+	s.told()
+}
+
+// told says that a scan has ended.
+func (s *Source) told() {
 	select {
 	case s.scanned <- struct{}{}:
 	default:

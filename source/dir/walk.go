@@ -46,12 +46,13 @@ const (
 
 // A place is a folder to visit.
 type place struct {
-	path   string // as the user sees it, below the root
-	base   string // real absolute path of the root, or of what the last link on the way led to
-	sub    string // slash-separated below base, "." for base itself
-	bound  string // real path that links from here must stay below
-	linked bool   // reached through a link below the root
-	skill  *place // the innermost skill it lies in, maybe itself
+	path   string      // as the user sees it, below the root
+	base   string      // real absolute path of the root, or of what the last link on the way led to
+	sub    string      // slash-separated below base, "." for base itself
+	bound  string      // real path that links from here must stay below
+	linked bool        // reached through a link below the root
+	skill  *place      // the innermost skill it lies in, maybe itself
+	stamp  skill.Stamp // before its entries were read; zero where the handle knows none
 }
 
 // real is the real absolute path of a place.
@@ -80,9 +81,13 @@ type walk struct {
 	real    string // the root's real path
 	each    func(skill.Bundle, ReadMain)
 	seen    map[string]string // path by real path; nil while no link was met
-	folders []place
+	folders []*place
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
+
+	sure    bool // so far nothing speaks against believing the stamps
+	links   []metLink
+	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
 // found is what one visit yields.
@@ -90,6 +95,8 @@ type found struct {
 	bundle  *skill.Bundle
 	folders []*place
 	notices []skill.Notice
+	links   []metLink
+	special bool // the entry was not listed as a regular file
 	err     error
 }
 
@@ -103,9 +110,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		if depth == 0 && results[0].err != nil {
 			return skill.Scan{}, results[0].err
 		}
-		for _, p := range level {
-			w.folders = append(w.folders, *p)
-		}
+		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
 	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
@@ -130,6 +135,13 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	for i, r := range results {
 		if r.bundle != nil {
 			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
+			if r.special {
+				w.special[r.bundle.Path] = true
+			}
+		}
+		w.sure = w.sure && r.err == nil
+		if len(w.links) <= lookLinks {
+			w.links = append(w.links, r.links...)
 		}
 		w.notice(r.notices...)
 		if depth == maxDepth && len(r.folders) > 0 {
@@ -236,6 +248,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if err != nil {
 		out = unreadable(p, err)
 	}
+	p.stamp = r.stamp
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
@@ -245,7 +258,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		case c.folder:
 			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
-			w.link(&out, p, c.name)
+			w.meet(&out, p, c.name)
 		}
 	}
 	return out
@@ -259,7 +272,8 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	out.bundle = &b
 	p.skill = p
 	q, quick := h.(quickHandle)
-	if w.each != nil && quick && b.Entry != "" && r.regular(b.Entry) {
+	out.special = b.Entry != "" && !r.regular(b.Entry)
+	if w.each != nil && quick && b.Entry != "" && !out.special {
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
@@ -312,8 +326,9 @@ type child struct {
 
 // reader is what one worker needs to read folders and files again and again.
 type reader struct {
-	entries []byte  // of a folder, as the system wrote them
-	kept    []child // of the folder that is being visited
+	entries []byte      // of a folder, as the system wrote them
+	stamp   skill.Stamp // of the folder
+	kept    []child     // of the folder that is being visited
 	file    []byte
 }
 
@@ -321,7 +336,7 @@ type reader struct {
 // use for, in no order. They are valid until the next call. Wherever there is a
 // handle it must be closed.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept = r.kept[:0]
+	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
 	if q, ok := top.(quickHandle); ok {
 		return q.children(sub, r)
 	}
