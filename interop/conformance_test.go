@@ -3,6 +3,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ type checked struct{ ID, Status, ErrorMessage string }
 type verdict struct {
 	passed, failed              int
 	warnings, failures, skipped []string
+	open                        []string // the ids of all of these, in order
 }
 
 func (v verdict) String() string {
@@ -70,13 +72,17 @@ func scenario(t *testing.T, url, name, version string) (verdict, []string) {
 		case "FAILURE":
 			v.failed++
 			v.failures = append(v.failures, c.ID+": "+c.ErrorMessage)
+			v.open = append(v.open, c.ID)
 		case "WARNING":
 			v.warnings = append(v.warnings, c.ID)
+			v.open = append(v.open, c.ID)
 		case "INFO":
 		default: // SKIPPED, and what a later suite invents
 			v.skipped = append(v.skipped, c.ID)
+			v.open = append(v.open, c.ID)
 		}
 	}
+	slices.Sort(v.open)
 	if want := fmt.Sprintf("Passed: %d/%d, %d failed, %d warnings", v.passed, v.passed+v.failed, v.failed, len(v.warnings)); !strings.Contains(r.stdout, want) {
 		t.Errorf("%s at %s: its file says %q, its summary %q", name, version, want, summary.FindString(r.stdout))
 	}
@@ -116,49 +122,70 @@ func TestInteropConformanceSkills(t *testing.T) {
 	}
 }
 
-// reasons say why a scenario does not pass whole. It needs what the reason names,
-// and a server of skills does not have it.
-var reasons = map[string]string{
-	"completion-complete":                  "completes the suite's prompt test_prompt_with_arguments",
-	"elicitation-sep1034-defaults":         "calls the suite's tool test_elicitation_sep1034_defaults",
-	"elicitation-sep1330-enums":            "calls the suite's tool test_elicitation_sep1330_enums",
-	"http-custom-header-server-validation": "wants a tool with x-mcp-header",
-	"json-schema-2020-12":                  "looks at the suite's tool json_schema_2020_12_tool",
-	"prompts-get-embedded-resource":        "gets the suite's prompt test_prompt_with_embedded_resource",
-	"prompts-get-simple":                   "gets the suite's prompt test_simple_prompt",
-	"prompts-get-with-args":                "gets the suite's prompt test_prompt_with_arguments",
-	"prompts-get-with-image":               "gets the suite's prompt test_prompt_with_image",
-	"resources-read-binary":                "reads the suite's test://static-binary",
-	"resources-read-text":                  "reads the suite's test://static-text",
-	"resources-subscribe":                  "subscribes to the suite's test://watched-resource, which a server that knows its resources refuses",
-	"resources-templates-read":             "reads the suite's test://template/123/data",
-	"resources-unsubscribe":                "subscribes to the suite's test://watched-resource",
-	"server-sse-polling":                   "passes; warns as it calls the suite's tool test_reconnection, which would close its stream and be resumed",
-	"server-stateless":                     "passes but for what needs the suite's tools test_missing_capability, test_streaming_elicitation and test_logging_tool, and its triggers of list changes",
-	"tools-call-audio":                     "calls the suite's tool test_audio_content",
-	"tools-call-elicitation":               "calls the suite's tool test_elicitation",
-	"tools-call-embedded-resource":         "calls the suite's tool test_embedded_resource",
-	"tools-call-error":                     "calls the suite's tool test_error_handling",
-	"tools-call-image":                     "calls the suite's tool test_image_content",
-	"tools-call-mixed-content":             "calls the suite's tool test_multiple_content_types",
-	"tools-call-sampling":                  "calls the suite's tool test_sampling",
-	"tools-call-simple-text":               "calls the suite's tool test_simple_text",
-	"tools-call-with-logging":              "calls the suite's tool test_tool_with_logging",
-	"tools-call-with-progress":             "calls the suite's tool test_tool_with_progress",
-}
-
-// reasonFor knows the groups too.
-func reasonFor(name string) string {
-	if strings.HasPrefix(name, "input-required-result-") {
-		return "calls the suite's tools or prompts that ask back"
-	}
-	return reasons[name]
+// lacks are the checks that do not pass, by scenario and id, and the fixture of the
+// suite's own that each wants: a tool, a prompt or a resource, or with x-mcp-header
+// a tool that has it. No server has those but one that was written for the suite.
+var lacks = map[string]map[string]string{
+	"completion-complete":          {"completion-complete": "test_prompt_with_arguments"},
+	"elicitation-sep1034-defaults": {"elicitation-sep1034-general": "test_elicitation_sep1034_defaults"},
+	"elicitation-sep1330-enums":    {"elicitation-sep1330-general": "test_elicitation_sep1330_enums"},
+	"http-custom-header-server-validation": {
+		"sep-2243-server-decode-base64":              "x-mcp-header",
+		"sep-2243-server-no-xmcp-tool":               "x-mcp-header",
+		"sep-2243-server-reject-invalid-param-chars": "x-mcp-header",
+		"sep-2243-server-reject-param-mismatch":      "x-mcp-header",
+		"sep-2243-server-validate-param-match":       "x-mcp-header",
+	},
+	"input-required-result-basic-elicitation":       {"sep-2322-elicitation-incomplete": "test_input_required_result_elicitation"},
+	"input-required-result-basic-list-roots":        {"sep-2322-list-roots-incomplete": "test_input_required_result_list_roots"},
+	"input-required-result-basic-sampling":          {"sep-2322-sampling-incomplete": "test_input_required_result_sampling"},
+	"input-required-result-capability-check":        {"sep-2322-respect-client-capabilities": "test_input_required_result_capabilities"},
+	"input-required-result-ignore-extra-params":     {"sep-2322-ignore-unexpected-params": "test_input_required_result_elicitation"},
+	"input-required-result-missing-input-response":  {"sep-2322-missing-response-rerequests": "test_input_required_result_elicitation"},
+	"input-required-result-multi-round":             {"sep-2322-multi-round-r1": "test_input_required_result_multi_round"},
+	"input-required-result-multiple-input-requests": {"sep-2322-multiple-inputs-incomplete": "test_input_required_result_multiple_inputs"},
+	"input-required-result-non-tool-request":        {"sep-2322-non-tool-incomplete": "test_input_required_result_prompt"},
+	"input-required-result-request-state":           {"sep-2322-request-state-incomplete": "test_input_required_result_request_state"},
+	"input-required-result-result-type":             {"sep-2322-result-type-included": "test_input_required_result_elicitation"},
+	"input-required-result-tampered-state":          {"sep-2322-reject-tampered-state": "test_input_required_result_tampered_state"},
+	"json-schema-2020-12":                           {"json-schema-2020-12-tool-found": "json_schema_2020_12_tool"},
+	"prompts-get-embedded-resource":                 {"prompts-get-embedded-resource": "test_prompt_with_embedded_resource"},
+	"prompts-get-simple":                            {"prompts-get-simple": "test_simple_prompt"},
+	"prompts-get-with-args":                         {"prompts-get-with-args": "test_prompt_with_arguments"},
+	"prompts-get-with-image":                        {"prompts-get-with-image": "test_prompt_with_image"},
+	"resources-read-binary":                         {"resources-read-binary": "test://static-binary"},
+	"resources-read-text":                           {"resources-read-text": "test://static-text"},
+	"resources-subscribe":                           {"resources-subscribe": "test://watched-resource"},
+	"resources-templates-read":                      {"resources-templates-read": "test://template/"},
+	"resources-unsubscribe":                         {"resources-unsubscribe": "test://watched-resource"},
+	"server-sse-polling": {
+		"server-sse-disconnect-resume": "test_reconnection",
+		"server-sse-retry-field":       "test_reconnection",
+	},
+	"server-stateless": {
+		"sep-2575-http-server-no-independent-requests-on-stream":     "test_streaming_elicitation",
+		"sep-2575-missing-capability-http-400":                       "test_missing_capability",
+		"sep-2575-server-no-log-without-loglevel":                    "test_logging_tool",
+		"sep-2575-server-rejects-undeclared-capability":              "test_missing_capability",
+		"sep-2575-server-sends-prompts-list-changed-on-subscription": "test_trigger_prompt_change",
+		"sep-2575-server-sends-tools-list-changed-on-subscription":   "test_trigger_tool_change",
+	},
+	"tools-call-audio":             {"tools-call-audio": "test_audio_content"},
+	"tools-call-elicitation":       {"tools-call-elicitation": "test_elicitation"},
+	"tools-call-embedded-resource": {"tools-call-embedded-resource": "test_embedded_resource"},
+	"tools-call-error":             {"tools-call-error": "test_error_handling"},
+	"tools-call-image":             {"tools-call-image": "test_image_content"},
+	"tools-call-mixed-content":     {"tools-call-mixed-content": "test_multiple_content_types"},
+	"tools-call-sampling":          {"tools-call-sampling": "test_sampling"},
+	"tools-call-simple-text":       {"tools-call-simple-text": "test_simple_text"},
+	"tools-call-with-logging":      {"tools-call-with-logging": "test_tool_with_logging"},
+	"tools-call-with-progress":     {"tools-call-with-progress": "test_tool_with_progress"},
 }
 
 var listed = regexp.MustCompile(`(?m)^  - (\S+) \[(.*)\]$`)
 
-// TestInteropConformanceGeneral: whatever the suite has for servers either passes
-// or has a reason. A scenario that a later suite brings has none.
+// TestInteropConformanceGeneral: whatever the suite has for servers passes, but for
+// the checks that want its fixtures. A check that a later suite brings has none.
 func TestInteropConformanceGeneral(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -186,26 +213,54 @@ func TestInteropConformanceGeneral(t *testing.T) {
 			if !strings.Contains(m[2], version) {
 				continue
 			}
-			if testing.Short() && reasonFor(name) != "" {
+			if testing.Short() && lacks[name] != nil {
 				continue
 			}
 			n++
 			v, args := scenario(t, url, name, version)
-			whole := v.failed == 0 && len(v.skipped) == 0 && len(v.warnings) == 0
-			reason := reasonFor(name)
-			if !whole && reason == "" {
-				t.Errorf("%s at %s: %v: warnings %q, failures %q", name, version, v, v.warnings, v.failures)
+			if want := slices.Sorted(maps.Keys(lacks[name])); !slices.Equal(v.open, want) {
+				t.Errorf("%s at %s: %v: these do not pass: %q, want %q; failures %q", name, version, v, v.open, want, v.failures)
 			}
 			if i := slices.IndexFunc(v.failures, func(f string) bool { return strings.HasPrefix(f, "wire-schema-valid") }); i >= 0 {
-				t.Errorf("%s at %s: %s", name, version, v.failures[i]) // no reason excuses that
+				t.Errorf("%s at %s: %s", name, version, v.failures[i]) // no fixture excuses that
 			}
-			if whole {
-				reason = ""
+			var why []string
+			for _, id := range v.open {
+				why = append(why, fmt.Sprintf("%s: wants %s", id, lacks[name][id]))
 			}
-			matrix.cell(t, "general", name, version, v.String(), reason, command(binary, url, tree.dir, append([]string{"node"}, args...)...))
+			matrix.cell(t, "general", name, version, v.String(), strings.Join(why, "; "), command(binary, url, tree.dir, append([]string{"node"}, args...)...))
 		}
 	}
 	if n < 15 {
 		t.Errorf("only %d scenarios are listed", n)
+	}
+}
+
+// Each fixture that a check is said to want stands in the suite's code of that
+// scenario, and nowhere among what knack serves.
+func TestInteropFixturesAreTheSuites(t *testing.T) {
+	t.Parallel()
+	node(t, "conformance")
+	data, err := os.ReadFile(suite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "this.name=`"
+	code := map[string]string{}
+	for _, part := range strings.Split(string(data), begin)[1:] {
+		if name, rest, ok := strings.Cut(part, "`"); ok {
+			code[name] += rest
+		}
+	}
+	for name, checks := range lacks {
+		for id, fixture := range checks {
+			has := strings.Contains(code[name], fixture)
+			for _, constant := range regexp.MustCompile("([\\w$]+)=`"+regexp.QuoteMeta(fixture)+"`").FindAllStringSubmatch(string(data), -1) {
+				has = has || regexp.MustCompile(`[^\w$]`+regexp.QuoteMeta(constant[1])+`[^\w$]`).MatchString(code[name])
+			}
+			if !has {
+				t.Errorf("%s, %s: the suite's code of it has no %s", name, id, fixture)
+			}
+		}
 	}
 }

@@ -23,7 +23,7 @@ func TestInteropGoSDK(t *testing.T) {
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
 			for _, version := range []string{legacy, modern} {
-				if !tree.thrifty(transport, version) {
+				if !tree.over(transport, version) {
 					continue
 				}
 				client := mcp.NewClient(&mcp.Implementation{Name: "knack-interop", Version: "1"}, nil)
@@ -105,7 +105,7 @@ func TestInteropMCPGo(t *testing.T) {
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
 			for _, version := range []string{legacy, modern} {
-				if !tree.thrifty(transport, version) {
+				if !tree.over(transport, version) {
 					continue
 				}
 				args := append([]string{version, binary}, tree.args()...)

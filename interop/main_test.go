@@ -156,12 +156,6 @@ func (r *tree) over(transport, version string) bool {
 	return r.name != "generated" || transport == web && version == modern
 }
 
-// thrifty is over for clients that say little that others do not say of so many
-// skills: over stdio they see the fixtures alone.
-func (r *tree) thrifty(transport, version string) bool {
-	return r.over(transport, version) && (transport == web || r.name == "fixtures")
-}
-
 // http serves the tree over HTTP until all tests are done.
 func (r *tree) http(t *testing.T) string {
 	t.Helper()

@@ -35,7 +35,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *ski
 	}
 	uri, err := skill.ParseURI(p.URI)
 	if err != nil {
-		return nil, notFound(p.URI, "want a URI of the form skill://<path>, without a slash at its end")
+		return nil, notFound(p.URI, malformedURI(p.URI, ", without a slash at its end"))
 	}
 	e, dir := v.At(uri)
 	if e == nil {

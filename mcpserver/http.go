@@ -28,8 +28,11 @@ const (
 	DefaultMaxStreams     = 1024
 	DefaultMaxSessions    = 1024
 	DefaultSessionTimeout = 30 * time.Minute
-	DefaultBodyTimeout    = 15 * time.Second
-	DefaultWriteTimeout   = 30 * time.Second
+	// DefaultInitializeTimeout is what a client has between its initialize and
+	// notifications/initialized: a round trip, and time to think.
+	DefaultInitializeTimeout = 30 * time.Second
+	DefaultBodyTimeout       = 15 * time.Second
+	DefaultWriteTimeout      = 30 * time.Second
 
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -55,9 +58,12 @@ type HTTPOptions struct {
 	MaxStreams     int           // streams that wait for news
 	MaxSessions    int           // of protocol versions before 2026-07-28, which has none
 	SessionTimeout time.Duration // of a session without a request
-	BodyTimeout    time.Duration // for a request to arrive
-	WriteTimeout   time.Duration // for a client to take the next 64 KiB
-	DrainTimeout   time.Duration // for calls to end when the server does
+	// InitializeTimeout is the same for a session whose client has not yet sent
+	// notifications/initialized. Where there are too many sessions, these go first.
+	InitializeTimeout time.Duration
+	BodyTimeout       time.Duration // for a request to arrive
+	WriteTimeout      time.Duration // for a client to take the next 64 KiB
+	DrainTimeout      time.Duration // for calls to end when the server does
 
 	Log *slog.Logger
 }
@@ -68,12 +74,11 @@ func (o HTTPOptions) orDefault() HTTPOptions {
 	def(&o.MaxStreams, DefaultMaxStreams)
 	def(&o.MaxSessions, DefaultMaxSessions)
 	def(&o.SessionTimeout, DefaultSessionTimeout)
+	def(&o.InitializeTimeout, DefaultInitializeTimeout)
 	def(&o.BodyTimeout, DefaultBodyTimeout)
 	def(&o.WriteTimeout, DefaultWriteTimeout)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = bounded(o.Log)
 	return o
 }
 
@@ -97,6 +102,7 @@ type HTTP struct {
 
 	calls, streams chan struct{}
 	creating       sync.Mutex // held while a session may be made, so that the cap holds
+	handshakes     handshakes
 	draining       atomic.Bool
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
@@ -108,6 +114,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
 	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams)}
 	h.ended, h.end = context.WithCancel(context.Background())
+	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
@@ -198,7 +205,7 @@ func wellFormed(h http.Header) bool {
 func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.draining.Load():
-		refuseBusy(w, http.StatusServiceUnavailable, "the server is ending")
+		refuseBusy(w, http.StatusServiceUnavailable, nil, "the server is ending")
 		return
 	case r.Method != http.MethodPost && !wellFormed(r.Header):
 		refuse(w, http.StatusBadRequest, malformed)
@@ -225,10 +232,11 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent is what a refusal must know of a request.
+// sent is what must be known of a request before the SDK sees it.
 type sent struct {
-	id     json.RawMessage // of a call, else nil
-	method string
+	id      json.RawMessage // of a call, else nil
+	method  string
+	version string // the protocol version in a call's _meta, "" where there is none
 }
 
 func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
@@ -237,11 +245,13 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		return
 	}
 	if !take(h.calls) {
-		refuseBusy(w, http.StatusTooManyRequests, "too many calls at once; try again")
+		refuseBusy(w, http.StatusTooManyRequests, nil, "too many calls at once; try again")
 		return
 	}
-	release := sync.OnceFunc(func() { <-h.calls })
-	defer release()
+	place := h.server.places.take(func() { <-h.calls })
+	leave := sync.OnceFunc(place.leave)
+	defer leave()
+	r.Header.Del(placeHeader)
 	body, ok := h.read(w, r)
 	if !ok {
 		return
@@ -254,17 +264,26 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
 		return
 	}
+	if no := agreed(r.Header.Get("Mcp-Protocol-Version"), s); no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
+		return
+	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	switch {
-	case modern && s.method == "subscriptions/listen":
-		release() // it waits, and does not work
+	if modern && s.method == "subscriptions/listen" {
+		leave() // it waits, and does not work
 		h.stream(w, r, h.modern, s)
-	case modern:
+		return
+	}
+	if s.id != nil {
+		r.Header.Set(placeHeader, place.key)
+	}
+	if modern {
 		h.pass(w, r, h.modern, s)
-	case r.Header.Get("Mcp-Session-Id") == "":
-		h.create(w, r, s)
-	default:
-		h.pass(w, r, h.legacy, s)
+	} else {
+		h.serveSession(w, r, s)
+	}
+	if s.id != nil && r.Context().Err() != nil {
+		place.await() // the client has left, and the call may go on
 	}
 }
 
@@ -304,55 +323,31 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
 		return sent{}, false
 	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
 		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
 		return sent{}, false
 	}
 	// The same check as over stdio: the SDK would take a message without a method
 	// for nothing to answer, and round an id.
-	if _, no := parseLine(trimmed); no != nil {
+	m, no := parseLine(trimmed)
+	if no != nil {
 		refuseRPC(w, http.StatusBadRequest, no.id, &jsonrpc.Error{Code: no.code, Message: no.message})
 		return sent{}, false
 	}
-	if json.Unmarshal(trimmed, &m) != nil {
-		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is not a JSON-RPC message"})
-		return sent{}, false
-	}
-	s := sent{nil, m.Method}
-	if len(m.ID) > 0 && (m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9') {
-		s.id = m.ID
-	}
-	return s, true
-}
-
-// create makes a session, unless there are enough.
-func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
-	h.creating.Lock()
-	n := 0
-	for ss := range h.server.mcp.Sessions() {
-		if ss.ID() != "" {
-			n++
+	var s sent
+	if req, ok := m.(*jsonrpc.Request); ok {
+		s.method = req.Method
+		if req.IsCall() {
+			s.id, s.version = encodeID(req.ID), metaVersion(req.Params)
 		}
 	}
-	if n >= h.o.MaxSessions {
-		h.creating.Unlock()
-		refuseBusy(w, http.StatusTooManyRequests, "too many sessions; end one, or try again later")
-		return
-	}
-	// The session exists once the SDK begins to answer.
-	unlock := sync.OnceFunc(h.creating.Unlock)
-	defer unlock()
-	h.pass(&firstByte{w, unlock}, r, h.legacy, s)
+	return s, true
 }
 
 // stream serves what waits for news until the client or the server ends.
 func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
 	if !take(h.streams) {
-		refuseBusy(w, http.StatusTooManyRequests, "too many streams; end one, or try again later")
+		refuseBusy(w, http.StatusTooManyRequests, s.id, "too many streams; end one, or try again later")
 		return
 	}
 	defer func() { <-h.streams }()
@@ -362,8 +357,10 @@ func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler,
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
-func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
+// pass reports whether the SDK took the request.
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
 	a := newAnswer(w, h.o.WriteTimeout, s)
 	next.ServeHTTP(a, r)
 	a.finish()
+	return a.refused == 0
 }

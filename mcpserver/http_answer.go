@@ -58,7 +58,11 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	}
 	a.begun = true
 	if whole := len(data); whole > 0 {
-		if data = worded(data); len(data) != whole { // its length is the caller's
+		// A copy: what the SDK writes is also what it keeps for clients that resume.
+		if data = worded(data); bytes.Contains(data, []byte(`\u00`)) {
+			data = unescapeHTML(bytes.Clone(data))
+		}
+		if len(data) != whole { // its length is the caller's
 			defer func() {
 				if n = min(n, whole); err == nil {
 					n = whole
@@ -150,9 +154,9 @@ func refuse(w http.ResponseWriter, status int, message string) {
 }
 
 // refuseBusy answers that there is too much to do.
-func refuseBusy(w http.ResponseWriter, status int, message string) {
+func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, nil, &jsonrpc.Error{Code: codeBusy, Message: message})
+	refuseRPC(w, status, id, &jsonrpc.Error{Code: codeBusy, Message: message})
 }
 
 func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
@@ -162,6 +166,7 @@ func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrp
 	body, _ := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": id, "error": no,
 	})
+	body = unescapeHTML(body)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -212,6 +212,16 @@ func (w *site) dial(era string) *client {
 	return c
 }
 
+// connect opens a connection.
+func (w *site) connect() net.Conn {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
 // request makes a request with the headers of the era.
 func (c *client) request(method, body string) *http.Request {
 	r, err := http.NewRequest(method, c.url, strings.NewReader(body))

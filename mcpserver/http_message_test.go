@@ -2,9 +2,16 @@ package mcpserver_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/mcpserver"
 )
 
 // What is no message is refused over HTTP as it is over stdio: an id is never
@@ -21,6 +28,7 @@ func TestHTTPMessages(t *testing.T) {
 		{"a method in capitals", `{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`, refused},
 		{"another version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, refused},
 		{"an object for an id", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, refused},
+		{"half a pair", `{"jsonrpc":"2.0","id":"a\ud83d","method":"ping"}`, `"id":"a\ud83d"`},
 		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", `"code":-32700`},
 	} {
 		for _, era := range eras {
@@ -36,4 +44,63 @@ func TestHTTPMessages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Half of a surrogate pair is U+FFFD in whatever is read, on both transports, and
+// an id that has one is refused and repeated as it was sent.
+func TestHalfAPair(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{})
+	c := w.dial(legacy)
+	const refused = `"error":{"code":-32600,"message":"invalid request: \"id\" has half of a surrogate pair, which no answer can repeat"}`
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":"a\ud800b","method":"ping"}`:      `{"jsonrpc":"2.0","id":"a\ud800b",` + refused + `}`,
+		`{"jsonrpc":"2.0","id":"\uDC00","method":"tools/list"}`:  `{"jsonrpc":"2.0","id":"\uDC00",` + refused + `}`,
+		`{"jsonrpc":"2.0","id":"\ud83d\ud83d","method":"ping"}`:  `{"jsonrpc":"2.0","id":"\ud83d\ud83d",` + refused + `}`,
+		`{"jsonrpc":"2.0","id":"\ud83d\\ude00","method":"ping"}`: `{"jsonrpc":"2.0","id":"\ud83d\\ude00",` + refused + `}`,
+		`{"jsonrpc":"2.0","id":"\uD83D\uDE00","method":"ping"}`:  `{"jsonrpc":"2.0","id":"😀","result":{}}`,
+		`{"jsonrpc":"2.0","id":"\\ud800\ufffd","method":"ping"}`: `{"jsonrpc":"2.0","id":"\\ud800�","result":{}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"p\ud800ing"}`:         `{"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"method not found"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"skill://\ud800/SKILL.md"}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":` +
+			`"Resource not found: skill://�/SKILL.md (no skill has it; resources/list names all)","data":{"uri":"skill://�/SKILL.md"}}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"t\udfff","arguments":{}}}`: `{"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":` +
+			`"Unknown tool: t� (the tools are skill, read_file_in_skill, find_skills)"}}`,
+	} {
+		resp := c.post(body)
+		over, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		for line := range bytes.Lines(over) {
+			if data, ok := bytes.CutPrefix(line, []byte("data: {")); ok {
+				over = append([]byte("{"), data...)
+			}
+		}
+		var out bytes.Buffer
+		const hello = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+		must(t, w.server.Run(context.Background(), &mcpserver.StdioTransport{In: strings.NewReader(hello + "\n" + body), Out: &out}))
+		for line := range bytes.Lines(out.Bytes()) {
+			if bytes.Contains(line, []byte(`"id":"i"`)) {
+				continue
+			}
+			for transport, answer := range map[string][]byte{"stdio": line, "HTTP": over} {
+				if diff := cmp.Diff(members(t, []byte(want)), members(t, answer)); diff != "" {
+					t.Errorf("%s, %s: %s", transport, body, diff)
+				}
+			}
+		}
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n != 2 {
+			t.Errorf("%s: %d lines over stdio", body, n)
+		}
+	}
+}
+
+// members are a message's members as they were written.
+func members(t *testing.T, message []byte) map[string]string {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	must(t, json.Unmarshal(message, &raw))
+	out := map[string]string{}
+	for name, value := range raw {
+		out[name] = string(value)
+	}
+	return out
 }

@@ -247,7 +247,7 @@ func TestBadRequests(t *testing.T) {
 			"no type":         {ping, func(r *http.Request) { r.Header.Del("Content-Type") }, 415, -32600},
 			"Accept":          {ping, header("Accept", "text/html"), 400, -32600},
 			"garbled version": {ping, header("Mcp-Protocol-Version", "canary<script>"), 400, -32600},
-			"old version":     {ping, header("Mcp-Protocol-Version", "1999-01-01"), 400, -32600},
+			"old version":     {ping, header("Mcp-Protocol-Version", "1999-01-01"), 400, map[string]int64{legacy: mcp.CodeUnsupportedProtocolVersion, modern: mcp.CodeHeaderMismatch}[c.era]},
 			"event":           {ping, header("Last-Event-ID", "canary<script>"), 400, -32600},
 			"session":         {ping, header("Mcp-Session-Id", "a b"), 400, -32600},
 		} {

@@ -45,16 +45,14 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 		}
 	}
 	end := min(start+promptPage, len(all))
-	res := &mcp.ListPromptsResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
-		Prompts:   make([]*mcp.Prompt, 0, end-start),
-	}
+	prompts := make([]*mcp.Prompt, 0, end-start)
 	for _, e := range all[start:end] {
-		res.Prompts = append(res.Prompts, &mcp.Prompt{
+		prompts = append(prompts, &mcp.Prompt{
 			Name: e.Name, Description: skill.OneLine(e.Description),
 			Arguments: []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill; added to it as it stands"}},
 		})
 	}
+	res := newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "prompts", prompts)
 	if end < len(all) {
 		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI))
 	}
@@ -64,18 +62,17 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 // promptStart is where a cursor goes on: behind the skill that was listed last,
 // wherever it stands now; where that is gone, at the place that it had.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
-	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	count, last, _ := strings.Cut(string(raw), " ")
 	if err != nil || len(raw) > 8192 {
-		return 0, refused
+		return 0, errCursor()
 	}
 	start, err := strconv.ParseUint(count, 10, 31)
 	if err != nil {
-		return 0, refused
+		return 0, errCursor()
 	}
 	if u, err := skill.ParseURI(last); err != nil || u.String() != last {
-		return 0, refused
+		return 0, errCursor()
 	}
 	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI.String() == last }); i >= 0 {
 		return i + 1, nil

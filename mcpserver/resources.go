@@ -19,7 +19,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -44,13 +43,11 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI.String() > after })
 	}
 	end := min(start+pageSize, len(served))
-	res := &mcp.ListResourcesResult{
-		Cacheable: s.cacheable(skillsTTL),
-		Resources: make([]*mcp.Resource, 0, end-start),
-	}
+	resources := make([]*mcp.Resource, 0, end-start)
 	for _, e := range served[start:end] {
-		res.Resources = append(res.Resources, mainResource(e, e.Size))
+		resources = append(resources, mainResource(e, e.Size))
 	}
+	res := newResult(p, s.cacheable(skillsTTL), "resources", resources)
 	if end < len(served) {
 		res.NextCursor = cursorAfter(v.Version, served[end-1].URI.String())
 	}
@@ -64,29 +61,28 @@ func cursorAfter(version uint64, uri string) string {
 }
 
 func parseCursor(cursor string) (uri string, err error) {
-	refused := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) > 8192 {
-		return "", refused
+		return "", errCursor()
 	}
 	version, uri, _ := strings.Cut(string(raw), " ")
 	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return "", refused
+		return "", errCursor()
 	}
 	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
-		return "", refused
+		return "", errCursor()
 	}
 	return uri, nil
 }
 
-func (s *Server) listTemplates() mcp.Result {
-	return &mcp.ListResourceTemplatesResult{
-		Cacheable: s.cacheable(skillsTTL),
-		ResourceTemplates: []*mcp.ResourceTemplate{{
-			URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
-			Description: "A file of a skill. SKILL.md names the others.",
-		}},
+func (s *Server) listTemplates(p *mcp.ListResourceTemplatesParams) (mcp.Result, error) {
+	if p != nil && p.Cursor != "" {
+		return nil, errWhole()
 	}
+	return newResult(p, s.cacheable(skillsTTL), "resourceTemplates", []*mcp.ResourceTemplate{{
+		URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
+		Description: "A file of a skill. SKILL.md names the others.",
+	}}), nil
 }
 
 func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (mcp.Result, error) {
@@ -100,7 +96,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	asked := p.URI
 	uri, err := skill.ParseURI(asked)
 	if err != nil {
-		return nil, notFound(asked, "want a URI of the form skill://<path>/SKILL.md")
+		return nil, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
 	e, file := v.At(uri)
 	if e == nil || file == skill.MainFile {
@@ -120,21 +116,8 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	return s.readResult(p, contents(asked, file, data)), nil
 }
 
-// readResult is [mcp.ReadResourceResult] with the resultType that 2026-07-28
-// wants: the SDK sets its own only around a handler of its own resources.
-type readResult struct {
-	mcp.ResultBase
-	mcp.Cacheable
-	ResultType string                  `json:"resultType,omitempty"`
-	Contents   []*mcp.ResourceContents `json:"contents"`
-}
-
-func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) *readResult {
-	res := &readResult{Cacheable: s.cacheable(entryTTL), Contents: []*mcp.ResourceContents{c}}
-	if skillsext.Modern(p) {
-		res.ResultType = skillsext.Complete
-	}
-	return res
+func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) *result {
+	return newResult(p, s.cacheable(entryTTL), "contents", []*mcp.ResourceContents{c})
 }
 
 // readDocument answers with a SKILL.md as contract 004's tool does: the same
@@ -188,6 +171,21 @@ func contents(uri, file string, data []byte) *mcp.ResourceContents {
 		}
 	}
 	return c
+}
+
+// malformedURI says what keeps a URI from being that of a skill's file or folder,
+// which ends as told.
+func malformedURI(uri, end string) string {
+	if i := strings.IndexAny(uri, "?#"); i >= 0 {
+		if _, err := skill.ParseURI(uri[:i]); err == nil {
+			what := "query: leave out ? and what follows it, or write %3F where it belongs to a name"
+			if uri[i] == '#' {
+				what = "fragment: leave out # and what follows it, or write %23 where it belongs to a name"
+			}
+			return "a skill's URI has no " + what
+		}
+	}
+	return "want a URI of the form skill://<path>" + end
 }
 
 // missingResource begins the message of an unknown resource.

@@ -69,6 +69,7 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
+	places        places       // of the calls over HTTP
 	told          sync.Map     // what was logged of skills that are not published
 	prompted      skill.Digest // of the list of prompts that was last announced
 	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
@@ -76,9 +77,7 @@ type Server struct {
 
 // New makes a server. Everything is registered before the first session.
 func New(o Options) *Server {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = bounded(o.Log)
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
@@ -110,8 +109,8 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.guard, s.answer) // the first is the outermost
-	s.promptsDiffer()                               // from now on
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.answer) // the first is the outermost
+	s.promptsDiffer()                                              // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -172,11 +171,11 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		s.roots.await(ctx, method, req)
 		switch method {
 		case "tools/list":
-			return s.listTools(ctx, clientOf(req))
+			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, clientOf(req))
 		case "resources/list":
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
-			return s.listTemplates(), nil
+			return s.listTemplates(req.(*mcp.ListResourceTemplatesRequest).Params)
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":

@@ -161,7 +161,7 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsex
 	}
 	uri, err := skill.ParseURI(p.URI)
 	if err != nil {
-		return nil, notFound(p.URI, "want a URI of the form skill://<path>/SKILL.md")
+		return nil, notFound(p.URI, malformedURI(p.URI, "/SKILL.md"))
 	}
 	e, file := v.At(uri)
 	if e == nil {

@@ -106,10 +106,7 @@ func (t *StdioTransport) conn() *stdioConn {
 	if drain == 0 {
 		drain = DefaultDrainTimeout
 	}
-	log := t.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := bounded(t.Logger)
 	maxLine := positiveOr(t.MaxLine, DefaultMaxLine)
 	return &stdioConn{
 		lines:   newLineReader(in, maxLine),

@@ -128,12 +128,19 @@ func parseFailure(raw json.RawMessage) error {
 // discourages them, and the SDK cannot give them back as they came.
 var errID = errors.New(`"id" must be a string or a whole number within ±(2^53-1)`)
 
+// errSurrogate refuses an id that would come back as another one: U+FFFD stands for
+// half a pair in whatever is decoded.
+var errSurrogate = errors.New(`"id" has half of a surrogate pair, which no answer can repeat`)
+
 // parseID reads the id of a call.
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	if len(raw) == 0 {
 		return jsonrpc.ID{}, errID
 	}
 	if raw[0] == '"' {
+		if loneSurrogate(raw) {
+			return jsonrpc.ID{}, errSurrogate
+		}
 		var s string
 		if json.Unmarshal(raw, &s) != nil {
 			return jsonrpc.ID{}, errID
@@ -145,6 +152,31 @@ func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 		return jsonrpc.ID{}, errID
 	}
 	return jsonrpc.MakeID(n)
+}
+
+// loneSurrogate reports whether a JSON string has an escape for half a surrogate
+// pair: \ud800 to \udbff without one of \udc00 to \udfff behind it, or the latter
+// without the former.
+func loneSurrogate(raw []byte) bool {
+	high := false // the escape before was a first half
+	for i := 0; i < len(raw); {
+		unit := uint64(0)
+		next := i + 1
+		if raw[i] == '\\' {
+			next = i + 2
+			if next <= len(raw) && raw[i+1] == 'u' && i+6 <= len(raw) {
+				unit, _ = strconv.ParseUint(string(raw[i+2:i+6]), 16, 16)
+				next = i + 6
+			}
+		}
+		low := unit >= 0xdc00 && unit <= 0xdfff
+		if low != high {
+			return true
+		}
+		high = unit >= 0xd800 && unit <= 0xdbff
+		i = next
+	}
+	return high
 }
 
 // echoedID is the id to answer with: any string or number comes back as it

@@ -82,7 +82,7 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	text := req.Params.URI
 	uri, err := skill.ParseURI(text)
 	if err != nil {
-		return notFound(text, "want a URI of the form skill://<path>/SKILL.md")
+		return notFound(text, malformedURI(text, "/SKILL.md"))
 	}
 	v, err := w.server.view(ctx)
 	if err != nil {

@@ -30,19 +30,22 @@ func bareTool(t *tool.Tool) *mcp.Tool {
 	return &mcp.Tool{Name: t.Name, Title: t.Title, InputSchema: t.Schema, Annotations: readOnly}
 }
 
-func (s *Server) listTools(ctx context.Context, c tool.Client) (mcp.Result, error) {
+func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.Client) (mcp.Result, error) {
+	if p != nil && p.Cursor != "" {
+		return nil, errWhole()
+	}
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	res := &mcp.ListToolsResult{Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}
+	tools := make([]*mcp.Tool, 0, len(s.tools))
 	for _, t := range s.tools {
 		d := t.Define(v, c)
-		res.Tools = append(res.Tools, &mcp.Tool{
+		tools = append(tools, &mcp.Tool{
 			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly,
 		})
 	}
-	return res, nil
+	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
 }
 
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,6 +26,7 @@ type CheckOptions struct {
 	Endpoint string       // the URL of MCP over Streamable HTTP
 	HTTP     *http.Client // nil is the default one
 	// Protocol pins a protocol version; empty takes the newest of both sides.
+	// One that is not of [Versions] is an error.
 	Protocol string
 	// Progress, if set, is called with the number of skills that are done and of all.
 	Progress func(done, all int)
@@ -47,11 +49,17 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
+// Versions are the protocol versions that are known here, the newest first.
+func Versions() []string { return mcp.SupportedProtocolVersions() }
+
 // CheckServer checks a server's side of the extension: what it declares, the
 // shapes of its answers, each entry, and each file against its entry. Unlike a
 // host it reads every file. The error says that the server could not be asked; what
 // it does wrong stands in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
+	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
+		return nil, fmt.Errorf("there is no protocol version %s known here", skill.Echo(o.Protocol))
+	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "knack-check", Version: "1"}, nil)
 	if err := AddMethods(client); err != nil {
 		return nil, err
@@ -145,6 +153,14 @@ func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
 // hints checks what a result carries beside its content.
 func (c *checker) hints(rule, uri string, p *page) {
 	if !c.modern {
+		for _, member := range []struct {
+			name string
+			has  bool
+		}{{"resultType", p.ResultType != ""}, {"ttlMs", p.TTLMs != nil}, {"cacheScope", p.CacheScope != nil}} {
+			if member.has {
+				c.find(rule, uri, "", "it has the member %s, which came with protocol version %s", member.name, Since)
+			}
+		}
 		return
 	}
 	if p.ResultType != Complete {

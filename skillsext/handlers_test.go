@@ -2,6 +2,7 @@ package skillsext
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -16,10 +17,11 @@ import (
 
 // bad is what a wrong server does, in one of the rules' eyes.
 type bad struct {
-	list  func(*ListSkillsResult)
-	get   func(*GetSkillResult)
-	files map[string]string
-	known bool // answers for what it does not have
+	list   func(*ListSkillsResult)
+	get    func(*GetSkillResult)
+	files  map[string]string
+	known  bool   // answers for what it does not have
+	hinted string // a member that stands in each of the extension's results
 }
 
 // serve makes a server with one skill, and a client's session with it.
@@ -65,7 +67,12 @@ func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method != "resources/read" {
-				return next(ctx, method, req)
+				res, err := next(ctx, method, req)
+				if own := method == MethodList || method == MethodGet || method == MethodReadDirectory; err != nil || !own || b.hinted == "" {
+					return res, err
+				}
+				data, err := json.Marshal(res)
+				return &raw{data: append([]byte("{"+b.hinted+","), data[1:]...)}, err
 			}
 			uri := req.(*mcp.ReadResourceRequest).Params.URI
 			text, ok := files[uri]
@@ -94,6 +101,7 @@ func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 const modernEra, legacyEra = "2026-07-28", "2025-11-25"
 
 func TestCheckSession(t *testing.T) {
+	hint := func(member, value string) bad { return bad{hinted: `"` + member + `":` + value} }
 	twice := func(r *ListSkillsResult) { r.Skills = append(r.Skills, good()) }
 	for name, x := range map[string]struct {
 		b    bad
@@ -104,6 +112,9 @@ func TestCheckSession(t *testing.T) {
 		"cursor repeated":   {bad{list: func(r *ListSkillsResult) { r.NextCursor = "x"; r.Skills = nil }}, []string{"list"}},
 		"scope":             {bad{list: func(r *ListSkillsResult) { r.CacheScope = "shared" }}, []string{"list"}},
 		"negative ttl":      {bad{get: func(r *GetSkillResult) { r.TTLMs = -1 }}, []string{"get"}},
+		"early resultType":  {hint("resultType", `"complete"`), []string{"list", "get", "directory"}},
+		"early ttlMs":       {hint("ttlMs", "0"), []string{"list", "get", "directory"}},
+		"early cacheScope":  {hint("cacheScope", `"private"`), []string{"list", "get", "directory"}},
 		"other entry":       {bad{get: func(r *GetSkillResult) { r.Skill.Frontmatter = Frontmatter(`{"name":"git-flow","description":"Y."}`) }}, []string{"get"}},
 		"digest":            {bad{files: map[string]string{"skill://git-flow/a%20b.txt": "tExt"}}, []string{"digest"}},
 		"size":              {bad{files: map[string]string{"skill://git-flow/empty": "x"}}, []string{"size"}},
@@ -129,6 +140,9 @@ func TestCheckSession(t *testing.T) {
 			want := x.want
 			if era == legacyEra && (name == "scope" || name == "negative ttl") {
 				want = nil // they are not sent
+			}
+			if strings.HasPrefix(name, "early ") && era == modernEra {
+				want = nil // they belong there
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %s: %s %+v", name, era, diff, report.Findings)

@@ -61,6 +61,9 @@ anything to mend.`,
 					return usageError("leave it out", "--%s is not for a server", name)
 				}
 			}
+			if versions := skillsext.Versions(); protocol != "" && !slices.Contains(versions, protocol) {
+				return usageError("use one of "+strings.Join(versions, ", "), "--protocol %s: there is no such protocol version", protocol)
+			}
 			u, err := url.Parse(args[0])
 			if err != nil || u.Host == "" {
 				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is no http:// or https:// URL", args[0])
@@ -80,6 +83,7 @@ anything to mend.`,
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")
 	flags.StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions(skillsext.Versions(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fix", cobra.FixedCompletions([]string{"certain", "guess"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -1,0 +1,56 @@
+package mcpserver_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+)
+
+// A cursor that no answer has given is refused, by every list, in every era; a list
+// of one page gives none.
+func TestCursorsThatNobodyGave(t *testing.T) {
+	t.Parallel()
+	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
+		encode := base64.RawURLEncoding.EncodeToString
+		const some, whole = "invalid cursor: use the nextCursor of an answer before, or none",
+			"invalid cursor: this list is one page, and no answer of it has a nextCursor; ask without a cursor"
+		for method, want := range map[string]string{
+			"tools/list": whole, "resources/templates/list": whole, "resources/list": some, "prompts/list": some, "skills/list": some, "resources/directory/read": some,
+		} {
+			for _, cursor := range []string{"x", " ", "null", "=", encode([]byte("1")), encode([]byte("1 ")), encode([]byte("-1 skill://a/SKILL.md")), encode([]byte("1 file:///etc/passwd")), encode([]byte("1 skill://a/../b"))} {
+				params := map[string]any{"cursor": cursor}
+				if method == "resources/directory/read" {
+					params["uri"] = "skill://a-first"
+				}
+				if m := c.call(method, params); m.code() != -32602 || m.Error.Message != want {
+					t.Errorf("%s %q: %+v", method, cursor, m.Error)
+				}
+			}
+		}
+	})
+}
+
+// What came with 2026-07-28 is on no result of an older version, whatever the
+// method, and on each list and each read of that version.
+func TestHintsByEra(t *testing.T) {
+	t.Parallel()
+	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
+		for method, params := range map[string]map[string]any{
+			"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
+			"resources/read":           {"uri": "skill://a-first/SKILL.md"},
+			"skills/get":               {"uri": "skill://a-first/SKILL.md"},
+			"resources/directory/read": {"uri": "skill://a-first"},
+		} {
+			got := c.result(method, params, nil)
+			for _, hint := range []string{"resultType", "ttlMs", "cacheScope", "_meta"} {
+				if _, has := got[hint]; has != (c.era == modern) {
+					t.Errorf("%s: %s is there: %t", method, hint, has)
+				}
+			}
+			var name string
+			if c.era == modern && (json.Unmarshal(got["resultType"], &name) != nil || name != "complete") {
+				t.Errorf("%s: resultType %s", method, got["resultType"])
+			}
+		}
+	})
+}

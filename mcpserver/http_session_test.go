@@ -1,0 +1,200 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// shake sends initialize and nothing after it.
+func (w *site) shake() *client {
+	w.t.Helper()
+	c := &client{site: w, era: legacy}
+	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	if c.session = resp.Header.Get("Mcp-Session-Id"); c.session == "" {
+		w.t.Fatalf("no session: %s", resp.Status)
+	}
+	read(w.t, resp)
+	return c
+}
+
+// lives reports whether the session is there, by a request that is no call.
+func (c *client) lives() bool {
+	c.t.Helper()
+	resp := c.post(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+	resp.Body.Close()
+	return resp.StatusCode != http.StatusNotFound
+}
+
+// gone waits for the end of a session without asking for it, which would keep it.
+func (c *client) gone() bool {
+	c.t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		there := false
+		for ss := range c.server.MCP().Sessions() {
+			there = there || ss.ID() == c.session
+		}
+		if !there {
+			return !c.lives()
+		}
+	}
+	return false
+}
+
+// A session whose client never sends notifications/initialized ends soon, and one
+// whose client does, or goes on calling, stays.
+func TestHandshakeThatNeverEnds(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{http: mcpserver.HTTPOptions{InitializeTimeout: time.Second}})
+	begun := time.Now()
+	silent, done, calling := w.shake(), w.dial(legacy), w.shake()
+	for time.Since(begun) < 2*time.Second {
+		calling.result("ping", nil, nil)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !silent.gone() {
+		t.Error("a session without notifications/initialized stays")
+	}
+	if !done.lives() {
+		t.Error("a session that was initialized is gone")
+	}
+	if !calling.gone() { // now that it is silent
+		t.Error("a session that has stopped calling stays")
+	}
+	if done.result("ping", nil, nil); !done.lives() {
+		t.Error("a session that was initialized is gone")
+	}
+}
+
+// Where there are too many sessions, those without notifications/initialized give
+// way, the longest silent first; where all have it, the next is told.
+func TestHandshakesGiveWay(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}})
+	used := w.dial(legacy)
+	first, second := w.shake(), w.shake()
+	third := w.dial(legacy)
+	if !first.gone() || !second.lives() || !used.lives() || !third.lives() {
+		t.Errorf("the wrong session gave way")
+	}
+	w.dial(legacy)
+	if !second.gone() {
+		t.Errorf("the second stays")
+	}
+	c := &client{site: w, era: legacy}
+	resp := c.post(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	const want = "there are 3 sessions, and no more can be had: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || m.code() != -32000 || m.Error.Message != want || string(m.ID) != "7" || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %v %s %+v", resp.Status, resp.Header, m.ID, m.Error)
+	}
+	used.result("ping", nil, nil)
+}
+
+// What comes without a session, and begins none, is refused before it makes one.
+func TestNoSession(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{})
+	c := &client{site: w, era: legacy}
+	const want = "there is no session: send initialize first, then its Mcp-Session-Id with every request"
+	for body, id := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:                        "1",
+		`{"jsonrpc":"2.0","id":"x","method":"ping"}`:                            `"x"`,
+		`{"jsonrpc":"2.0","id":2,"method":"nothing"}`:                           "2",
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                "null",
+		`{"jsonrpc":"2.0","method":"initialize","params":{}}`:                   "null",
+		`{"jsonrpc":"2.0","id":3,"result":{}}`:                                  "null",
+		`{"jsonrpc":"2.0","id":4,"method":"server/discover","params":{"a":[]}}`: "4",
+	} {
+		resp := c.post(body)
+		if m := read(t, resp); resp.StatusCode != http.StatusBadRequest || m.code() != -32600 || m.Error.Message != want || string(m.ID) != id || resp.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: %s, id %s, %+v", body, resp.Status, m.ID, m.Error)
+		}
+	}
+	for ss := range w.server.MCP().Sessions() {
+		t.Errorf("a session is there: %q", ss.ID())
+	}
+}
+
+// stubborn adds a tool that ends when it is let go and not before, whoever waits.
+func stubborn(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
+	return func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				begun <- struct{}{}
+				<-gate
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+			})
+	}
+}
+
+// The place of a call is held until its handler has ended, also where the client
+// has left; and then it is free.
+func TestPlaceIsHeldByTheHandler(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			gate, begun := make(chan struct{}), make(chan struct{}, 8)
+			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, more: stubborn(gate, begun)})
+			open := sync.OnceFunc(func() { close(gate) })
+			t.Cleanup(open) // before the server's end, which waits
+			c := w.dial(era)
+			ctx, leave := context.WithCancel(t.Context())
+			r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}})).WithContext(ctx)
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				if resp, err := http.DefaultClient.Do(r); err == nil {
+					defer resp.Body.Close()
+					var b bytes.Buffer
+					_, _ = b.ReadFrom(resp.Body)
+				}
+			}()
+			<-begun
+			leave()
+			<-left
+			for range 20 { // the server needs a moment to see that nobody is there
+				resp := c.post(c.body("tools/list", nil))
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusTooManyRequests {
+					t.Fatalf("the place is free while the handler works: %s", resp.Status)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			open()
+			awaitFree(t, c)
+		})
+	}
+}
+
+// A client that leaves before its calls begin gets no more of them worked on than
+// there are places, and takes none away for good. Nor does the header that knack
+// tells the places by mean anything in a request.
+func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
+	t.Parallel()
+	const places = 2
+	gate, begun := make(chan struct{}), make(chan struct{}, 1000)
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: places}, more: stubborn(gate, begun)})
+	c := w.dial(legacy)
+	for range 100 {
+		r := c.request("POST", strings.Replace(c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}), `"id":`, `"id":1`, 1))
+		r.Header.Set("Knack-Place", "1")
+		conn := w.connect()
+		must(t, r.Write(conn))
+		conn.Close()
+	}
+	time.Sleep(200 * time.Millisecond)
+	if n := len(begun); n > places {
+		t.Errorf("%d calls are worked on at once", n)
+	}
+	close(gate)
+	awaitFree(t, c)
+}
