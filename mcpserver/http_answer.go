@@ -70,6 +70,12 @@ func (a *answer) Write(data []byte) (n int, err error) {
 			}()
 		}
 	}
+	m, err := a.writeAll(data)
+	return n + m, err
+}
+
+// writeAll writes in pieces, each with its own deadline.
+func (a *answer) writeAll(data []byte) (n int, err error) {
 	for n < len(data) && err == nil {
 		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
 		var m int

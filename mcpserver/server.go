@@ -69,7 +69,9 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places       // of the calls over HTTP
+	places        places // of the calls over HTTP
+	memory        memory // of answers
+	background    context.Context
 	told          sync.Map     // what was logged of skills that are not published
 	prompted      skill.Digest // of the list of prompts that was last announced
 	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
@@ -81,7 +83,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		private: o.Private, manifests: catalog.NewManifests(o.Catalog), background: context.Background(),
 	}
 	s.subscriptions = newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -109,8 +111,8 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.answer) // the first is the outermost
-	s.promptsDiffer()                                              // from now on
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.answer) // the first is the outermost
+	s.promptsDiffer()                                                               // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -122,9 +124,12 @@ func (s *Server) MCP() *mcp.Server { return s.mcp }
 // [StdioTransport] it returns soon after the session's end even where a handler
 // hangs: the SDK would wait for it.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	pipes, ok := t.(*StdioTransport)
+	if ok {
+		pipes.server = s
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.mcp.Run(ctx, t) }()
-	pipes, ok := t.(*StdioTransport)
 	if !ok {
 		return <-ended
 	}

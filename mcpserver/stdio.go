@@ -62,6 +62,7 @@ type StdioTransport struct {
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
+	server    *Server // whose memory answers, set by Run
 	connected atomic.Bool
 	overOnce  sync.Once
 	overC     chan struct{}
@@ -122,6 +123,7 @@ func (t *StdioTransport) conn() *stdioConn {
 		outbox:  make(chan []byte),
 		written: make(chan error, 1),
 		broken:  make(chan struct{}),
+		quick:   quick{server: t.server},
 	}
 }
 
@@ -152,6 +154,8 @@ type stdioConn struct {
 	turn    chan struct{} // holds a token while a line is written
 	outbox  chan []byte   // from the holder of turn to print
 	written chan error    // and back
+
+	quick quick
 
 	breakOnce sync.Once
 	writeErr  error         // why nothing more is written; set before broken is closed
@@ -212,6 +216,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
 		line, err := c.encode(resp)
+		c.teach(resp.ID, line)
 		owed = c.calls.answering(resp.ID)
 		return line, err
 	}, nil)
@@ -348,6 +353,9 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
 	for {
+		if len(c.quick.batch) > 0 && (len(c.quick.batch) > batchSize || !c.lines.more()) && c.flush() != nil {
+			return
+		}
 		line, err := c.lines.next()
 		switch {
 		case errors.Is(err, errLineTooLong):
@@ -367,6 +375,20 @@ func (c *stdioConn) receive() {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
+	l, done := c.answered(line)
+	if done {
+		return nil
+	}
+	if l != nil {
+		defer func() {
+			if l != nil {
+				l.end()
+			}
+		}()
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
 	msg, no := parseLine(line)
 	if no != nil {
 		return c.refuse(no)
@@ -375,6 +397,10 @@ func (c *stdioConn) take(line []byte) error {
 	case *jsonrpc.Request:
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
+		}
+		if l != nil {
+			c.calls.learns(msg, l)
+			l = nil // the answer ends it
 		}
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)

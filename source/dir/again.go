@@ -2,6 +2,7 @@ package dir
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"path"
 	"reflect"
@@ -172,4 +173,35 @@ func (w *walk) leave(begun time.Time) *last {
 	}
 	l.sure = l.sure && len(l.links) <= lookLinks && len(l.special) <= lookLinks
 	return l
+}
+
+// errNoLook says that a stamp proves nothing here.
+var errNoLook = errors.New("no stamp is kept here")
+
+// Look takes the stamp of an entry by its path, with one call of the system, where
+// the file system is one that keeps stamps. Links on the way are followed, so that
+// it is only good for being compared with a stamp that an entry is known to have;
+// the last one is not.
+func (f *folder) Look(name string) (skill.Stamp, error) {
+	if f.dev == 0 || checkName(name) != nil {
+		return skill.Stamp{}, errNoLook
+	}
+	stamp, err := lookAt(f.at(name))
+	if err == nil && stamp.Dev != f.dev {
+		err = errNoLook
+	}
+	return stamp, err
+}
+
+// at is the absolute path of an entry.
+func (f *folder) at(name string) string {
+	switch {
+	case f.sub == "." && name == ".":
+		return f.base
+	case f.sub == ".":
+		return f.base + "/" + name
+	case name == ".":
+		return f.base + "/" + f.sub
+	}
+	return f.base + "/" + f.sub + "/" + name
 }

@@ -245,6 +245,8 @@ func (h fdHandle) look(name string) (skill.Stamp, error) {
 	return stampOfStat(&st), err
 }
 
+func lookAt(path string) (skill.Stamp, error) { return fdHandle(unix.AT_FDCWD).look(path) }
+
 // readHandle is a folder that was opened for reading. The file owns the descriptor.
 type readHandle struct {
 	fdHandle

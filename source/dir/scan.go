@@ -105,7 +105,12 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain)) (
 	}
 	begun := time.Now()
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, top: top, real: real, each: each, sure: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, top: top, real: real, each: each, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	if w.sure = w.keeps; w.keeps {
+		if stamp, err := look.look("."); err == nil {
+			w.dev = stamp.Dev
+		}
+	}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)

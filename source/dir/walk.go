@@ -85,7 +85,9 @@ type walk struct {
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
-	sure    bool // so far nothing speaks against believing the stamps
+	keeps   bool   // the root's file system is known to keep stamps
+	dev     uint64 // which one that is
+	sure    bool   // so far nothing speaks against believing the stamps
 	links   []metLink
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
@@ -269,6 +271,9 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
 	b := w.source.bundle(p, spellings)
+	if w.keeps && p.stamp.Dev == w.dev {
+		b.FS.(*folder).dev = p.stamp.Dev
+	}
 	out.bundle = &b
 	p.skill = p
 	q, quick := h.(quickHandle)
