@@ -32,12 +32,13 @@ var directions = map[string][]string{
 	"source/dir":     {"skill"}, // sources never import each other
 	"source/builtin": {"skill"},
 	"skillsext":      {"skill"},
-	"client":         {},
+	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
 	"check":          {"skill"},
 	"search":         {},
 	// What search is measured with; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
+	"config":                    {"skill", "check"}, // the sections' types and keys; a rule is named by its table
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	"tool":                      {"catalog", "skill"},
@@ -46,7 +47,7 @@ var directions = map[string][]string{
 	"web":                       {"catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web", "check",
+		"access", "tool", "function", "mcpserver", "web", "check", "config",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -90,7 +91,7 @@ var files = use{
 	names: map[string][]string{
 		"os": {
 			"Open", "OpenFile", "OpenInRoot", "OpenRoot", "ReadFile", "ReadDir", "DirFS", "CopyFS", "Stat", "Lstat", "Readlink",
-			"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink",
+			"Remove", "RemoveAll",
 		},
 		"io/ioutil":             {"ReadFile", "ReadDir", "WriteFile", "TempFile", "TempDir"},
 		"path/filepath":         {"Walk", "WalkDir", "Glob", "EvalSymlinks"},
@@ -98,6 +99,17 @@ var files = use{
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
 	allowed: []string{"source/dir", "source/builtin", "edit", "client", "internal/cli", "internal/genskills/write", "bench", "bench/floor"},
+}
+
+// writes are the names that make or replace a file. Written whole or not at all,
+// and never over another's change: that is one package's trade.
+var writes = use{
+	names: map[string][]string{
+		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
+		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
+		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
+	},
+	allowed: []string{"edit", "internal/genskills/write", "bench"},
 }
 
 // vague are package names that say nothing and into which everything falls.
@@ -155,6 +167,10 @@ var rules = []rule{
 		{"skill", `package skill; import "os"; func f() { os.ReadFile("x") }`},
 		{"tool", `package tool; import "path/filepath"; var f = filepath.WalkDir`},
 		{"mcpserver", `package mcpserver; import "os"; func f() { os.OpenRoot("x") }`},
+	}},
+	{"writes", writes.check, [][2]string{
+		{"client", `package client; import "os"; func f() { os.WriteFile("x", nil, 0) }`},
+		{"internal/cli", `package cli; import "os"; var f = os.Rename`},
 	}},
 	{"vague names", checkVague, [][2]string{
 		{"internal/utils", `package utils`},

@@ -75,8 +75,7 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 				break
 			}
 			if err != nil && n > 1 {
-				e.Status, e.Skill = Skipped, e.Refused(skill.RuleFolderName,
-					"the path of its folder cannot stand in a URI", "rename the folder")
+				e.Status, e.Skill = Skipped, e.RefusedFolder()
 				break
 			}
 		}

@@ -46,11 +46,11 @@ type Visitor interface {
 	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error))) (skill.Scan, error)
 }
 
-// Folders is a [Source] that can tell whether its root has a folder with exactly
-// this name as a direct child, be there a skill in it or not. The name is one
-// path element. HasFolder may be called from any goroutine.
+// Folders is a [Source] that can tell which folders its root has now as direct
+// children, be there a skill in them or not: those whose names match, a few at
+// most. It may be called from any goroutine.
 type Folders interface {
-	HasFolder(name string) bool
+	Folders(match func(name string) bool) []skill.Folder
 }
 
 // Default timing of the refresh.
@@ -80,7 +80,7 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
-	took    atomic.Int64  // nanoseconds of the last refresh
+	rest    atomic.Int64  // nanoseconds that the last refresh asks for
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
@@ -95,6 +95,8 @@ type Catalog struct {
 	known   map[place]known     // what was read of each skill
 	gone    map[place]time.Time // when a call found a skill's file gone
 	logged  map[string]bool     // what the current snapshot's log lines said
+	looked  time.Time           // when the last completed refresh began
+	took    time.Duration       // and how long it lasted
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -171,6 +173,7 @@ type held struct {
 	last     skill.Scan // the last good one
 	look     *look      // under way, else nil
 	endWatch context.CancelFunc
+	silent   atomic.Bool // it was asked for folders and has not answered yet
 }
 
 func hold(sources []Source) []*held {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -73,23 +72,6 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	return e
 }
 
-// HasFolder reports whether a root has a folder with exactly this name as a
-// direct child, though no skill was found in it. It asks the disk; one that
-// blocks holds it up no longer than the context lasts. The name must be one path
-// element.
-func (v View) HasFolder(ctx context.Context, name string) bool {
-	v.catalog.mu.Lock()
-	sources := v.catalog.sources
-	v.catalog.mu.Unlock()
-	has, _ := Within(ctx, v, nil, func() bool {
-		return slices.ContainsFunc(sources, func(h *held) bool {
-			f, ok := h.Source.(Folders)
-			return ok && f.HasFolder(name)
-		})
-	})
-	return has
-}
-
 // At finds what a URI addresses: the skill, and the path of a file or folder in
 // it, "." for the skill's own folder. Whether that file exists is for the reader
 // to see. It returns nil for a URI that no skill owns.
@@ -139,7 +121,7 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	for _, e := range all {
 		best := limit + 1
 		for _, have := range names(e) {
-			best = min(best, distance(want, have, limit))
+			best = min(best, skill.Distance(want, have, limit))
 			if letters >= 3 && strings.HasPrefix(have, want) {
 				best = min(best, limit)
 			}
@@ -153,37 +135,4 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 		out = append(out, group...)
 	}
 	return out[:min(n, len(out))]
-}
-
-// distance is the number of edits (insert, delete, replace, swap neighbours)
-// between two texts, or limit+1 if it is greater.
-func distance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if d := len(x) - len(y); d > limit || -d > limit {
-		return limit + 1
-	}
-	before, prev, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > limit {
-			return limit + 1
-		}
-		before, prev, row = prev, row, before
-	}
-	return min(prev[len(y)], limit+1)
 }

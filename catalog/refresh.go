@@ -47,7 +47,7 @@ const (
 // Interval is how long after the last refresh the next one comes that nobody asked
 // for: longer where many skills make it costly.
 func (c *Catalog) Interval() time.Duration {
-	return max(c.interval, min(restShare*time.Duration(c.took.Load()), restMost))
+	return max(c.interval, min(time.Duration(c.rest.Load()), restMost))
 }
 
 // settle waits until the pokes pause.
@@ -100,25 +100,26 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	begun := time.Now()
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	begun := time.Now()
 	found, err := c.lookAtAll(ctx, sources)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	defer c.tell()
-	defer c.mu.Unlock()
-	if c.current.Load() != nil { // the first one is with every processor, and reads all
-		defer func() { c.took.Store(int64(time.Since(begun))) }()
+	now := c.current.Load()
+	if now == nil || !c.keep(found, now) {
+		c.take(found)
+		c.rebuild(found)
 	}
-	if now := c.current.Load(); now != nil && c.keep(found, now) {
-		return nil
+	c.looked, c.took = begun, time.Since(begun)
+	if now != nil { // the first one reads all, with every processor
+		c.rest.Store(int64(restShare * c.took))
 	}
-	c.take(found)
-	c.rebuild(found)
+	c.mu.Unlock()
+	c.tell()
 	return nil
 }
 
@@ -174,6 +175,14 @@ func (s *Snapshot) of(root skill.Root) *foundRoot {
 		}
 	}
 	return nil
+}
+
+// Looked says when the last refresh began that was completed, and how long it
+// took.
+func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looked, c.took
 }
 
 // foundRoot is what is known of one root: the scan, and the skills in it.
@@ -260,6 +269,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	next := build(found)
 	if prev := c.current.Load(); prev != nil {
 		next.Version = prev.Version + 1
+		next.keepBlocked(prev)
 	}
 	next.found = found
 	alive := make(map[place]bool, len(c.known))

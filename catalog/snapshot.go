@@ -83,8 +83,9 @@ type Snapshot struct {
 	byFolder map[string][]*Entry    // all, in root order
 	byBase   map[string]*Entry      // not skipped
 	byPlace  map[place]*Entry
-	reserved map[place]*Entry // not for models, by the path in lower case
-	longest  int              // the length of the longest key of byBase
+	reserved map[place]*Entry  // not for models, by the path in lower case
+	longest  int               // the length of the longest key of byBase
+	blocked  map[string]*Entry // by the path of their URI; see [Snapshot.Blocked]
 
 	found []foundRoot // what it was built from
 

@@ -48,6 +48,12 @@ type Report struct {
 	Cost     Cost
 }
 
+// Publishable reports whether the Skills extension's lists would have the skill:
+// by its SKILL.md, and by the number and size of its files.
+func (r Report) Publishable() bool {
+	return r.Skill.Publishable && !r.Cost.More && r.Cost.Files <= skill.MaxFiles && r.Cost.Bytes <= skill.MaxSkillSize
+}
+
 // maxListed bounds the files that are looked at. The largest real skill has 1,104.
 const maxListed = 10_000
 
@@ -83,6 +89,10 @@ func Skill(ctx context.Context, b skill.Bundle) Report {
 				sub.read(data)
 			}
 		}
+	}
+	if sub.skill.Available && !sub.skill.InURI() {
+		sub.skill = sub.skill.RefusedFolder()
+		r.Skill = sub.skill
 	}
 	if s.FS != nil {
 		sub.list(ctx)

@@ -37,6 +37,7 @@ var fixes = []struct {
 	{"no opener", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
 	{"neither", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
 	{"number", skill.RuleDescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
+	{"name is a number", skill.RuleNameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
 	{"tools with commas", RuleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
 	{"list of tools", RuleAllowedTools, Certain, "---\nname: git\ndescription: d\nallowed-tools:\n  - Read\n  - Write\n---\n", "---\nname: git\ndescription: d\nallowed-tools: Read Write\n---\n"},
 	{"no name", skill.RuleNameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},

@@ -43,6 +43,7 @@ const (
 	RuleFieldUnknown   skill.RuleID = "field-unknown"
 	RuleNameReserved   skill.RuleID = "name-reserved"
 	RuleDescriptionXML skill.RuleID = "description-xml"
+	RuleNameDuplicate  skill.RuleID = "name-duplicate"
 
 	RuleRefMissing skill.RuleID = "ref-missing"
 	RuleRefCase    skill.RuleID = "ref-case"
@@ -115,6 +116,7 @@ var Rules = func() []Rule {
 	for _, r := range rows {
 		all = append(all, r.Rule)
 	}
+	all = append(all, nameDuplicate)
 	for _, id := range scanRules {
 		all = append(all, Rule{id, skill.SeverityWarning, GroupScan, "knack", scanTitles[id]})
 	}

@@ -32,13 +32,14 @@ type Client struct {
 	// Source is where the file and the folders of skills are documented.
 	Source string
 
-	format format
-	keys   []string // the path to the servers
-	file   func(Places) string
-	signs  func(Places) []string // a folder or file that tells that the client is here
-	local  func(Server) []field
-	remote func(Server) []field // nil where the file has no form for it
-	extra  []field              // what a new entry needs beside, and the user may change
+	format  format
+	dialect dialect  // of JSON
+	keys    []string // the path to the servers
+	file    func(Places) string
+	signs   func(Places) []string // a folder or file that tells that the client is here
+	local   func(Server) []field
+	remote  func(Server) []field // nil where the file has no form for it
+	extra   []field              // what a new entry needs beside, and the user may change
 }
 
 type format int
@@ -167,6 +168,9 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 		return mergeTOML(data, at, entry(s), transport)
 	case formatYAML:
 		return mergeYAML(data, at, entry(s), c.extra, transport)
+	}
+	if _, _, err := parseDialect(data, c.dialect); err != nil {
+		return nil, err
 	}
 	return mergeJSON(data, at, entry(s), transport)
 }

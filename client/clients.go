@@ -18,18 +18,21 @@ func both(rows ...string) (labels []string) {
 
 // Clients are the clients whose files are known. A root stands under Reads only
 // where its client's documentation, or that of somebody who tried it, says that it
-// is read: one too many would hide skills.
+// is read: one too many would hide skills. Where the client itself could be asked,
+// it was: doc/decisions/0016-client-files.md says which, when, and what it said.
 var Clients = []Client{
 	{
 		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Project: true, Command: claudeCommand,
-		Source: "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
-		keys:   []string{"mcpServers"}, file: atProject(".mcp.json"), signs: signs(atHome(".claude"), atHome(".claude.json"), atProject(".claude")),
+		Source:  "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
+		dialect: dialectPlain, // tried with Claude Code 2.1.329
+		keys:    []string{"mcpServers"}, file: atProject(".mcp.json"), signs: signs(atHome(".claude"), atHome(".claude.json"), atProject(".claude")),
 		local: commandAndArgs, remote: typedHTTP,
 	},
 	{
 		ID: "claude-desktop", Name: "Claude Desktop",
-		Source: "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
-		keys:   []string{"mcpServers"}, file: claudeDesktop, signs: signs(base(claudeDesktop)),
+		Source:  "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+		dialect: dialectPlain,
+		keys:    []string{"mcpServers"}, file: claudeDesktop, signs: signs(base(claudeDesktop)),
 		local: commandAndArgs, // servers behind a URL are added as connectors, in the application
 	},
 	{
@@ -46,8 +49,9 @@ var Clients = []Client{
 	},
 	{
 		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"),
-		Source: "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
-		keys:   []string{"mcpServers"}, file: atHome(".gemini/settings.json"), signs: signs(atHome(".gemini")),
+		Source:  "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
+		dialect: dialectComments, // tried with Gemini CLI 0.61.0
+		keys:    []string{"mcpServers"}, file: atHome(".gemini/settings.json"), signs: signs(atHome(".gemini")),
 		local: commandAndArgs, remote: urlAs("httpUrl"),
 	},
 	{

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/knack-dev/knack/edit"
 )
 
 // maxFile bounds the files that are read, in bytes: hundreds of times the largest
@@ -76,57 +78,19 @@ func (c Client) Plan(p Places, s Server) (Change, error) {
 // Write puts the bytes in the file's place in one step, and keeps the ones from
 // before beside it. A file that has changed since it was read is left alone.
 func (ch *Change) Write() error {
-	if !ch.Changed() {
+	switch {
+	case !ch.Changed():
 		return nil
+	case !ch.existed:
+		return edit.Create(ch.File, ch.After, ch.mode)
 	}
-	dir := filepath.Dir(ch.File)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if ch.existed {
-		if err := ch.backup(); err != nil {
-			return err
-		}
-	}
-	temp, err := os.CreateTemp(dir, ".knack-*")
+	kept, err := edit.Keep(ch.File+".bak", ch.Before, ch.mode)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // fails once it has its name
-	_, err = temp.Write(ch.After)
-	if err == nil {
-		err = temp.Chmod(ch.mode)
+	if err := edit.Replace(ch.File, ch.Before, ch.After); err != nil {
+		return errors.Join(err, os.Remove(kept)) // nothing has changed that it would be a backup of
 	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	now, err := os.ReadFile(ch.File)
-	switch {
-	case ch.existed && (err != nil || !bytes.Equal(now, ch.Before)), !ch.existed && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s has changed meanwhile", ch.File)
-	}
-	return os.Rename(temp.Name(), ch.File)
-}
-
-// backup keeps the bytes from before under the first free name.
-func (ch *Change) backup() error {
-	for n := 0; ; n++ {
-		at := ch.File + ".bak"
-		if n > 0 {
-			at = fmt.Sprintf("%s.bak%d", ch.File, n)
-		}
-		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ch.mode)
-		if errors.Is(err, fs.ErrExist) && n < 1000 {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(ch.Before)
-		ch.Backup = at
-		return errors.Join(err, f.Close())
-	}
+	ch.Backup = kept
+	return nil
 }

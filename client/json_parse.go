@@ -55,17 +55,28 @@ func (n node) value() any {
 	return json.RawMessage(n.text)
 }
 
-// jsonc reads JSON with comments and trailing commas, which is what the clients'
-// editors write into these files.
+// dialect is the JSON that a client reads. A file in another is broken for it, and
+// an entry in there would change nothing.
+type dialect int
+
+const (
+	dialectLax      dialect = iota // comments and trailing commas, as editors write them
+	dialectComments                // comments
+	dialectPlain                   // neither
+)
+
 type jsonc struct {
-	data  []byte
-	at    int
-	depth int
+	data    []byte
+	at      int
+	depth   int
+	dialect dialect
 }
 
 // parseJSON reads a whole file. ok is false where it holds nothing but blanks.
-func parseJSON(data []byte) (root node, ok bool, err error) {
-	p := &jsonc{data: data}
+func parseJSON(data []byte) (root node, ok bool, err error) { return parseDialect(data, dialectLax) }
+
+func parseDialect(data []byte, d dialect) (root node, ok bool, err error) {
+	p := &jsonc{data: data, dialect: d}
 	if !utf8.Valid(data) {
 		return root, false, fmt.Errorf("it is not UTF-8")
 	}
@@ -103,6 +114,8 @@ func (p *jsonc) trivia() error {
 		switch {
 		case strings.ContainsAny(rest[:1], " \t\r\n"):
 			p.at++
+		case p.dialect == dialectPlain && (rest == "//" || rest == "/*"):
+			return p.fail("the client reads no comments here")
 		case rest == "//":
 			n := strings.IndexByte(string(p.data[p.at:]), '\n')
 			if n < 0 {
@@ -170,11 +183,14 @@ func (p *jsonc) container(n *node) error {
 	}
 	p.at++
 	seen := map[string]bool{}
-	for {
+	for comma := false; ; {
 		if err := p.trivia(); err != nil {
 			return err
 		}
 		if p.peek() == last {
+			if comma && p.dialect != dialectLax {
+				return p.fail("the client reads no comma before %q", string(last))
+			}
 			p.at++
 			return nil
 		}
@@ -200,6 +216,7 @@ func (p *jsonc) container(n *node) error {
 		if err := p.trivia(); err != nil {
 			return err
 		}
+		comma = p.peek() == ','
 		switch p.peek() {
 		case ',':
 			p.at++

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +12,11 @@ import (
 
 // The reasons for which a file is left alone.
 var (
-	ErrLink      = errors.New("is a link; change the file that it leads to")
-	ErrIrregular = errors.New("is not a regular file")
-	ErrReadOnly  = errors.New("is read-only")
-	ErrChanged   = errors.New("has changed since it was read")
-	ErrExists    = errors.New("exists already")
+	ErrLink      = errors.New("it is a link; change the file that it leads to")
+	ErrIrregular = errors.New("it is not a regular file")
+	ErrReadOnly  = errors.New("it is read-only")
+	ErrChanged   = errors.New("it has changed since it was read")
+	ErrExists    = errors.New("it exists already")
 )
 
 // Replace gives the file at path the new content if it holds the old one. The new
@@ -48,6 +49,53 @@ func Replace(path string, old, new []byte) error {
 		return fail("replace", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// Create makes the file at path, with the folders above it, whole or not at all:
+// one that is there already stays, and the error is [ErrExists]. The mode is
+// narrowed by the process's umask.
+func Create(path string, data []byte, mode fs.FileMode) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fail("make the folder of", path, err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fail("create", path, ErrExists)
+	}
+	temp, err := writeNew(dir, mode, data)
+	if err != nil {
+		return fail("write beside", path, err)
+	}
+	defer os.Remove(temp)
+	// A link fails where somebody was faster; a rename would replace their file.
+	err = os.Link(temp, path)
+	switch _, there := os.Lstat(path); {
+	case errors.Is(err, fs.ErrExist):
+		return fail("create", path, ErrExists)
+	case err != nil && there != nil: // a disk without hard links
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return fail("create", path, err)
+	}
+	return syncFolder(dir)
+}
+
+// maxKept bounds how many earlier files are kept beside one.
+const maxKept = 1000
+
+// Keep writes data to a new file called name, or else name1, name2 and so on, and
+// returns its path.
+func Keep(name string, data []byte, mode fs.FileMode) (path string, err error) {
+	for n := range maxKept {
+		if path = name; n > 0 {
+			path = fmt.Sprint(name, n)
+		}
+		if err = Create(path, data, mode); !errors.Is(err, ErrExists) {
+			return path, err
+		}
+	}
+	return "", err
 }
 
 // Rename gives the file at path another name in its folder. It never replaces
@@ -87,25 +135,33 @@ func regular(path string) (fs.FileInfo, error) {
 
 // write makes a new file with the data on disk and returns its name.
 func write(dir string, mode fs.FileMode, data []byte) (name string, err error) {
-	f, err := os.CreateTemp(dir, ".knack-*")
+	name, err = writeNew(dir, 0o600, data)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
+	if err := os.Chmod(name, mode); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		os.Remove(name)
 		return "", err
 	}
-	if err := f.Chmod(mode); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	return name, nil
+}
+
+// writeNew is write with a mode that the umask narrows.
+func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error) {
+	name = filepath.Join(dir, ".knack-"+rand.Text())
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
 		return "", err
 	}
-	return f.Name(), f.Sync()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(name)
+		return "", err
+	}
+	return name, nil
 }
 
 // syncFolder makes a rename last. Where folders cannot be synced, it is lasting
@@ -129,5 +185,5 @@ func fail(op, path string, err error) error {
 	case errors.As(err, &l):
 		err = l.Err
 	}
-	return fmt.Errorf("%s %s: %w", op, path, err)
+	return &fs.PathError{Op: op, Path: path, Err: err}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -64,6 +66,71 @@ func TestReplaceRefuses(t *testing.T) {
 	holds(t, target, "old")
 	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is gone")
+	}
+}
+
+// A new file comes whole, with the folders above it, and only where there is none.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a", "b", "c")
+	if err := Create(path, []byte("new"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, "new")
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&^0o640 != 0 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := Create(path, []byte("newer"), 0o640); !errors.Is(err, ErrExists) {
+		t.Errorf("over a file: %v", err)
+	}
+	holds(t, path, "new")
+	if err := Create(filepath.Join(path, "d"), nil, 0o600); err == nil || errors.Is(err, ErrExists) {
+		t.Errorf("below a file: %v", err)
+	}
+	gone := filepath.Join(dir, "gone")
+	if err := os.Symlink("nowhere", gone); err != nil {
+		t.Skip(err)
+	}
+	if err := Create(gone, nil, 0o600); !errors.Is(err, ErrExists) {
+		t.Errorf("over a link that leads nowhere: %v", err)
+	}
+}
+
+// Of many that make the same file one does, and the others know it.
+func TestCreateAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	var wg sync.WaitGroup
+	var made atomic.Int32
+	var by atomic.Value
+	for i := range 20 {
+		wg.Go(func() {
+			text := strings.Repeat(string(rune('a'+i)), 10_000)
+			switch err := Create(path, []byte(text), 0o600); {
+			case err == nil:
+				made.Add(1)
+				by.Store(text)
+			case !errors.Is(err, ErrExists):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := made.Load(); n != 1 {
+		t.Fatalf("%d made it", n)
+	}
+	holds(t, path, by.Load().(string))
+}
+
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []string{"f.bak", "f.bak1", "f.bak2"} {
+		path, err := Keep(filepath.Join(dir, "f.bak"), []byte(want), 0o600)
+		if data, _ := os.ReadFile(path); err != nil || path != filepath.Join(dir, want) || string(data) != want {
+			t.Errorf("%s holds %q, %v; want %s", path, data, err, want)
+		}
+	}
+	if _, err := Keep(filepath.Join(dir, "f.bak", "x"), nil, 0o600); err == nil {
+		t.Error("below a file")
 	}
 }
 

@@ -15,6 +15,13 @@ type openAIAnswer struct {
 	Content string          `json:"content"`
 }
 
+// openAIItem is the item with a tool's result in OpenAI's Responses form.
+type openAIItem struct {
+	Type   string          `json:"type"`
+	ID     json.RawMessage `json:"call_id,omitempty"`
+	Output string          `json:"output"`
+}
+
 type anthropicAnswer struct {
 	Type    string          `json:"type"`
 	ID      json.RawMessage `json:"tool_use_id,omitempty"`
@@ -56,6 +63,9 @@ func answer(f Format, c call, r tool.Result) (json.RawMessage, error) {
 		return marshal(geminiAnswer{geminiResponse{ID: c.id, Name: c.name, Response: geminiResult(r)}})
 	case MCP:
 		return marshal(mcpAnswer{Meta: r.Meta, Content: []mcpText{{"text", r.Text}}, Structured: r.Object, IsError: r.IsError})
+	}
+	if c.item {
+		return marshal(openAIItem{Type: "function_call_output", ID: c.id, Output: r.Text})
 	}
 	return marshal(openAIAnswer{Role: "tool", ID: c.id, Name: c.name, Content: r.Text})
 }

@@ -27,7 +27,9 @@ type Format string
 const (
 	// OpenAI is the Chat Completions form, which most other endpoints speak too:
 	// {"id","type":"function","function":{"name","arguments"}} is answered by
-	// {"role":"tool","tool_call_id","name","content"}.
+	// {"role":"tool","tool_call_id","name","content"}. The items of the Responses form
+	// are taken too: {"type":"function_call","call_id","name","arguments"} is answered
+	// by {"type":"function_call_output","call_id","output"}.
 	OpenAI Format = "openai"
 	// Anthropic is the Messages form: a tool_use block is answered by a
 	// tool_result block.
@@ -76,7 +78,8 @@ func inputError(format string, args ...any) error {
 }
 
 // Call reads one call, or a list of them, executes them in order and returns the
-// message that answers it, or the list of those. What a model can get wrong, a
+// message that answers it, or the list of those. A list may be a message's whole
+// content: what a model says beside its calls is passed over. What a model can get wrong, a
 // tool's name and its arguments, is answered by an error message for the model:
 //
 //	{"error":"Unknown tool: X"}
@@ -92,7 +95,7 @@ func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input
 	answers := make([]json.RawMessage, 0, len(calls))
 	room := MaxOutput
 	for i, c := range calls {
-		r, err := execute(ctx, h, tools, c)
+		r, err := execute(ctx, h, tools, f, c)
 		if err != nil {
 			return nil, err
 		}
@@ -114,14 +117,15 @@ func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input
 
 // call is one call in any format.
 type call struct {
+	item      bool            // of OpenAI's Responses
 	id        json.RawMessage // a JSON string; nil where the call has none
 	name      string
 	arguments json.RawMessage
 }
 
 // execute runs one call. The observer sees it in any case.
-func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, c call) (tool.Result, error) {
-	args, err := object(c.arguments)
+func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c call) (tool.Result, error) {
+	args, err := given(f, c.arguments)
 	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
 	message := ""
 	switch {
@@ -149,27 +153,30 @@ func refusal(message string) tool.Result {
 	return tool.Result{Text: string(text), Object: object, IsError: true}
 }
 
-// object makes arguments one JSON object: as such, as the text of one, or none
-// at all, which counts as an empty one.
-func object(raw json.RawMessage) (json.RawMessage, error) {
+// given are the arguments that a tool is called with: what stands there, or the
+// JSON of which the text stands there; none at all count as an empty object. What
+// is JSON of another kind is for the tool to refuse, in its contract's words, as
+// over MCP. Only a text that is no JSON reaches no tool, and MCP has none: there
+// no arguments are texts.
+func given(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) > 0 && raw[0] == '"' {
+	if len(raw) > 0 && raw[0] == '"' && f != MCP {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, fmt.Errorf("not valid JSON: %w", err)
 		}
-		raw = bytes.TrimSpace([]byte(text))
+		var whole json.RawMessage
+		switch err := json.Unmarshal([]byte(text), &whole); {
+		case strings.TrimSpace(text) == "":
+			raw = nil
+		case err == nil:
+			raw = bytes.TrimSpace(whole)
+		case f == OpenAI: // where the arguments are such a text always
+			return nil, fmt.Errorf("not valid JSON: %w", err)
+		}
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		var typed *json.UnmarshalTypeError
-		if errors.As(err, &typed) {
-			return nil, fmt.Errorf("one JSON object is wanted, not %s", kind(raw))
-		}
-		return nil, fmt.Errorf("not valid JSON: %w", err)
 	}
 	return raw, nil
 }

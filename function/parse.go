@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -49,24 +50,34 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	return calls, true, nil
 }
 
-// prose reports whether an element is what a model says beside its calls. The
-// content of an Anthropic message and the parts of a Gemini one hold both, and
-// may be handed over as they are.
+// prose reports whether an element of a list is what a model says, or did on its
+// vendor's servers, beside its calls. The content of an Anthropic message, the
+// parts of a Gemini one and OpenAI's output items hold both, and may be handed
+// over as they are, with kinds that are younger than this program. What is another
+// format's call, or an answer to one, is no prose but a mistake.
 func prose(f Format, one json.RawMessage) bool {
 	o := fields(one)
+	if o == nil {
+		return false
+	}
+	typ, typed := o.text("type")
 	switch f {
 	case Anthropic:
-		switch text, _ := o.text("type"); text {
-		case "text", "thinking", "redacted_thinking":
-			return true
-		}
+		return typed && typ != "tool_use" && !slices.Contains(callTypes, typ)
+	case OpenAI:
+		return typed && !slices.Contains(callTypes, typ)
 	case Gemini:
-		_, isCall := o["functionCall"]
-		_, isText := o["text"]
-		return isText && !isCall
+		return !typed && slices.ContainsFunc(partFields, func(key string) bool { return o[key] != nil }) && o["functionCall"] == nil
 	}
 	return false
 }
+
+// callTypes are the types of calls and of answers to them.
+var callTypes = []string{"function", "function_call", "custom", "custom_tool_call", "tool_use", "tool_result", "function_call_output", "custom_tool_call_output"}
+
+// partFields are what a part of a Gemini content may have beside a functionCall or
+// a functionResponse (ai.google.dev/api/caching, Part).
+var partFields = []string{"text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "thought", "thoughtSignature", "videoMetadata"}
 
 // shape is where a format keeps what a call consists of.
 type shape struct {
@@ -74,24 +85,28 @@ type shape struct {
 	bare bool   // name and arguments are taken without the wrap too
 	// kind is what "type" says, "" where there is no such field.
 	kind, arguments string
-	hasID           bool
+	id              string // the field of the id, "" where there is none
 	example         string
 }
 
 var shapes = map[Format]shape{
-	OpenAI: {wrap: "function", kind: "function", arguments: "arguments", hasID: true,
+	OpenAI: {wrap: "function", kind: "function", arguments: "arguments", id: "id",
 		example: `{"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`},
-	Anthropic: {kind: "tool_use", arguments: "input", hasID: true,
+	Anthropic: {kind: "tool_use", arguments: "input", id: "id",
 		example: `{"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`},
 	// SDKs hand out a part's functionCall alone.
-	Gemini: {wrap: "functionCall", bare: true, arguments: "args", hasID: true,
+	Gemini: {wrap: "functionCall", bare: true, arguments: "args", id: "id",
 		example: `{"functionCall":{"name":"…","args":{…}}}`},
 	MCP: {arguments: "arguments",
 		example: `{"name":"…","arguments":{…}}`},
 }
 
+// item is a call in OpenAI's Responses form.
+var item = shape{kind: "function_call", arguments: "arguments", id: "call_id",
+	example: `{"type":"function_call","call_id":"call_1","name":"…","arguments":"{…}"}`}
+
 // parseCall reads one call. Keys are matched exactly; others than the format's
-// are ignored.
+// are ignored, unless they show that the call is another format's.
 func parseCall(f Format, raw json.RawMessage) (call, error) {
 	s, ok := shapes[f]
 	if !ok {
@@ -101,32 +116,43 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 	if outer == nil {
 		return call{}, fmt.Errorf("it is %s; in the %s format a call is %s", kind(raw), f, s.example)
 	}
-	if typ, given := outer["type"]; given && s.kind != "" {
-		if got, _ := outer.text("type"); got != s.kind {
-			return call{}, fmt.Errorf("its type is %s, not \"%s\"; in the %s format a call is %s", echo(string(typ)), s.kind, f, s.example)
+	typ, typed := outer.text("type")
+	if f == OpenAI && typ == item.kind {
+		s = item
+	}
+	if outer["type"] != nil && (s.kind != "" && typ != s.kind || typed && slices.Contains(callTypes, typ) && typ != s.kind) {
+		want := ""
+		if s.kind != "" {
+			want = ", not \"" + s.kind + "\""
 		}
+		return call{}, wrong(f, outer, s, fmt.Errorf("its type is %s%s", echo(string(outer["type"])), want))
 	}
 	inner, where := outer, ""
 	if body, given := outer[s.wrap]; s.wrap != "" && (given || !s.bare) {
 		if inner, where = fields(body), s.wrap+"."; inner == nil {
-			return call{}, wrong(f, outer, fmt.Errorf("its '%s' is %s, not an object", s.wrap, kind(body)))
+			return call{}, wrong(f, outer, s, fmt.Errorf("its '%s' is %s, not an object", s.wrap, kind(body)))
 		}
 	}
 	name, isText := inner.text("name")
 	if !isText {
-		return call{}, wrong(f, outer, fmt.Errorf("its '%sname' is %s, not a string", where, kind(inner["name"])))
+		return call{}, wrong(f, outer, s, fmt.Errorf("its '%sname' is %s, not a string", where, kind(inner["name"])))
 	}
-	c := call{name: name, arguments: inner[s.arguments]}
-	if !s.hasID {
+	for _, alien := range []string{"arguments", "input", "args"} {
+		if alien != s.arguments && inner[alien] != nil && inner[s.arguments] == nil {
+			return call{}, wrong(f, outer, s, fmt.Errorf("its arguments are in '%s%s', not '%s%s'", where, alien, where, s.arguments))
+		}
+	}
+	c := call{name: name, arguments: inner[s.arguments], item: s.kind == item.kind}
+	if s.id == "" {
 		return c, nil
 	}
 	holder := outer
 	if f == Gemini {
 		holder = inner
 	}
-	if id := holder["id"]; len(id) > 0 && string(id) != "null" {
-		if _, isText := holder.text("id"); !isText {
-			return call{}, fmt.Errorf("its 'id' is %s, not a string", kind(id))
+	if id := holder[s.id]; len(id) > 0 && string(id) != "null" {
+		if _, isText := holder.text(s.id); !isText {
+			return call{}, fmt.Errorf("its '%s' is %s, not a string", s.id, kind(id))
 		}
 		c.id = id
 	}
@@ -134,13 +160,13 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 }
 
 // wrong adds to an error the format that the call seems to have, if another.
-func wrong(f Format, o keyed, err error) error {
+func wrong(f Format, o keyed, s shape, err error) error {
 	text, _ := o.text("type")
 	seems := Format("")
 	switch {
-	case o["function"] != nil:
+	case o["function"] != nil, text == item.kind:
 		seems = OpenAI
-	case text == "tool_use", o["input"] != nil:
+	case text == "tool_use", o["input"] != nil, text == "text", text == "thinking", text == "redacted_thinking", text == "tool_result":
 		seems = Anthropic
 	case o["functionCall"] != nil, o["args"] != nil:
 		seems = Gemini
@@ -150,7 +176,7 @@ func wrong(f Format, o keyed, err error) error {
 	if seems != "" && seems != f {
 		return fmt.Errorf("%w; it looks like a call in the %s format, not %s", err, seems, f)
 	}
-	return fmt.Errorf("%w; in the %s format a call is %s", err, f, shapes[f].example)
+	return fmt.Errorf("%w; in the %s format a call is %s", err, f, s.example)
 }
 
 // keyed is a JSON object by key, exactly as the keys are written.

@@ -135,7 +135,7 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 	h := l.skills[i]
 	begun := time.Now()
 	was := func(got string) bool { return h.had(begun, time.Now(), func(text string) bool { return text == got }) }
-	absent := func() bool { return h.had(begun.Add(-lag), time.Now(), func(text string) bool { return text == "" }) }
+	absent := func() bool { return h.had(begun, time.Now(), func(text string) bool { return text == "" }) }
 	switch n % 5 {
 	case 0, 1:
 		res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": name(i)}})

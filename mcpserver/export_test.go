@@ -15,3 +15,6 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 
 // WaitForRoots has the first calls wait longer for a client's roots.
 func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
+
+// SetPlaceGrace is called before the first call.
+func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }

@@ -14,7 +14,7 @@ func TestPlace(t *testing.T) {
 		"one that begins after its grace": "a r g e",
 	} {
 		freed := 0
-		var all places
+		all := places{grace: placeGrace}
 		p := all.take(func() { freed++ })
 		for i, step := range steps {
 			last := i == len(steps)-1

@@ -144,6 +144,7 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 			t.Parallel()
 			gate, begun := make(chan struct{}), make(chan struct{}, 8)
 			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, more: stubborn(gate, begun)})
+			w.server.SetPlaceGrace(time.Millisecond) // it is the handler that holds the place
 			open := sync.OnceFunc(func() { close(gate) })
 			t.Cleanup(open) // before the server's end, which waits
 			c := w.dial(era)

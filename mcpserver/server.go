@@ -72,9 +72,13 @@ type Server struct {
 	places        places // of the calls over HTTP
 	memory        memory // of answers
 	background    context.Context
-	told          sync.Map     // what was logged of skills that are not published
-	prompted      skill.Digest // of the list of prompts that was last announced
-	unprompted    atomic.Int64 // how many skills the log last said to have no prompt
+	told          sync.Map // what was logged of skills that are not published
+	nudged        struct { // what was added and not removed, to announce a change
+		sync.Mutex
+		templates, prompts bool
+	}
+	prompted   skill.Digest // of the list of prompts that was last announced
+	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
 
 // New makes a server. Everything is registered before the first session.
@@ -86,6 +90,7 @@ func New(o Options) *Server {
 		private: o.Private, manifests: catalog.NewManifests(o.Catalog), background: context.Background(),
 	}
 	s.subscriptions = newSubscriptions(s)
+	s.places.grace = placeGrace
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -257,9 +262,11 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 }
 
 // announce tells every session of a change. The SDK has no public call for it:
-// replacing a tool, and adding and removing a template or prompt, make it notify, debounced.
-// (go-sdk#1238 brings one for its own skills package.)
+// replacing a tool, and adding or removing a template or prompt, make it notify, once
+// each. What is added shows nowhere, since the lists are our own. (go-sdk#1238 brings one for its own skills package.)
 func (s *Server) announce(d catalog.Diff) {
+	s.nudged.Lock()
+	defer s.nudged.Unlock()
 	if d.Listing && len(s.tools) > 0 {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
@@ -267,14 +274,20 @@ func (s *Server) announce(d catalog.Diff) {
 	s.subscriptions.poke()
 	s.logSkipped(d)
 	if s.promptsDiffer() {
-		s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
-		s.mcp.RemovePrompts("changed")
+		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
+			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
+		} else {
+			s.mcp.RemovePrompts("changed")
+		}
 	}
 	if !d.Listing && !d.Served() {
 		return // a skipped skill is in no list
 	}
-	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
-	s.mcp.RemoveResourceTemplates("knack-changed:{x}")
+	if s.nudged.templates = !s.nudged.templates; s.nudged.templates {
+		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
+	} else {
+		s.mcp.RemoveResourceTemplates("knack-changed:{x}")
+	}
 }
 
 // internal hides what an error says behind a code; the log has it.

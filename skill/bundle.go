@@ -73,6 +73,15 @@ type Notice struct {
 	Rule    RuleID
 	Message string
 	Mend    string
+	Err     error // why the folder could not be read; nil where it was only passed over
+}
+
+// Folder is a direct child of a root, as it is on disk now.
+type Folder struct {
+	Name  string
+	Main  bool  // it holds SKILL.md in one of [EntryNames]
+	Stamp Stamp // of that file, or of a link in its place
+	Err   error // why that cannot be told
 }
 
 // Scan is what one look at a source yields.

@@ -148,18 +148,8 @@ func (d *Document) readBlock(block string, line int) {
 
 func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Position) {
 	for _, n := range notes {
-		mend := ""
-		switch n.rule {
-		case RuleYAMLDuplicate:
-			d.Repaired = true
-			n.message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
-			mend = "delete one of the two"
-		case RuleYAMLKeyType:
-			mend = "quote the key"
-		case RuleYAMLNotJSON:
-			mend = "quote the value, or rename the key"
-		}
-		d.add(n.rule, shift(n.position), "", n.message, mend)
+		d.Repaired = d.Repaired || n.rule == RuleYAMLDuplicate
+		d.Problems = append(d.Problems, n.problem(shift))
 	}
 	switch v.Kind {
 	case Map:
@@ -169,6 +159,21 @@ func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Pos
 	default:
 		d.add(RuleYAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 	}
+}
+
+// problem words what did not stop the reading.
+func (n yamlFault) problem(shift func(Position) Position) Problem {
+	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
+	switch n.rule {
+	case RuleYAMLDuplicate:
+		p.Message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
+		p.Mend = "delete one of the two"
+	case RuleYAMLKeyType:
+		p.Mend = "quote the key"
+	case RuleYAMLNotJSON:
+		p.Mend = "quote the value, or rename the key"
+	}
+	return p
 }
 
 func shiftFields(fields []Field, shift func(Position) Position) []Field {
@@ -197,7 +202,7 @@ func unsafeCharacter(block string) *yamlFault {
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf(block, i),
-				message: fmt.Sprintf("the character U+%04X must not stand in frontmatter", r)}
+				message: fmt.Sprintf("the character U+%04X must not stand here", r), mend: "delete the character"}
 		}
 	}
 	return nil

@@ -73,8 +73,8 @@ func TestFence(t *testing.T) {
 			"fence-blanks@1:4 blanks follow the opening --- | delete the blanks",
 		}},
 		{"---\nname: a\n----\ndescription: b\n---\n", "{\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:1 name: could not find expected ':' | indent the lines that continue the value, or quote it",
-			"name-syntax@3:1 name: the name cannot be read: could not find expected ':' | indent the lines that continue the value, or quote it",
+			"yaml-syntax@3:1 name: the line is no field, and not indented below one | indent the lines that continue the value, or quote it",
+			"name-syntax@3:1 name: the name cannot be read: the line is no field, and not indented below one | indent the lines that continue the value, or quote it",
 		}},
 		{"---\nname: a\ndescription: one --- two\nx: '---'\ny: |\n  a\n  ---\n  b\n---\n", "{\"name\":\"a\",\"description\":\"one --- two\",\"x\":\"---\",\"y\":\"a\\n---\\nb\\n\"}", "", []string{}},
 		{"---\nname: a\ndescription: b\n ---\n---\n", "{\"name\":\"a\",\"description\":\"b ---\"}", "", []string{}},
@@ -144,7 +144,7 @@ func TestFence(t *testing.T) {
 		}},
 		{"---\r\nname: a\rdescription: \"b\r\n---\r\n", "{\"name\":\"a\",\"description\":\"\\\"b\"}", "", []string{
 			"text-control@2:8 a carriage return alone ends a line | save the file with LF line ends",
-			"yaml-syntax@3:14 description: found unexpected end of stream | quote the whole value once and escape quotes inside it",
+			"yaml-syntax@3:14 description: the quote \" that begins here is never closed | write the closing \", or put the other kind of quotes around the whole value",
 		}},
 		{"<!-- x -->", "{}", "", []string{
 			"fence-missing@1:1 the file has no frontmatter | begin the file with ---, name:, description: and --- on lines of their own",

@@ -3,7 +3,11 @@ package skill
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // judgeFields takes the fields that knack acts on from the document.
@@ -100,21 +104,35 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 
 // suggestName turns any text into a valid name, as a proposal in a message.
 func suggestName(s string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(s) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
+	var words []string
+	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		// A word that cannot be written in a-z is left out whole: what would be left
+		// of it is no word.
+		if isASCII(word) {
+			words = append(words, word)
 		}
 	}
-	name := strings.Trim(b.String(), "-")
+	name := strings.Join(words, "-")
 	if len(name) > MaxName {
 		name = strings.Trim(name[:MaxName], "-")
 	}
 	return orElse(name, "my-skill")
 }
+
+// latin writes letters with marks without them, in lower case: "Größe" is
+// "grosse".
+func latin(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, cases.Fold().String(norm.NFKD.String(s)))
+	return plainLetters.Replace(s)
+}
+
+// plainLetters writes the letters of Latin alphabets that are no letter with a mark.
+var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d", "ħ", "h", "ı", "i", "ŧ", "t", "þ", "th", "æ", "ae", "œ", "oe")
 
 func (s *Skill) judgeDescription(d *Document) {
 	const mend = "say in one or two sentences what the skill does and when to use it"

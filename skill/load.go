@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -155,6 +156,25 @@ func (s *Skill) Refused(rule RuleID, message, mend string) *Skill {
 	n.Problems = append([]Problem{{Rule: rule, Message: message, Mend: mend}}, s.Problems...)
 	n.Available, n.Publishable = false, false
 	return &n
+}
+
+// InURI reports whether a URI can name the skill below its root: by its folder's
+// path, or with its name as the last segment of that.
+func (s *Skill) InURI() bool {
+	at := s.Path
+	if at == "." {
+		at = s.Folder
+	}
+	_, err := NewURI(at + "/" + MainFile)
+	if err != nil && ValidName(s.Name) {
+		_, err = NewURI(path.Join(path.Dir(at), s.Name, MainFile))
+	}
+	return err == nil
+}
+
+// RefusedFolder is the same skill, unavailable because no URI can name it.
+func (s *Skill) RefusedFolder() *Skill {
+	return s.Refused(RuleFolderName, "the path of its folder cannot stand in a URI", "rename the folder")
 }
 
 // SkipReason is the first problem that makes the skill unavailable.

@@ -321,7 +321,7 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 	case strings.IndexByte("{}[],#&*!|>'\"%@`?:", c) >= 0, isItem(text):
 		return v, false
 	}
-	if !isText(text) {
+	if !onlyText(text) {
 		return v, false
 	}
 	v.Text = text
@@ -329,7 +329,7 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 		var b strings.Builder
 		b.WriteString(text)
 		for !r.end && r.indent > indent {
-			if r.text[0] == '#' || !isText(r.text) {
+			if r.text[0] == '#' || !onlyText(r.text) {
 				return v, false
 			}
 			if r.blank == 0 {
@@ -347,9 +347,9 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 	return v, v.Kind != Number || v.Finite()
 }
 
-// isText reports whether a line of plain text is nothing but text: no key and
+// onlyText reports whether a line of plain text is nothing but text: no key and
 // no comment is in it.
-func isText(line string) bool {
+func onlyText(line string) bool {
 	for i := 0; ; i++ {
 		n := strings.IndexAny(line[i:], ":#")
 		if n < 0 {

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,7 +55,7 @@ type part struct {
 func (d *Document) repair(block string, fault *yamlFault, shift func(Position) Position) {
 	chunks := cutFields(block)
 	if len(chunks) == 0 {
-		d.add(fault.rule, shift(fault.position), "", fault.message, "")
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "write each field on a line of its own, as name: value"))
 		d.add(RuleYAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 		return
 	}
@@ -77,7 +78,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	}
 	if !found {
 		// Each field is sound alone; the fault lies between them.
-		d.add(fault.rule, shift(fault.position), "", fault.message, "indent lines that belong to the field above, or delete them")
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "indent lines that belong to the field above, or delete them"))
 	}
 }
 
@@ -154,8 +155,7 @@ func cutFields(block string) []chunk {
 func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
-		glued := c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
-		if glued && sound[c.key] && last >= 0 {
+		if c.glued() && sound[c.key] && last >= 0 {
 			chunks[last].lines = append(chunks[last].lines, c.lines...)
 			chunks[i].lines = nil
 			continue
@@ -250,6 +250,9 @@ func (c chunk) read() (part, *yamlFault) {
 		v, p.notes, fault = parseYAML(block)
 		if fault == nil && (v.Kind != Map || len(v.Fields) == 0 || v.Fields[0].Key != c.key) {
 			fault = syntaxFault(Position{1, 1}, "the field does not read as a key and a value")
+			if c.glued() {
+				fault = syntaxFault(Position{1, utf8.RuneCountInString(c.lines[0][:c.colon])}, "no blank stands behind the colon of %s", Excerpt(c.key))
+			}
 		}
 		p.fields = v.Fields
 	}
@@ -275,6 +278,11 @@ func (c chunk) asText(fault *yamlFault) part {
 
 // value is what stands behind the colon in the first line.
 func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
+
+// glued: no blank stands behind the colon.
+func (c chunk) glued() bool {
+	return c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
+}
 
 func (c chunk) size() (n int) {
 	for _, l := range c.lines {
@@ -311,20 +319,20 @@ func (c chunk) text() string {
 func mendFor(c chunk, f *yamlFault) string {
 	value, key := c.value(), Excerpt(c.key)
 	switch {
-	case strings.Contains(f.message, "must not stand"):
-		return "delete the character"
-	case c.colon < len(c.lines[0]) && value == c.lines[0][c.colon:] && value != "":
+	case f.mend != "":
+		return f.mend
+	case c.glued():
 		return "put a blank after " + key + ":"
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return "put the text on the next line, indented, or delete the " + value[:1]
 	case value == "":
 		return "indent the lines of the value"
 	case strings.ContainsRune(`"'`, rune(value[0])):
-		return "quote the whole value once and escape quotes inside it"
+		return mendQuotes
 	case len(c.lines) > 1 && continues(c.lines[1:]):
 		return "indent the lines that continue the value, or quote it"
 	}
-	return "put the value in quotes: " + key + ": '…'"
+	return quoteMend(key)
 }
 
 // continues reports whether any of the lines begins at column 1.

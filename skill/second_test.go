@@ -67,7 +67,13 @@ func TestSecondParser(t *testing.T) {
 	}
 	hasBoth := regexp.MustCompile(`(?s)^(.*\n)?name:[ \t]*\S.*`)
 	hasDescription := regexp.MustCompile(`(?m)^description:`)
-	var total, valid, differ, refused, both, recovered int
+	var total, valid, refused, both, recovered, used int
+	met := map[string]bool{}
+	differs := func(dir, format string, args ...any) {
+		if met[dir] = true; explained[dir] == "" {
+			t.Errorf(dir+": "+format, args...)
+		}
+	}
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -83,6 +89,15 @@ func TestSecondParser(t *testing.T) {
 		description, _ := d.Field("description")
 		if hasBoth.MatchString(r.Frontmatter) && hasDescription.MatchString(r.Frontmatter) {
 			both++
+			_, listed := unrecovered[r.Dir]
+			switch lost := name.Value.Text == "" || plainText(description.Value) == ""; {
+			case lost && !listed:
+				t.Errorf("%s: name or description is lost: %q", r.Dir, said(d.Problems))
+			case lost:
+				used++
+			case listed:
+				t.Errorf("%s: is listed as lost and is not", r.Dir)
+			}
 			if name.Value.Text != "" && plainText(description.Value) != "" {
 				recovered++
 			}
@@ -92,35 +107,40 @@ func TestSecondParser(t *testing.T) {
 		case !ok:
 			refused++
 			if !d.Repaired && len(d.Problems) == 0 && name.Value.Kind == String && description.Value.Kind == String {
-				differ++
-				t.Logf("%s: read only here", r.Dir)
+				differs(r.Dir, "read only here")
 			}
 		case d.Repaired:
-			differ++
-			t.Logf("%s: repaired only here: %q", r.Dir, said(d.Problems))
+			differs(r.Dir, "repaired only here: %q", said(d.Problems))
 		default:
 			valid++
 			if n != name.Value.Text || desc != description.Value.Text && description.Value.Kind != List && description.Value.Kind != Map {
-				differ++
-				t.Logf("%s: %q and %q, the second parser says %q and %q", r.Dir, name.Value.Text, description.Value.Text, n, desc)
+				differs(r.Dir, "%q and %q, the second parser says %q and %q", name.Value.Text, description.Value.Text, n, desc)
 			}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d blocks, %d read by both, %d refused by the second, %d differ; %d of %d recovered", total, valid, refused, differ, recovered, both)
-	if total < 15_000 || valid < 12_000 {
+	t.Logf("%d blocks, %d read by both, %d refused by the second, %d differ; %d of %d recovered", total, valid, refused, len(met), recovered, both)
+	if total != 15_418 || valid < 15_000 {
 		t.Errorf("only %d blocks, %d read by both", total, valid)
 	}
-	if differ > maxDiffer {
-		t.Errorf("%d blocks differ, at most %d are known", differ, maxDiffer)
+	if len(met) != len(explained) || used != len(unrecovered) {
+		t.Errorf("%d of %d explained differences and %d of %d lost blocks met", len(met), len(explained), used, len(unrecovered))
 	}
 	if recovered*1000 < both*990 {
 		t.Errorf("%d of %d names with descriptions recovered, want 99 %%", recovered, both)
 	}
 }
 
-// maxDiffer is how many blocks of the corpus the two parsers read differently:
-// one has a mapping as a key, which JSON cannot carry.
-const maxDiffer = 1
+// explained are the blocks of the corpus that the two parsers read differently.
+var explained = map[string]string{
+	"openclaw+skills/skills/fobonacci404/evilcalc": "a list stands as a key, which JSON cannot carry; v3 takes it, here the field is read as text",
+}
+
+// unrecovered are the blocks with lines for name and description of which one is
+// not read.
+var unrecovered = map[string]string{
+	"AgentWorkers+skills/skills/gora050/contentgroove":      "a NUL stands in the frontmatter, which is then not read at all",
+	"AgentWorkers+skills/skills/harrylabs0913/focus-master": "its description is empty",
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
@@ -22,6 +23,7 @@ type yamlFault struct {
 	rule     RuleID
 	position Position // in the block, from 1:1
 	message  string
+	mend     string   // where the fault alone tells it
 	first    Position // of a duplicate key: where it stands first
 }
 
@@ -43,12 +45,12 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 		return Value{Kind: Null, Position: Position{1, 1}}, nil, nil
 	}
 	if err != nil {
-		return Value{}, nil, faultOf(err, lineEnds(block))
+		return Value{}, nil, faultOf(err, block)
 	}
 	if err := loader.Load(&more); !errors.Is(err, io.EOF) {
 		p := Position{max(more.Line, 1), max(more.Column, 1)}
 		if err != nil {
-			p = faultOf(err, lineEnds(block)).position
+			p = faultOf(err, block).position
 		}
 		return Value{}, nil, &yamlFault{rule: RuleYAMLSyntax, position: p, message: "a second YAML document begins here"}
 	}
@@ -60,22 +62,46 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	return v, w.notes, fault
 }
 
-// faultOf words the library's error; last is the number of lines in the block.
-func faultOf(err error, last int) *yamlFault {
-	f := &yamlFault{rule: RuleYAMLSyntax, position: Position{1, 1}, message: err.Error()}
+// ParseYAML reads a whole YAML document as frontmatter is read: one document,
+// at most [MaxYAMLDepth] deep, without anchors, aliases, merge keys and tags, and
+// without control characters. Positions are in the text. Where there are problems
+// the value holds what could be read, which may be nothing.
+func ParseYAML(text string) (Value, []Problem) {
+	fault := unsafeCharacter(text)
+	switch i := strings.IndexByte(text, 0); {
+	case !utf8.ValidString(text):
+		return Value{}, []Problem{{Rule: RuleFileEncoding, Position: positionOf(text, invalidAt(text)), Message: "the file is not valid UTF-8", Mend: "save the file as UTF-8"}}
+	case i >= 0:
+		return Value{}, []Problem{{Rule: RuleYAMLControl, Position: positionOf(text, i), Message: "the file holds a NUL character", Mend: "delete it"}}
+	case fault == nil:
+		v, notes, refused := parseYAML(text)
+		if fault = refused; fault == nil {
+			var problems []Problem
+			for _, n := range notes[:min(len(notes), maxProblems)] {
+				problems = append(problems, n.problem(func(p Position) Position { return p }))
+			}
+			return v, problems
+		}
+	}
+	return Value{}, []Problem{{Rule: fault.rule, Position: fault.position, Message: fault.message, Mend: fault.mend}}
+}
+
+// faultOf words the library's error about a block.
+func faultOf(err error, block string) *yamlFault {
+	c := complaint{said: err.Error(), at: Position{1, 1}, lines: linesOf(block)}
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		f.message = load.Message
-		m := load.Mark
-		// What is never closed is found at the end of the block or on a line after
-		// it; people look for where it begins.
-		unclosed := m.Line > last || strings.HasPrefix(f.message, "could not find expected")
-		if m.Line == 0 || unclosed && load.ContextMark.Line > 0 {
-			m = load.ContextMark
+		c.said = load.Message
+		c.begin = Position{load.ContextMark.Line, load.ContextMark.Column}
+		if c.at = (Position{load.Mark.Line, load.Mark.Column}); c.at.Line == 0 {
+			c.at = c.begin
 		}
-		f.position = Position{max(m.Line, 1), max(m.Column, 1)}
+		if c.begin.Line == 0 {
+			c.begin = c.at
+		}
 	}
-	f.message = CutBytes(OneLine(f.message), 160)
+	f := c.fault()
+	f.position = Position{max(f.position.Line, 1), max(f.position.Column, 1)}
 	return f
 }
 
@@ -107,7 +133,9 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
 		// The library counts brackets and indentation each on their own.
 		if w.depth++; w.depth > MaxYAMLDepth {
-			return v, syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
+			fault := syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
+			fault.mend = mendDepth
+			return v, fault
 		}
 		defer func() { w.depth-- }()
 	}
@@ -168,7 +196,8 @@ func (w *walker) key(n *yaml.Node) (Value, *yamlFault) {
 	switch {
 	case fault != nil:
 	case key.Kind == List || key.Kind == Map:
-		fault = syntaxFault(key.Position, "a key must be plain text")
+		fault = syntaxFault(key.Position, "a list or mapping stands where a key is expected")
+		fault.mend = "write a key, or delete the brackets"
 	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
 		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
 	case key.Kind != String:

@@ -14,7 +14,7 @@ func TestYAML(t *testing.T) {
 			"yaml-syntax@4:4 x: an anchor (&anchor) is not supported | put the value in quotes: x: '…'",
 		}},
 		{"---\nname: a\ndescription: b\nx: *alias\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"*alias\"}", "", []string{
-			"yaml-syntax@4:4 x: unknown anchor 'alias' referenced | put the value in quotes: x: '…'",
+			"yaml-syntax@4:4 x: a value that begins with * must stand in quotes | put the value in quotes: x: '…'",
 		}},
 		{"---\nname: a\ndescription: b\nx: {<<: {a: b}}\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"{<<: {a: b}}\"}", "", []string{
 			"yaml-syntax@4:5 x: a merge key (<<) is not supported | put the value in quotes: x: '…'",
@@ -36,7 +36,7 @@ func TestYAML(t *testing.T) {
 		}},
 		{"---\nname: a\ndescription: b\n...\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{}},
 		{"---\n%YAML 1.1\nname: a\ndescription: b\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:5 mapping values are not allowed in this context | indent lines that belong to the field above, or delete them",
+			"yaml-syntax@2:1 a line that begins with % is no field | delete the line",
 		}},
 		{"---\nname: a\ndescription: b\nname: c\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
 			"yaml-duplicate-key@4:1 the key 'name' stands twice; the first, on line 2, counts | delete one of the two",
@@ -54,10 +54,10 @@ func TestYAML(t *testing.T) {
 			"yaml-key-type@6:1 the key '~' is not a string | quote the key",
 		}},
 		{"---\nname: a\ndescription: b\n? [k]\n: v\n---\n", "{\"name\":\"a\",\"description\":\"b ? [k] : v\"}", "", []string{
-			"yaml-syntax@4:3 description: a key must be plain text | indent the lines that continue the value, or quote it",
+			"yaml-syntax@4:3 description: a list or mapping stands where a key is expected | write a key, or delete the brackets",
 		}},
 		{"---\nname: a\ndescription: b\n{k: 1}: v\n---\n", "{\"name\":\"a\",\"description\":\"b {k: 1}: v\"}", "", []string{
-			"yaml-syntax@4:1 description: a key must be plain text | indent the lines that continue the value, or quote it",
+			"yaml-syntax@4:1 description: a list or mapping stands where a key is expected | write a key, or delete the brackets",
 		}},
 		{"---\nname: a\ndescription: b\nx: .inf\ny: [.nan, -.INF, 1e400]\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\".inf\",\"y\":[\".nan\",\"-.INF\",\"1e400\"]}", "", []string{
 			"yaml-not-json@4:4 .inf has no JSON form | quote the value, or rename the key",
@@ -69,47 +69,47 @@ func TestYAML(t *testing.T) {
 			"yaml-not-json@4:1 the key __proto__ is refused by JavaScript readers | quote the value, or rename the key",
 		}},
 		{"---\nname: \"é\\tb\n---\n", "{}", "", []string{
-			"yaml-syntax@2:7 name: found unexpected end of stream | quote the whole value once and escape quotes inside it",
-			"name-syntax@2:7 name: the name cannot be read: found unexpected end of stream | quote the whole value once and escape quotes inside it",
+			"yaml-syntax@2:7 name: the quote \" that begins here is never closed | write the closing \", or put the other kind of quotes around the whole value",
+			"name-syntax@2:7 name: the name cannot be read: the quote \" that begins here is never closed | write the closing \", or put the other kind of quotes around the whole value",
 		}},
 		{"---\nname: a\ndescription: b\nx: [1, 2\ny: 3\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"[1, 2\",\"y\":3}", "", []string{
-			"yaml-syntax@4:4 x: did not find expected ',' or ']' | put the value in quotes: x: '…'",
+			"yaml-syntax@4:4 x: the [ that begins here is never closed | write the closing ]",
 		}},
 		{"---\nname: a\ndescription: b\nx: {y: z\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"{y: z\"}", "", []string{
-			"yaml-syntax@4:4 x: did not find expected ',' or '}' | put the value in quotes: x: '…'",
+			"yaml-syntax@4:4 x: the { that begins here is never closed | write the closing }",
 		}},
 		{"---\nname: a\ndescription: b\nx: \"\\q\"\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"\\\"\\\\q\\\"\"}", "", []string{
-			"yaml-syntax@4:5 x: found unknown escape character | quote the whole value once and escape quotes inside it",
+			"yaml-syntax@4:5 x: in double quotes \\q means nothing | use single quotes, or write \\\\ for each backslash",
 		}},
 		{"---\nname: a\ndescription: b\nstray\nx: 1\n---\n", "{\"name\":\"a\",\"description\":\"b stray\",\"x\":1}", "", []string{
-			"yaml-syntax@4:1 description: could not find expected ':' | indent the lines that continue the value, or quote it",
+			"yaml-syntax@4:1 description: the line is no field, and not indented below one | indent the lines that continue the value, or quote it",
 		}},
 		{"---\nname: a\ndescription: b\nx:\n\t- y\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"- y\"}", "", []string{
-			"yaml-syntax@5:1 x: found character that cannot start any token | indent the lines of the value",
+			"yaml-syntax@5:1 x: a tab stands where YAML wants blanks | write blanks instead of the tab",
 		}},
 		{"---\nname: a\ndescription: b\nx: é \u0085\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"é\"}", "", []string{
-			"yaml-syntax@4:6 x: the character U+0085 must not stand in frontmatter | delete the character",
+			"yaml-syntax@4:6 x: the character U+0085 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u2028c\n---\n", "{\"name\":\"a\",\"description\":\"b c\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+2028 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+2028 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\nx: c\u2029\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"c\"}", "", []string{
-			"yaml-syntax@4:5 x: the character U+2029 must not stand in frontmatter | delete the character",
+			"yaml-syntax@4:5 x: the character U+2029 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\a\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0007 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+0007 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\u0091\n---\n", "{\"name\":\"a\",\"description\":\"b\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+0091 must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+0091 must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\x00\n---\n", "{}", "", []string{
 			"yaml-control@3:15 the frontmatter holds a NUL character | delete it",
 		}},
 		{"---\nname: a\ndescription: b\ufeff\n---\n", "{\"name\":\"a\",\"description\":\"b\ufeff\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+FEFF must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+FEFF must not stand here | delete the character",
 		}},
 		{"---\nname: a\ndescription: b\uffff\n---\n", "{\"name\":\"a\",\"description\":\"b\uffff\"}", "", []string{
-			"yaml-syntax@3:15 description: the character U+FFFF must not stand in frontmatter | delete the character",
+			"yaml-syntax@3:15 description: the character U+FFFF must not stand here | delete the character",
 		}},
 		{"---\n- name: a\n- description: b\n---\n", "{}", "", []string{
 			"yaml-mapping@2:1 the frontmatter is not a mapping of keys to values | write name: and description: between the two --- lines",
@@ -162,7 +162,7 @@ func TestYAMLDepth(t *testing.T) {
 	// The mapping itself is the first level.
 	diff(t, "16 levels", said(Parse(nest(MaxYAMLDepth-1)).Problems), []string(nil))
 	diff(t, "17 levels", said(Parse(nest(MaxYAMLDepth)).Problems),
-		[]string{"yaml-syntax@2:19 x: more than 16 levels deep | put the value in quotes: x: '…'"})
+		[]string{"yaml-syntax@2:19 x: more than 16 levels deep | nest it less deeply"})
 	deep := "x:\n"
 	for i := 1; i <= MaxYAMLDepth; i++ {
 		deep += strings.Repeat(" ", i) + "x:\n"

@@ -15,6 +15,9 @@ import (
 // arguments are a call's arguments by key.
 type arguments map[string]json.RawMessage
 
+// errNoObject: the arguments are JSON of another kind.
+var errNoObject = errors.New("they must be one JSON object")
+
 // parseArguments reads a JSON object. No arguments at all count as an empty one.
 // With allowed keys given, any other key is an error; its value is not echoed.
 func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
@@ -23,7 +26,7 @@ func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
 		return arguments{}, nil
 	}
 	if data[0] != '{' {
-		return nil, errors.New("they must be one JSON object")
+		return nil, errNoObject
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	a := arguments{}

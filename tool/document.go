@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
@@ -31,7 +32,7 @@ const engagePath = "engage/" + skill.MainFile
 
 // Document reads the SKILL.md with that canonical URI as it is now. Of a skill
 // that is there and cannot be read for the moment it returns the text last
-// served; of skill://engage/SKILL.md, where no skill has it, that of
+// served, or says so; of skill://engage/SKILL.md, where no skill has it, that of
 // [Host.Engage]. The error is [ErrUnknown] or the context's.
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
@@ -47,11 +48,14 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		if err != nil {
 			return Document{}, err
 		}
-		e, path := v.At(uri)
-		if e == nil || path != skill.MainFile {
-			if k, ok := h.served.recall(uri.String()); ok && k.blocked(v) {
-				return k.fallback(uri), nil
-			}
+		v, e, path := h.At(ctx, v, uri)
+		switch was := v.Blocked(uri); {
+		case ctx.Err() != nil:
+			return Document{}, ctx.Err()
+		case e != nil && path == skill.MainFile:
+		case was != nil:
+			return h.fallback(uri, was), nil
+		default:
 			return Document{}, ErrUnknown
 		}
 		data, now, err := v.Read(ctx, e)
@@ -59,55 +63,52 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.URI == e.URI:
-			h.served.remember(uri.String(), kept{e.Root.Label, e.Path, now.Name, string(data), true, now.ModelInvocable})
+			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: string(data)})
 			return Document{Text: string(data), ModelInvocable: now.ModelInvocable}, nil
-		case errors.Is(err, fs.ErrNotExist) || err == nil:
-			continue // gone or renamed; the catalogue knows by now
+		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
+			return h.fallback(uri, e), nil
 		}
-		if _, ok := h.served.recall(uri.String()); !ok {
-			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, name: e.Name, models: e.ModelInvocable})
-		}
-		if k, _ := h.served.recall(uri.String()); now.Available || k.blocked(viewNow(h, v)) {
-			return k.fallback(uri), nil
-		}
+		// Gone, renamed or blocked; the catalogue knows by now.
 	}
 	return Document{}, ErrUnknown
 }
 
-func viewNow(h *Host, v catalog.View) catalog.View {
-	if now, err := h.Catalog.View(context.Background()); err == nil { // ready since v was taken
-		return now
+// At finds what a URI addresses, see [catalog.Snapshot.At]; where the view does not
+// know it, in one that knows what the disk has now, which it returns.
+func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.View, *catalog.Entry, string) {
+	e, path := v.At(uri)
+	if e != nil || v.Blocked(uri) != nil {
+		return v, e, path
 	}
-	return v
+	keys := map[skill.Key]bool{}
+	for segment := range strings.SplitSeq(uri.Path(), "/") {
+		if len(keys) < uriFolders {
+			keys[skill.KeyOf(segment)] = true
+		}
+	}
+	v, _ = h.fresher(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
+	e, path = v.At(uri)
+	return v, e, path
+}
+
+// uriFolders bounds how many parts of a URI are looked for as folders: a label and
+// the depth to which skills are searched.
+const uriFolders = 16
+
+// fallback is what a skill that cannot be read is answered with: what it was when
+// it was last served.
+func (h *Host) fallback(uri skill.URI, was *catalog.Entry) Document {
+	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
+	if k, ok := h.served.recall(uri.String()); ok && k.label == was.Root.Label && k.path == was.Path {
+		d.Text = k.text
+	} else {
+		d.Text = "# " + was.Name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String()
+	}
+	return d
 }
 
 // kept is what was last served under a URI, and of which skill.
-type kept struct {
-	label, path string
-	name, text  string
-	whole       bool // text was served; else only the name is known
-	models      bool // may read it
-}
-
-// blocked reports whether the skill is still in its place, and skipped only
-// because its file cannot be read for the moment. A file that leads outside, or
-// is another kind of thing by now, is none that was served.
-func (k kept) blocked(v catalog.View) bool {
-	for _, e := range v.Skipped {
-		if e.Root.Label == k.label && e.Path == k.path {
-			p, _ := e.SkipReason()
-			return slices.Contains([]skill.RuleID{skill.RuleFilePermission, skill.RuleFileUnreadable, skill.RuleFileUnstable}, p.Rule)
-		}
-	}
-	return false
-}
-
-func (k kept) fallback(uri skill.URI) Document {
-	if k.whole {
-		return Document{Text: k.text, Fallback: true, ModelInvocable: k.models}
-	}
-	return Document{Text: "# " + k.name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String(), Fallback: true, ModelInvocable: k.models}
-}
+type kept struct{ label, path, text string }
 
 // Bounds of what is kept, in bytes and in skills.
 const (

@@ -104,7 +104,7 @@ func getSkill() *Tool {
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			if err != nil {
-				return GetSkillResult{Error: "Invalid tool arguments: " + err.Error()}.result(), nil
+				return malformedGet(err), nil
 			}
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
@@ -116,12 +116,17 @@ func getSkill() *Tool {
 			}
 			return r.result(), nil
 		},
+		malformed: func(_ context.Context, _ *Host, err error) (Result, error) { return malformedGet(err), nil },
 	}
+}
+
+func malformedGet(err error) Result {
+	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
 // runnerReadFile finds the skill by folder, then by frontmatter name.
 func runnerReadFile() *Tool {
-	return newReadFile(readFileDescription, readFileSchema, byFolder)
+	return newReadFile(readFileDescription, readFileSchema, byFolder, false)
 }
 
 // byFolder finds a skill by its folder, else by its frontmatter name, both in
@@ -148,10 +153,12 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
 	v, e, folder := h.find(ctx, v, name, byFolder)
-	if e == nil && folder {
+	switch {
+	case e == nil && deniedFolder(v, name) != nil:
+		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
+	case e == nil && folder:
 		return fail("SKILL.MD not found for skill '%s'", shown)
-	}
-	if e == nil {
+	case e == nil:
 		return fail("Skill '%s' not found in skills folder", shown)
 	}
 	if !e.ModelInvocable {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -193,6 +197,72 @@ func TestContractTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What the contracts promise of time holds as long as a call does no more work than
+// it must: the memory that it asks for is counted, which no slow day changes. A call
+// for one skill costs the same among 100 and among 1,000; one that names all skills
+// ten times as much; a scan opens each file once.
+func TestContractWork(t *testing.T) {
+	few, sources := onDisk(t, 100)
+	many, _ := onDisk(t, 1000)
+	work := func(h *Host, set, name, in string, isError bool) float64 {
+		tl := toolOf(t, set, name)
+		least := math.Inf(1)
+		for range 5 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				if r, err := tl.Call(t.Context(), h, json.RawMessage(in)); err != nil || r.IsError != isError {
+					t.Fatalf("%s: %v, %.200s", in, err, r.Text)
+				}
+			}))
+		}
+		return least
+	}
+	rows := append(slices.Clone(limited), limited[0], limited[0])
+	rows[len(rows)-2].name, rows[len(rows)-2].set, rows[len(rows)-2].tool, rows[len(rows)-2].args = "002/hit", "universal", "skill", `{"name":"SKILL-00042"}`
+	rows[len(rows)-1].name, rows[len(rows)-1].set, rows[len(rows)-1].tool, rows[len(rows)-1].args = "002/miss", "universal", "skill", `{"name":"none"}`
+	for _, l := range rows {
+		one, ten := work(few, l.set, l.tool, l.args, l.isError), work(many, l.set, l.tool, l.args, l.isError)
+		most, within := 1.2*one+20, 500.0
+		if l.name == "002/miss" || l.name == "003/not-found" || l.name == "001/no-skill" { // all names are listed, or a root's folders
+			most, within = 12*one+20, 5000
+		}
+		t.Logf("%s: %v allocations among 100 skills, %v among 1,000", l.name, one, ten)
+		if ten > most || one > within {
+			t.Errorf("%s: %v allocations among 100 skills, %v among 1,000; at most %v", l.name, one, ten, most)
+		}
+	}
+	counted := &opens{Source: sources[0]}
+	if err := catalog.New([]catalog.Source{counted}, catalog.Options{}).Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := counted.n.Load(); got != 101 {
+		t.Errorf("a scan of 101 skills opens %d files", got)
+	}
+}
+
+// opens counts the files that are opened.
+type opens struct {
+	catalog.Source
+	n atomic.Int64
+}
+
+func (o *opens) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := o.Source.Scan(ctx)
+	for i := range scan.Bundles {
+		scan.Bundles[i].FS = countedFS{scan.Bundles[i].FS, &o.n}
+	}
+	return scan, err
+}
+
+type countedFS struct {
+	fs.FS
+	n *atomic.Int64
+}
+
+func (c countedFS) Open(name string) (fs.File, error) {
+	c.n.Add(1)
+	return c.FS.Open(name)
 }
 
 // What the system refuses is neither the skill's fault nor its absence.

@@ -62,11 +62,19 @@ func defaultReadFile() *Tool {
 		if e := resolve(v, name, false); e != nil {
 			return e
 		}
-		return v.ServedInFolder(name)
-	})
+		if e := v.ServedInFolder(name); e != nil {
+			return e
+		}
+		if e := v.InFolder(name); e != nil && isDenied(e) {
+			return e
+		}
+		return nil
+	}, true)
 }
 
-func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry) *Tool {
+// newReadFile makes the tool. served: of a skill whose own file is denied the
+// others are neither read, since it is not served.
+func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry, served bool) *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: schema,
 		describe: func(catalog.View, Client) string { return description },
@@ -74,23 +82,31 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 			name, _, err := args.text("skill_name")
 			path, _, pathErr := args.text("file_path")
 			if err = cmp.Or(err, pathErr); err != nil {
-				r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: "Invalid arguments: " + err.Error()}
-				return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}, nil
+				return malformedFile(name, path, err), nil
 			}
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := readFile(ctx, h, v, name, path, find)
+			r, err := readFile(ctx, h, v, name, path, find, served)
 			if err != nil {
 				return Result{}, err
 			}
-			if !r.Success {
-				return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}, nil
-			}
-			return Result{Text: r.Content, Object: r}, nil
+			return r.result(), nil
 		},
+		malformed: func(_ context.Context, _ *Host, err error) (Result, error) { return malformedFile("", "", err), nil },
 	}
+}
+
+func (r FileResult) result() Result {
+	if !r.Success {
+		return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}
+	}
+	return Result{Text: r.Content, Object: r}
+}
+
+func malformedFile(name, path string, err error) Result {
+	return FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -100,7 +116,7 @@ func validFolderName(name string) bool {
 
 // readFile checks in the order of the contract and reads the file as it is now.
 // The error is the context's.
-func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry) (FileResult, error) {
+func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry, served bool) (FileResult, error) {
 	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
 	fail := func(format string, args ...any) (FileResult, error) {
 		r.Error = fmt.Sprintf(format, args...)
@@ -113,13 +129,22 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 		return fail("Invalid file path: must not be empty")
 	}
 	v, e, _ := h.find(ctx, v, name, find)
-	if e == nil {
+	file, err := skill.FilePath(path)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case e == nil && deniedFolder(v, name) != nil && err == nil:
+		return fail("Cannot read file '%s': %s", r.FilePath, skill.Reason(fs.ErrPermission))
+	case e == nil && deniedFolder(v, name) != nil:
+		return fail("Path traversal detected: cannot access files outside skill folder")
+	case e == nil:
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
-	}
-	if !e.ModelInvocable {
+	case !e.ModelInvocable:
 		return fail("%s", notForModels(name))
 	}
-	file, err := skill.FilePath(path)
+	if err == nil && served && e.Status == catalog.Skipped {
+		err = fs.ErrPermission
+	}
 	if err == nil && skill.Hidden(file) {
 		err = fs.ErrNotExist // dot-entries are served by no surface
 	}
@@ -150,6 +175,17 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
 	}
 	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
+}
+
+// deniedFolder finds a folder with this name that may not be looked into.
+func deniedFolder(v catalog.View, name string) *catalog.Denied {
+	return v.Denied(func(folder string) bool { return folder == name })
+}
+
+// isDenied reports whether a skill is skipped for lack of permission alone.
+func isDenied(e *catalog.Entry) bool {
+	p, _ := e.SkipReason()
+	return p.Rule == skill.RuleFilePermission
 }
 
 // vanished reports whether the skill's folder is there no more.

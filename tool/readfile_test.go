@@ -188,7 +188,6 @@ func TestReadFileErrors(t *testing.T) {
 }
 
 func TestReadFileArguments(t *testing.T) {
-	invalid := func(why string) Result { return Result{Text: why, IsError: true} }
 	tests := []struct {
 		name string
 		args any
@@ -198,9 +197,9 @@ func TestReadFileArguments(t *testing.T) {
 		{"missing path", args{"skill_name": "calculator"}, refusedFile("calculator", "", emptyPath)},
 		{"null path", args{"skill_name": "calculator", "file_path": nil}, refusedFile("calculator", "", emptyPath)},
 		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "limit": 3}, content("calculator", "notes.yaml", "a: 1\n", "utf-8", 5)},
-		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, refusedFile("", "x", "Invalid arguments: 'skill_name' must be a string")},
-		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, refusedFile("x", "", "Invalid arguments: 'file_path' must be a string")},
-		{"not an object", "[]", invalid("Invalid arguments for tool read_file_in_skill: they must be one JSON object")},
+		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, refusedFile("", "x", "Invalid tool arguments: 'skill_name' must be a string")},
+		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, refusedFile("x", "", "Invalid tool arguments: 'file_path' must be a string")},
+		{"not an object", "[]", refusedFile("", "", "Invalid tool arguments: they must be one JSON object")},
 	}
 	h := hostOf(t, calculators())
 	for _, tt := range tests {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"unicode"
 
@@ -113,10 +114,18 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 			return Result{}, err
 		}
 		e := resolve(v, name, uris)
-		if e == nil {
-			return Result{Text: skillNotFound(v, name, more)}, nil
+		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && uris && err == nil {
+			v, _, _ = h.At(ctx, v, uri)
+			e = resolve(v, name, uris)
+		} else if e == nil {
+			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, uris) })
 		}
-		if !e.ModelInvocable {
+		switch {
+		case ctx.Err() != nil:
+			return Result{}, ctx.Err()
+		case e == nil:
+			return Result{Text: skillNotFound(v, name, more)}, nil
+		case !e.ModelInvocable:
 			return failure("%s", notForModels(name)), nil
 		}
 		data, now, err := v.Read(ctx, e)
@@ -196,8 +205,13 @@ func skillNotFound(v catalog.View, name, more string) string {
 // probably meant, with the reason, and a name that was probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
-	for _, e := range v.SkippedNear(name, 1) {
+	skipped := v.SkippedNear(name, 1)
+	for _, e := range skipped {
 		lines = append(lines, skippedLine(e))
+	}
+	key := skill.KeyOf(name)
+	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
+		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", skill.Echo(path.Base(d.Path)), skill.Echo(d.Place()), d.Message, d.Mend))
 	}
 	if near := v.Near(name, 1); len(near) > 0 {
 		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name)))

@@ -53,7 +53,10 @@ type Tool struct {
 
 	describe func(v catalog.View, c Client) string
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
-	strict   []string // the only keys allowed, in order; nil where unknown keys are ignored
+	// malformed answers a call without one JSON object of arguments, or with keys
+	// that are not allowed, in the contract's words; nil where it has none.
+	malformed func(ctx context.Context, h *Host, err error) (Result, error)
+	strict    []string // the only keys allowed, in order; nil where unknown keys are ignored
 }
 
 // Definition is what a client is told of a tool.
@@ -80,11 +83,18 @@ type Result struct {
 // answer is [Tool.Call] unobserved.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	a, err := parseArguments(args, t.strict)
-	if err != nil {
+	switch {
+	case err != nil && t.malformed != nil:
+		return t.malformed(ctx, h, err)
+	case err != nil:
 		return failure("Invalid arguments for tool %s: %s", t.Name, err), nil
 	}
 	return t.call(ctx, h, a)
 }
+
+// invalidArguments begins what contracts 000 and 001 say of arguments that they
+// cannot read: the words that contracts.md has for them.
+const invalidArguments = "Invalid tool arguments: "
 
 func failure(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), IsError: true}

@@ -52,6 +52,12 @@ func getByURI() *Tool {
 		Contract: "004", Name: "get_skill", Title: "Get Skill", Schema: getByURISchema,
 		strict:   []string{"uri"},
 		describe: func(catalog.View, Client) string { return getByURIDescription },
+		malformed: func(_ context.Context, _ *Host, err error) (Result, error) {
+			if errors.Is(err, errNoObject) { // so there is no URI
+				return failure(errNoURI), nil
+			}
+			return failure("Invalid arguments for tool get_skill: %s", err), nil
+		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			asked, _, err := args.text("uri")
 			asked = strings.TrimSpace(asked)
@@ -63,6 +69,12 @@ func getByURI() *Tool {
 				return Result{}, err
 			}
 			uri := byURI(v, asked)
+			if e, _ := v.At(uri); e == nil && v.Blocked(uri) == nil {
+				if name, ok := bareName(asked); ok {
+					v, _ = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
+					uri = byURI(v, asked)
+				}
+			}
 			d, err := h.Document(ctx, uri)
 			if errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
 				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
@@ -109,6 +121,9 @@ func byURI(v catalog.View, asked string) skill.URI {
 	}
 	if name, ok := bareName(asked); ok {
 		if e := v.Named(name); e != nil {
+			return e.URI
+		}
+		if e := v.BlockedNamed(name); e != nil && v.Blocked(uri) == nil {
 			return e.URI
 		}
 	}

@@ -77,10 +77,16 @@ func waveSkill() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			return Result{Text: r.Content, Object: r, IsError: !r.Success}, nil
+			return r.result(), nil
+		},
+		malformed: func(ctx context.Context, h *Host, err error) (Result, error) {
+			r, err := malformedInvocation(ctx, h, "", err)
+			return r.result(), err
 		},
 	}
 }
+
+func (r ToolResult) result() Result { return Result{Text: r.Content, Object: r, IsError: !r.Success} }
 
 func invoke(ctx context.Context, h *Host, args arguments) (ToolResult, error) {
 	name, _, err := args.text("skill_name")
@@ -90,6 +96,10 @@ func invoke(ctx context.Context, h *Host, args arguments) (ToolResult, error) {
 	if err == nil {
 		return invokeNamed(ctx, h, name)
 	}
+	return malformedInvocation(ctx, h, name, err)
+}
+
+func malformedInvocation(ctx context.Context, h *Host, name string, err error) (ToolResult, error) {
 	v, viewErr := h.Catalog.View(ctx)
 	if viewErr != nil {
 		return ToolResult{}, viewErr
@@ -126,6 +136,13 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 			return nil, nil, err
 		}
 		e, details := strictNamed(v, name)
+		if details != nil && details.Type == SkillNotFound && skill.ValidName(name) {
+			v, _ = h.fresher(ctx, v, func(folder string) bool { return folder == name })
+			e, details = strictNamed(v, name)
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
 		if details != nil {
 			for _, e := range strict(v) {
 				details.AvailableSkills = append(details.AvailableSkills, e.Name)
@@ -165,6 +182,9 @@ func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetail
 		}
 	}
 	if meant == nil {
+		if d := deniedFolder(v, name); d != nil {
+			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
+		}
 		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
 		if skill.ValidName(name) {
 			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}

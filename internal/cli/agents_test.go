@@ -33,7 +33,7 @@ func TestAgentLoops(t *testing.T) {
 		called                  func([]json.RawMessage) json.RawMessage
 	}{
 		{"python", "python3", "loop.py", "\nprint(json.dumps(messages))\n", func(m []json.RawMessage) json.RawMessage { return m[2] }},
-		{"js", "node", "loop.mjs", "\nconsole.log(JSON.stringify(messages));\n", func(m []json.RawMessage) json.RawMessage {
+		{"ts", node(), "loop.mts", "\nconsole.log(JSON.stringify(messages));\n", func(m []json.RawMessage) json.RawMessage {
 			var result struct{ Content []json.RawMessage }
 			if json.Unmarshal(m[2], &result) != nil || len(result.Content) != 1 {
 				return nil
@@ -54,6 +54,9 @@ func TestAgentLoops(t *testing.T) {
 			file := filepath.Join(dir, loop.file)
 			if err := os.WriteFile(file, []byte(code+loop.dump), 0o644); err != nil {
 				t.Fatal(err)
+			}
+			if loop.language == "ts" {
+				typeCheck(t, file)
 			}
 			cmd := exec.CommandContext(t.Context(), program, file)
 			cmd.Dir = dir
@@ -86,6 +89,46 @@ func TestAgentLoops(t *testing.T) {
 				t.Errorf("the user sees %q", stderr.String())
 			}
 		})
+	}
+}
+
+// modules are the npm packages of the interop tests, which bring a Node that runs
+// TypeScript and a compiler that checks it.
+const modules = "../../interop/node_modules"
+
+func node() string {
+	for _, name := range []string{"node/bin/node", "node/bin/node.exe"} {
+		if at, err := filepath.Abs(filepath.Join(modules, name)); err == nil && exists(at) {
+			return at
+		}
+	}
+	return "node" // 22.18 at least
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// typeCheck has the TypeScript compiler judge a file as strictly as it can.
+func typeCheck(t *testing.T, file string) {
+	t.Helper()
+	at, err := filepath.Abs(modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tsc := filepath.Join(at, ".bin", "tsc")
+	if !exists(tsc) {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no TypeScript compiler, and this is continuous integration: npm ci --prefix interop")
+		}
+		t.Skip("no TypeScript compiler: npm ci --prefix interop")
+	}
+	cmd := exec.CommandContext(t.Context(), tsc, "--noEmit", "--strict", "--noUncheckedIndexedAccess", "--erasableSyntaxOnly", "--module", "nodenext",
+		"--target", "es2023", "--types", "node", "--typeRoots", filepath.Join(at, "@types"), file)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(node())+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("tsc: %v\n%s", err, out)
 	}
 }
 

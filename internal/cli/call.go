@@ -20,12 +20,14 @@ func callCommand(env *Env) *cobra.Command {
 		Long: `Read one tool call of a model, or a list of them, from standard input, and print
 the message that answers it, or the list of those, in the same format:
 
-  openai     {"id","type":"function","function":{"name","arguments"}} or message.tool_calls
+  openai     {"id","type":"function","function":{"name","arguments"}} or message.tool_calls;
+             {"type":"function_call","call_id","name","arguments"} or response.output
   anthropic  {"type":"tool_use","id","name","input"} or a message's content
   gemini     {"functionCall":{"name","args"}} or a content's parts
   mcp        {"name","arguments"}, the params of tools/call
 
-Each call and its result are shown on standard error. The exit status is 0 when a
+In a list, what a model says beside its calls is passed over. Each call and its
+result are shown on standard error. The exit status is 0 when a
 message was printed, also one that tells the model of an error; 2 when the input
 is no tool call, and then nothing is printed.`,
 		Args: between(0, 0, "no arguments; the call is read from standard input"),

@@ -33,6 +33,9 @@ Each finding has a rule, a place and, where there is one, a mend. --fix writes t
 mends that cannot change what a skill means; --fix=guess also gives SKILL.md its
 spelling and adds a missing name from the folder. --diff shows them and writes nothing.
 
+A knack.yaml in the project, and the user's, can leave out rules and give them other
+severities (doc/configuration.md); flags go before them.
+
 For a URL, check how that MCP server serves skills over the Skills extension
 (SEP-2640): what it declares, the shape of its answers, each entry, and each file's
 size, digest and frontmatter. A token, if it wants one, is taken from the environment
@@ -43,6 +46,10 @@ anything to mend.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"
+			}
+			f.strictGiven = cmd.Flags().Changed("strict")
+			if f.config == "" && cmd.Flags().Changed("config") {
+				return usageError("give a file, or leave --config out", "--config: the file's name is empty")
 			}
 			if !slices.ContainsFunc(args, isURL) {
 				if protocol != "" {
@@ -56,7 +63,7 @@ anything to mend.`,
 			if f.format != "text" && f.format != "json" {
 				return usageError("the formats for a server are text and json", "--format %s: there is no such format", f.format)
 			}
-			for _, name := range []string{"fix", "diff", "ignore", "strict", "info", "dir", "project", "exclude", "no-builtin"} {
+			for _, name := range []string{"fix", "diff", "ignore", "strict", "config", "info", "dir", "project", "exclude", "no-builtin"} {
 				if cmd.Flags().Changed(name) {
 					return usageError("leave it out", "--%s is not for a server", name)
 				}
@@ -76,6 +83,7 @@ anything to mend.`,
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
 	flags.BoolVar(&f.strict, "strict", false, "take warnings as errors")
+	flags.StringVar(&f.config, "config", "", "take the settings of `FILE`, not those of the project and the user")
 	flags.BoolVar(&f.info, "info", false, "also show what is merely worth knowing")
 	flags.StringArrayVar(&f.ignore, "ignore", nil, "leave out the findings of this `RULE` (repeatable)")
 	flags.StringVar(&f.fix, "fix", "", "write the mends of this `LEVEL`: certain, which is what --fix alone means, or guess")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -23,6 +24,9 @@ type checkFlags struct {
 	ignore []string
 	fix    string
 	diff   bool
+	config string
+	// strictGiven: the flag decides, not a file.
+	strictGiven bool
 }
 
 // checkFormats are the formats of check, for files.
@@ -51,17 +55,42 @@ func (f *checkFlags) validate() error {
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			return usageError("doc/check.md lists the rules; a finding names its rule in brackets", "--ignore %s: there is no such rule", id)
+			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
+			if best := skill.Nearest(id, ruleIDs()); best != "" {
+				hint = "did you mean " + best + "?"
+			}
+			return usageError(hint, "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil
 }
 
-// ignored are the rules that nobody wants to hear of, nor to see mended.
-func (f *checkFlags) ignored() []skill.RuleID {
-	out := make([]skill.RuleID, len(f.ignore))
-	for i, id := range f.ignore {
-		out[i] = skill.RuleID(id)
+func ruleIDs() []string {
+	ids := make([]string, len(check.Rules))
+	for i, r := range check.Rules {
+		ids[i] = string(r.ID)
+	}
+	return ids
+}
+
+// ignores reports whether a flag leaves out a rule.
+func (f *checkFlags) ignores(id skill.RuleID) bool { return slices.Contains(f.ignore, string(id)) }
+
+// isStrict: the flag goes before the files.
+func (f *checkFlags) isStrict(c config.Check) bool {
+	if f.strictGiven || c.Strict == nil {
+		return f.strict
+	}
+	return *c.Strict
+}
+
+// ignored are the rules that nobody wants to hear of in this skill, nor to see
+// mended.
+func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
+	for _, r := range check.Rules {
+		if f.ignores(r.ID) || c.settings.Severity(r.ID, r.Severity) == config.Off {
+			out = append(out, r.ID)
+		}
 	}
 	return out
 }
@@ -78,6 +107,12 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	if err != nil {
 		return err
 	}
+	files := newSettings(env, f.config)
+	for i, t := range all {
+		if all[i].settings, err = files.checkOf(t.base); err != nil {
+			return err
+		}
+	}
 	run, err := lookAt(ctx, env, all)
 	if err != nil {
 		return err
@@ -92,12 +127,16 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 			return err
 		}
 	}
-	run.collect(f.ignore, f.strict)
+	run.used = files.used
+	run.collect(f)
 	if len(run.skills) == 0 {
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
 	}
 	if err := checkFormats[f.format](env, run, f); err != nil {
 		return err
+	}
+	if run.silenced > 0 && f.format != "text" { // whose last line says it
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", skill.Count(run.silenced, "finding"), clean(run.files()))
 	}
 	if failed != nil {
 		return failed
@@ -110,7 +149,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 
 // renames reports whether the mends of this level give SKILL.md its spelling.
 func (c *checkedSkill) renames(f *checkFlags, level check.Level) bool {
-	return !slices.Contains(f.ignore, string(skill.RuleFileSpelling)) && level >= check.Guess && c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile &&
+	return !slices.Contains(c.ignored(f), skill.RuleFileSpelling) && level >= check.Guess && c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile &&
 		!slices.Contains(c.Skill.Others, skill.MainFile)
 }
 
@@ -124,7 +163,7 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		if c.Data == nil || c.Skill.Dir == "" {
 			continue
 		}
-		now, mends := check.Fix(c.Data, c.Skill.Folder, level, f.ignored()...)
+		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
 		if len(mends) == 0 && !c.renames(f, level) {
 			continue
 		}
@@ -159,7 +198,7 @@ func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error
 		err = edit.Rename(file, skill.MainFile)
 	}
 	if err != nil {
-		return errors.New(strings.ReplaceAll(err.Error(), c.Skill.Dir+string(filepath.Separator), ""))
+		return bare(err) // the file is named already
 	}
 	return nil
 }
@@ -173,7 +212,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 			continue
 		}
 		name := c.shown(c.Skill.Entry)
-		now, mends := check.Fix(c.Data, c.Skill.Folder, level, f.ignored()...)
+		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)
 		if c.renames(f, level) {
 			to := c.shown(skill.MainFile)

@@ -9,6 +9,7 @@ import (
 // added and never change their meaning.
 type checkReport struct {
 	Version  int             `json:"version"`
+	Settings []string        `json:"settings,omitempty"` // the configuration files that hold
 	Summary  checkSummary    `json:"summary"`
 	Skills   []reportSkill   `json:"skills"`
 	Findings []reportFinding `json:"findings"`
@@ -19,6 +20,8 @@ type checkSummary struct {
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
+	// Silenced is how many findings a configuration file left out.
+	Silenced int `json:"silenced,omitempty"`
 }
 
 type reportSkill struct {
@@ -54,6 +57,13 @@ type reportFinding struct {
 	Mend     string         `json:"mend,omitempty"`
 	Fix      string         `json:"fix,omitempty"`
 	Skill    string         `json:"skill,omitempty"`
+	Related  *reportPlace   `json:"related,omitempty"`
+}
+
+type reportPlace struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
@@ -62,11 +72,15 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		Summary: checkSummary{
 			Skills: len(run.skills), Errors: run.count(skill.SeverityError),
 			Warnings: run.count(skill.SeverityWarning), Infos: run.count(skill.SeverityInfo),
+			Silenced: run.silenced,
 		},
+	}
+	for _, f := range run.used {
+		out.Settings = append(out.Settings, f.shown)
 	}
 	for _, s := range run.skills {
 		r := reportSkill{Folder: s.folder, Name: s.Skill.Name, Available: s.Skill.Available, Cost: reportCost(s.Cost)}
-		r.Publishable = s.Skill.Publishable && !s.Cost.More && s.Cost.Files <= skill.MaxFiles && s.Cost.Bytes <= skill.MaxSkillSize
+		r.Publishable = s.Publishable()
 		if s.Skill.Entry != "" {
 			r.File = s.shown(s.Skill.Entry)
 		}
@@ -80,6 +94,9 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		}
 		if f.skill != nil {
 			r.Skill = f.skill.folder
+		}
+		if p := f.related; p != nil {
+			r.Related = &reportPlace{p.file, p.at.Line, p.at.Column}
 		}
 		out.Findings = append(out.Findings, r)
 	}

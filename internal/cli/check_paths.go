@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -18,7 +20,8 @@ import (
 // checkedSkill is a report with the names under which people know its files.
 type checkedSkill struct {
 	check.Report
-	folder string // the skill's folder as it is shown
+	folder   string // the skill's folder as it is shown
+	settings config.Check
 }
 
 // shown is one of the skill's files as it is shown.
@@ -28,8 +31,16 @@ func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, fi
 // scan found it.
 type checkedFinding struct {
 	check.Finding
-	shown string
-	skill *checkedSkill
+	shown    string
+	skill    *checkedSkill
+	settings config.Check
+	related  *otherPlace // the other place that it speaks of
+}
+
+// otherPlace is a position in a file as it is shown.
+type otherPlace struct {
+	file string
+	at   skill.Position
 }
 
 // checkRun is what one run of check found.
@@ -37,14 +48,27 @@ type checkRun struct {
 	skills   []*checkedSkill
 	notices  []checkedFinding
 	findings []checkedFinding // without those that are ignored
+	silenced int              // how many a configuration file left out
+	used     []*configFile
+}
+
+// files names the configuration files that hold.
+func (r *checkRun) files() string {
+	names := make([]string, len(r.used))
+	for i, f := range r.used {
+		names[i] = f.shown
+	}
+	return strings.Join(names, " and ")
 }
 
 // target is a place to look for skills: a root, and whether only the skill that
 // the root itself is counts.
 type target struct {
-	root  skill.Root
-	only  bool
-	given string // as the user wrote it, "" for a root that nobody named
+	root     skill.Root
+	only     bool
+	given    string // as the user wrote it, "" for a root that nobody named
+	base     string // where the search for a configuration file begins
+	settings config.Check
 }
 
 // targets are the paths that were given, or else the project's roots.
@@ -57,10 +81,17 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 		if err := from.checkExcluded(roots); err != nil {
 			return nil, err
 		}
+		base := env.Dir
+		if from.project != "" {
+			base = absolute(*env, from.project)
+		}
 		var out []target
 		for _, r := range roots {
+			if len(from.dirs) > 0 {
+				base = r.Dir
+			}
 			if r.Scope == skill.ScopeProject && !from.excluded(r.Label) {
-				out = append(out, target{root: r})
+				out = append(out, target{root: r, base: base})
 			}
 		}
 		return out, nil
@@ -80,9 +111,9 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 		case err != nil:
 			return nil, runError("check the path", "%s: %s", p, skill.Reason(err))
 		case info.IsDir():
-			out = append(out, target{root: checkRoot(abs, p), given: p})
+			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
-			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p})
+			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		default:
 			return nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
 		}
@@ -101,6 +132,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	seen := map[string]bool{}
 	var bundles []skill.Bundle
 	var shown []string
+	var settings []config.Check
 	for _, t := range all {
 		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
 		if err != nil {
@@ -118,6 +150,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			seen[b.Dir] = true
 			bundles = append(bundles, b)
 			shown = append(shown, path.Join(t.root.Shown, b.Path))
+			settings = append(settings, t.settings)
 		}
 		if found == 0 && t.given != "" {
 			return nil, &failure{exitNo, errNoSkill(t.given), "a skill is a folder with a SKILL.md"}
@@ -127,14 +160,18 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 		}
 		for _, n := range scan.Notices {
 			rule, _ := check.RuleOf(n.Rule)
-			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), Finding: check.Finding{
+			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
 				Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
 			}})
 		}
 	}
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
-		run.skills[i] = &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i]}
+		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
+		for n, f := range s.Findings {
+			s.Findings[n].Mend = exactly(f.Mend, s.Data, f.Position)
+		}
+		run.skills[i] = s
 	})
 	return run, ctx.Err()
 }
@@ -161,27 +198,57 @@ func each(n int, work func(i int)) {
 	wg.Wait()
 }
 
-// collect gathers the findings but those of ignored rules. Strict makes errors of
-// warnings.
-func (r *checkRun) collect(ignore []string, strict bool) {
-	r.findings = nil
-	add := func(f checkedFinding) {
-		if slices.Contains(ignore, string(f.Rule)) {
+// collect gathers the findings but those that flags or files leave out, with the
+// severities that these give them. Strict makes errors of warnings.
+func (r *checkRun) collect(f *checkFlags) {
+	r.findings, r.silenced = nil, 0
+	add := func(found checkedFinding) {
+		if f.ignores(found.Rule) {
 			return
 		}
-		if strict && f.Severity == skill.SeverityWarning {
-			f.Severity = skill.SeverityError
+		switch found.Severity = found.settings.Severity(found.Rule, found.Severity); {
+		case found.Severity == config.Off:
+			r.silenced++
+			return
+		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):
+			found.Severity = skill.SeverityError
 		}
-		r.findings = append(r.findings, f)
+		r.findings = append(r.findings, found)
 	}
 	for _, n := range r.notices {
 		add(n)
 	}
-	for _, s := range r.skills {
-		for _, f := range s.Findings {
-			add(checkedFinding{Finding: f, shown: s.shown(f.File), skill: s})
+	twins := r.twins()
+	for i, s := range r.skills {
+		all := make([]checkedFinding, 0, len(s.Findings)+1)
+		for _, found := range s.Findings {
+			all = append(all, checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
+		}
+		if t, ok := twins[i]; ok {
+			at, _ := slices.BinarySearchFunc(all, t.Finding, func(a checkedFinding, b check.Finding) int {
+				return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, -1)
+			})
+			first := r.skills[t.First]
+			all = slices.Insert(all, at, checkedFinding{Finding: t.Finding, shown: s.shown(t.File), skill: s, settings: s.settings,
+				related: &otherPlace{first.shown(first.Skill.Entry), t.FirstAt}})
+		}
+		for _, found := range all {
+			add(found)
 		}
 	}
+}
+
+// twins are the skills whose name one before them has.
+func (r *checkRun) twins() map[int]check.Twin {
+	reports := make([]check.Report, len(r.skills))
+	for i, s := range r.skills {
+		reports[i] = s.Report
+	}
+	out := map[int]check.Twin{}
+	for _, t := range check.Twins(reports, func(i int) string { return r.skills[i].shown(r.skills[i].Skill.Entry) }) {
+		out[t.Index] = t
+	}
+	return out
 }
 
 func (r *checkRun) count(severity skill.Severity) (n int) {

@@ -49,9 +49,15 @@ type (
 		Level     string          `json:"level"`
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
+		Related   []sarifRelated  `json:"relatedLocations,omitempty"`
 	}
 	sarifLocation struct {
 		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifRelated struct {
+		ID       int           `json:"id"`
+		Physical sarifPhysical `json:"physicalLocation"`
+		Message  sarifText     `json:"message"`
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
@@ -104,6 +110,9 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 			at.Region = &sarifRegion{StartLine: 1} // GitHub shows no result without one
 		}
 		r.Locations = []sarifLocation{{at}}
+		if p := f.related; p != nil {
+			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.file)}, &sarifRegion{StartLine: p.at.Line, StartColumn: p.at.Column}}, sarifText{"the first"}}}
+		}
 		results = append(results, r)
 	}
 	return printJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{

@@ -45,6 +45,9 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 	if n := run.fixable(check.Guess); n > 0 {
 		fmt.Fprintf(&b, "; --fix=guess mends %d more", n)
 	}
+	if n := run.silenced; n > 0 {
+		fmt.Fprintf(&b, "; %s left out by %s", skill.Count(n, "finding"), clean(run.files()))
+	}
 	if hidden > 0 {
 		fmt.Fprintf(&b, "; --info shows %d more", hidden)
 	}
@@ -62,45 +65,65 @@ func (r *checkRun) fixable(level check.Level) (n int) {
 	return n
 }
 
-// writeFinding writes a finding as compilers do: where, what, the line with a mark
-// under the token, and what to do.
-func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
-	where := f.shown
-	if f.Position.Line > 0 {
-		where += ":" + f.Position.String()
+// placed is something to say about a place in a file.
+type placed struct {
+	file     string
+	severity skill.Severity
+	rule     skill.RuleID
+	at       skill.Position
+	length   int
+	message  string
+	mend     string
+}
+
+// write writes it as compilers do: where, what, the line with a mark under the
+// token, and what to do. Without the file's bytes there is no line.
+func (p placed) write(env *Env, b *strings.Builder, data []byte) {
+	where := p.file
+	if p.at.Line > 0 {
+		where += ":" + p.at.String()
 	}
 	fmt.Fprintf(b, "%s: %s: %s [%s]\n", paint(env, "1", oneLine(where)),
-		paint(env, severityColours[f.Severity], string(f.Severity)), oneLine(f.Message), f.Rule)
+		paint(env, severityColours[p.severity], string(p.severity)), oneLine(p.message), p.rule)
 	gutter := ""
-	if text, ok := f.sourceLine(); ok {
-		text, mark := window(text, f.Position.Column, max(f.Length, 1))
-		number := fmt.Sprint(f.Position.Line)
+	if text, ok := sourceLine(data, p.at.Line); ok {
+		text, mark := window(text, p.at.Column, max(p.length, 1))
+		number := fmt.Sprint(p.at.Line)
 		gutter = strings.Repeat(" ", len(number))
-		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, paint(env, severityColours[f.Severity], mark))
+		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, paint(env, severityColours[p.severity], mark))
 	}
-	if f.Mend != "" {
-		how := ""
-		switch f.Fix {
-		case check.Certain:
-			how = " (--fix does it)"
-		case check.Guess:
-			how = " (--fix=guess does it)"
-		}
-		fmt.Fprintf(b, " %s = mend: %s%s\n", gutter, oneLine(f.Mend), how)
+	if p.mend != "" {
+		fmt.Fprintf(b, " %s = mend: %s\n", gutter, oneLine(p.mend))
 	}
+}
+
+func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
+	mend := f.Mend
+	switch {
+	case mend == "":
+	case f.Fix == check.Certain:
+		mend += " (--fix does it)"
+	case f.Fix == check.Guess:
+		mend += " (--fix=guess does it)"
+	}
+	var data []byte
+	if f.skill != nil && f.File == f.skill.Skill.Entry {
+		data = f.skill.Data
+	}
+	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, mend}.write(env, b, data)
 }
 
 func oneLine(s string) string { return clean(skill.OneLine(s)) }
 
-// sourceLine is the line that a finding points at.
-func (f checkedFinding) sourceLine() (string, bool) {
-	if f.skill == nil || f.Position.Line == 0 || f.File != f.skill.Skill.Entry || !utf8.Valid(f.skill.Data) {
+// sourceLine is a line of a file, without its end.
+func sourceLine(data []byte, line int) (string, bool) {
+	if line == 0 || len(data) == 0 || !utf8.Valid(data) {
 		return "", false
 	}
-	text := strings.TrimPrefix(string(f.skill.Data), "\ufeff")
+	text := strings.TrimPrefix(string(data), "\ufeff")
 	for n := 1; ; n++ {
 		i := strings.IndexAny(text, "\r\n")
-		if n == f.Position.Line {
+		if n == line {
 			if i >= 0 {
 				text = text[:i]
 			}

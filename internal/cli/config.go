@@ -14,16 +14,16 @@ import (
 func configCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Make a new access token",
+		Short: "Check the configuration file, or make a new access token",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("usage: knack config token", "there is no command 'config %s'", args[0])
+				return usageError("the commands are: knack config check, knack config token", "there is no command 'config %s'", args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(tokenCommand(env))
+	cmd.AddCommand(configCheckCommand(env), tokenCommand(env))
 	return cmd
 }
 

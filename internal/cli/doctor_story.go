@@ -326,6 +326,9 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 
 // exactly fills the author's own value into a mend that asks for quotes around it.
 func exactly(mend string, data []byte, at skill.Position) string {
+	if !strings.Contains(mend, "'…'") {
+		return mend
+	}
 	line, _, _ := strings.Cut(strings.TrimLeft(strings.Join(lineOf(data, at), ""), " "), "\r")
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)

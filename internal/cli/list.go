@@ -92,6 +92,7 @@ type listedNotice struct {
 	Rule    skill.RuleID `json:"rule"`
 	Message string       `json:"message"`
 	Mend    string       `json:"mend,omitempty"`
+	Err     error        `json:"-"` // Message has it in words
 }
 
 func listJSON(v catalog.View, all bool) listing {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -73,11 +74,8 @@ func makeSkill(env *Env, below, name, description string) error {
 		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
 	folder := filepath.Join(below, name)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return runError("", "%s cannot be made: %w", atHome(*env, folder), bare(err))
-	}
 	entries, err := os.ReadDir(folder)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return runError("", "%s cannot be read: %w", atHome(*env, folder), bare(err))
 	}
 	for _, e := range entries {
@@ -86,13 +84,9 @@ func makeSkill(env *Env, below, name, description string) error {
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
+	err = edit.Create(file, []byte(template(name, description)), 0o666)
+	if errors.Is(err, edit.ErrExists) {
 		return existsError(*env, file, name)
-	}
-	if err == nil {
-		_, err = f.WriteString(template(name, description))
-		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		return runError("", "%s cannot be written: %w", atHome(*env, file), bare(err))

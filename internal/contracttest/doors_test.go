@@ -47,19 +47,28 @@ type world struct {
 // folder, a value that begins with "->" a link.
 func newWorld(t testing.TB, files ...map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, sessions: map[string]*session{}}
+	made := &world{t: t}
+	for i, f := range files {
+		at, err := filepath.EvalSymlinks(t.TempDir())
+		must(t, err)
+		made.dirs = append(made.dirs, at)
+		for name, text := range f {
+			made.put(i, name, text)
+		}
+	}
+	return newWorldAt(t, made.dirs...)
+}
+
+// newWorldAt has folders that are there already, and a catalogue that is new.
+func newWorldAt(t testing.TB, dirs ...string) *world {
+	t.Helper()
+	w := &world{t: t, dirs: dirs, sessions: map[string]*session{}}
 	roots := []skill.Root{
 		{Label: "claude-project", Scope: skill.ScopeProject, Shown: ".claude/skills", Prefix: "claude-project"},
 		{Label: "claude-user", Scope: skill.ScopeGlobal, Shown: "~/.claude/skills", Prefix: "claude-user"},
 	}
 	var sources []catalog.Source
-	for i, f := range files {
-		at, err := filepath.EvalSymlinks(t.TempDir())
-		must(t, err)
-		w.dirs = append(w.dirs, at)
-		for name, text := range f {
-			w.put(i, name, text)
-		}
+	for i, at := range dirs {
 		roots[i].Dir = at
 		sources = append(sources, dir.New(dir.Options{Root: roots[i], Required: true}))
 	}

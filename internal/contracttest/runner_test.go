@@ -103,10 +103,21 @@ func runnerWorld(t testing.TB) *world {
 		"tree/SKILL.md":                        "x",
 		"tree/many/a.md":                       "",
 		"tree/many/b/c.md":                     "",
+		"lots/SKILL.md":                        "x",
 		"odd/SKILL.md":                         "x",
 		"odd/a b #1 (ü).txt":                   "odd",
 		strings.Repeat("p", 200) + "/SKILL.md": "p",
 	})
+	for i := range 23 {
+		w.put(0, fmt.Sprintf("lots/of/%02d.md", i), "")
+	}
+	for name, to := range map[string]string{
+		"calculator/absolute.txt": "$DIR/calculator/notes.txt", "calculator/roundabout.txt": "../calculator/notes.txt", "calculator/absolute-out.txt": "$DIR/weather/SKILL.md",
+		"calculator/absolute-env.txt": "$DIR/calculator/.env", "linkabs/SKILL.MD": "$DIR/linkabs/docs/real.md", "linkabsout/SKILL.MD": "$DIR/calculator/SKILL.MD",
+	} {
+		w.put(0, name, "->"+to)
+	}
+	w.put(0, "linkabs/docs/real.md", "real")
 	must(t, syscall.Mkfifo(filepath.Join(w.dirs[0], "pipe", "SKILL.MD"), 0o644))
 	must(t, syscall.Mkfifo(filepath.Join(w.dirs[0], "calculator", "pipe"), 0o644))
 	must(t, os.Truncate(filepath.Join(w.dirs[0], "calculator", "huge.bin"), 16<<20+1))
@@ -225,6 +236,8 @@ func TestRunner(t *testing.T) {
 		get("000-security-3", "/etc", badName("/etc")),
 		get("000-security-4", "linkout", reading("linkout", "leads outside the skill's folder")),
 		get("000-security-4", "linkin", doc("linkin", "real")),
+		get("000-security-4", "linkabs", doc("linkabs", "real")),
+		get("000-security-4", "linkabsout", reading("linkabsout", "leads outside the skill's folder")),
 		get("000-names", "a:b", doc("a:b", "colon")),
 		get("000-names", longest, doc(longest, "longest")),
 
@@ -241,9 +254,10 @@ func TestRunner(t *testing.T) {
 		read("001-validation-2", "a\x00", "x", special("a\x00", "x")),
 		read("001-validation-2", strings.Repeat("é", 150), "x", special(strings.Repeat("é", 150), "x")),
 		read("001-validation-3", "calculator", "", fileError("calculator", "", "Invalid file path: must not be empty")),
+		read("001-validation-3", "nonexistent", "", fileError("nonexistent", "", "Invalid file path: must not be empty")), // before the skill is looked for
 		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator"}`, want: fileError("calculator", "", "Invalid file path: must not be empty")},
 		{id: "001-validation-1", tool: "read_file_in_skill", args: "", want: special("", "")},
-		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid arguments: 'file_path' must be a string")},
+		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid tool arguments: 'file_path' must be a string")},
 		read("001-validation-4", "calculator", "docs/../../weather/SKILL.md", outside("calculator", "docs/../../weather/SKILL.md")),
 		read("001-reading-1", "größe", "SKILL.MD", utf8File("größe", "SKILL.MD", "non-ASCII")),
 		read("001-reading-1", "other-name", "SKILL.md", utf8File("other-name", "SKILL.md", "---\nname: other-name\ndescription: d\n---\n")),
@@ -260,6 +274,10 @@ func TestRunner(t *testing.T) {
 		read("001-boundary-2", "calculator", "notes.txt\x00", outside("calculator", "notes.txt\x00")),
 		read("001-boundary-2", "calculator", ".env", missing("calculator", ".env")),
 		read("001-boundary-3", "calculator", "linkout.txt", outside("calculator", "linkout.txt")),
+		read("001-boundary-2", "calculator", "absolute.txt", utf8File("calculator", "absolute.txt", "notes")),
+		read("001-boundary-2", "calculator", "roundabout.txt", utf8File("calculator", "roundabout.txt", "notes")),
+		read("001-boundary-2", "calculator", "absolute-env.txt", missing("calculator", "absolute-env.txt")),
+		read("001-boundary-3", "calculator", "absolute-out.txt", outside("calculator", "absolute-out.txt")),
 		read("001-boundary-3", "calculator", "..", outside("calculator", "..")),
 		read("001-condition-1", "nonexistent", "x", absent("nonexistent", "x")),
 		read("001-condition-1", "docless", "notes.md", absent("docless", "notes.md")),
@@ -273,6 +291,7 @@ func TestRunner(t *testing.T) {
 		read("001-condition-other", "calculator", "pipe", cannot("calculator", "pipe", "not a regular file")),
 		read("001-condition-other", "calculator", "huge.bin", cannot("calculator", "huge.bin", "too large")),
 		read("001-condition-other", "tree", "many", cannot("tree", "many", "it is a directory; it holds: a.md, b/")),
+		read("001-condition-other", "lots", "of", cannot("lots", "of", "it is a directory; it holds: 00.md, 01.md, 02.md, 03.md, 04.md, 05.md, 06.md, 07.md, 08.md, 09.md, 10.md, 11.md, 12.md, 13.md, 14.md, 15.md, 16.md, 17.md, 18.md, 19.md, …")),
 		read("001-example-1", "calculator", "examples/basic.py", utf8File("calculator", "examples/basic.py", basicPy)),
 		read("001-example-2", "weather", "docs/api_reference.md", utf8File("weather", "docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...")),
 		read("001-example-3", "calculator", "examples/missing.py", missing("calculator", "examples/missing.py")),

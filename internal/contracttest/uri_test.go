@@ -4,6 +4,7 @@ package contracttest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,4 +159,58 @@ func TestURIList(t *testing.T) {
 	const listed = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"
 	w.ask(t, "uri", "list_skills", `{}`, answer{text: listed, object: `{"skills":[{"uri":"` + engage + `","name":"engage","description":"How to use <skills> & more"},` +
 		`{"uri":"skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md","name":"größe","description":"d"},{"uri":"skill://claude-project/postgres/SKILL.md","name":"postgres","description":"d"}]}`})
+}
+
+// An error names twenty URIs, and how many there are more.
+func TestURINamesTwenty(t *testing.T) {
+	files := map[string]string{}
+	var uris []string
+	for i := range 23 {
+		name := fmt.Sprintf("s%02d", i)
+		files[name+"/SKILL.md"] = md(name, "d")
+		uris = append(uris, "skill://claude-project/"+name+"/SKILL.md")
+	}
+	w := newWorld(t, files)
+	refused := func(list string) answer {
+		return answer{isError: true, text: "Unsupported skill URI: skill://nope/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: " + list}
+	}
+	const nope = `{"uri":"skill://nope/SKILL.md"}`
+	w.ask(t, "uri", "get_skill", nope, refused(strings.Join(uris[:20], ", ")+", and 3 more"))
+	w.ask(t, "uri", "get_skill", `{"uri":"`+uris[22]+`"}`, document(uris[22], md("s22", "d")))
+	for i := 20; i < 23; i++ {
+		w.remove(0, fmt.Sprintf("s%02d", i))
+	}
+	w.refresh()
+	w.ask(t, "uri", "get_skill", nope, refused(strings.Join(uris[:20], ", ")))
+	w.remove(0, "")
+	must(t, os.Mkdir(w.dirs[0], 0o755))
+	w.refresh()
+	w.ask(t, "uri", "get_skill", nope, refused("(none)"))
+}
+
+// A link inside the skill that comes back to it is read by the tool and as a
+// resource; one to another skill by neither.
+func TestURILinks(t *testing.T) {
+	w := newWorld(t, map[string]string{"a/real/SKILL.txt": md("a", "d"), "b/SKILL.md": md("b", "d"), "b/notes.md": "notes"})
+	w.put(0, "a/SKILL.md", "->$DIR/a/real/SKILL.txt")
+	w.put(0, "b/in.md", "->$DIR/b/notes.md")
+	w.put(0, "b/out.md", "->$DIR/a/real/SKILL.txt")
+	w.put(0, "c/SKILL.md", "->$DIR/b/SKILL.md")
+	w.refresh()
+	const uri = "skill://claude-project/a/SKILL.md"
+	w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, md("a", "d")))
+	w.ask(t, "universal", "skill", `{"name":"a"}`, loading("a", "$DIR/a", md("a", "d")))
+	w.ask(t, "wave", "Skill", `{"skill_name":"a"}`, invoked(w.fill("Skill: a (Type: project)\nPath: $DIR/a\n\n"+md("a", "d")), "a: d"))
+	if got, _ := w.resource(t, uri); got != md("a", "d") {
+		t.Errorf("%q", got)
+	}
+	if got, _ := w.resource(t, "skill://claude-project/b/in.md"); got != "notes" {
+		t.Errorf("%q", got)
+	}
+	if line := w.session("uri").request(t, "resources/read", `{"uri":"skill://claude-project/b/out.md"}`); !strings.Contains(line, `"error":{`) || strings.Contains(line, "name: a") {
+		t.Error(line)
+	}
+	const list = "- a: d\n- b: d"
+	e := "Error invoking skill 'c': SKILL.md: leads outside the skill's folder\n\nAvailable skills:\n" + list
+	w.ask(t, "wave", "Skill", `{"skill_name":"c"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 }

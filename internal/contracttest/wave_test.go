@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -123,14 +124,20 @@ func TestWave(t *testing.T) {
 // as it stands.
 func TestWaveMalformed(t *testing.T) {
 	w := waveWorld(t)
-	r, err := toolsOf(t, "wave")[0].Call(t.Context(), w.host(), []byte(`{"skill_name":"colon"}`))
+	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: a value without quotes holds a colon and a blank", "put the value in quotes: description: '…'"))
+}
+
+// A skill that is in the binary is of no project.
+func TestWaveBuiltin(t *testing.T) {
+	w := newWorld(t, nil)
+	w.catalog = catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})
+	w.refresh()
+	v, err := w.catalog.View(t.Context())
 	must(t, err)
-	_, message, _ := strings.Cut(r.Text, "Skill 'colon' is invalid: ")
-	message, _, _ = strings.Cut(message, "\n")
-	if !strings.HasPrefix(message, "3:") {
-		t.Fatalf("%q", r.Text)
-	}
-	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", message, "put the value in quotes: description: '…'"))
+	e := v.Named("engage")
+	data, _, err := e.Read()
+	must(t, err)
+	w.ask(t, "wave", "Skill", `{"skill_name":"engage"}`, invoked("Skill: engage (Type: personal)\nPath: skill://engage\n\n"+string(data), tool.Cut("engage: "+e.Description, 80)))
 }
 
 // failing is a source whose disk fails as soon as a file is read.

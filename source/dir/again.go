@@ -154,7 +154,7 @@ func sameEntry(b *skill.Bundle) bool {
 		return false
 	}
 	defer h.close()
-	stamp, fault := examine(h, b.Entry)
+	stamp, fault := examine(h, b.Entry, b.FS.(*folder))
 	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
 }
 

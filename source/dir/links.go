@@ -37,6 +37,7 @@ func (w *walk) link(out *found, p *place, name string) {
 		return
 	case err != nil:
 		say(RuleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
+		out.notices[len(out.notices)-1].Err = bare(err)
 		return
 	}
 	switch bound := w.bound(p); {

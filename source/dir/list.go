@@ -19,7 +19,7 @@ import (
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	err := f.with("readdir", name, func(h handle) error {
-		real, in, err := locate(h, name)
+		real, in, err := locate(h, name, f)
 		if err != nil {
 			return err
 		}
@@ -54,13 +54,13 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 			out = append(out, entry{h: f, at: at, name: e.Name(), typ: e.Type()})
 			continue
 		}
-		_, in, err := locate(h, at)
+		_, in, err := locate(h, at, f)
 		switch {
 		case errors.Is(err, errThroughLink):
 			return nil, err
 		case err != nil:
 			continue
-		case in.IsDir() && (linked || above(h, dir, in)):
+		case in.IsDir() && (linked || holds(h, dir, in)):
 			continue
 		}
 		out = append(out, entry{h: f, at: at, name: e.Name(), typ: in.Mode().Type()})
@@ -69,8 +69,8 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	return out, nil
 }
 
-// above reports whether target is dir or one of the directories that hold it.
-func above(h handle, dir string, target *info) bool {
+// holds reports whether target is dir or one of the directories that hold it.
+func holds(h handle, dir string, target *info) bool {
 	for _, p := range pathsOf(dir) {
 		if in, err := h.lstat(p); err != nil || in.same(target) {
 			return true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -75,6 +76,21 @@ type folder struct {
 	plain bool   // base was resolved: no part of it may be a link by now
 	sub   string // the skill's folder below base, "." for base itself
 	dev   uint64 // of the file system, where that is known to keep stamps; else 0
+	alias string // another absolute path of base, "" for none; where base may pass links, the real one
+}
+
+// self are the absolute paths by which links may name the folder that they lie in.
+func (f *folder) self() self {
+	of := func(base string) string {
+		if base == "" || runtime.GOOS == "windows" {
+			return "" // there a path's spelling says little: such links lead out
+		}
+		return path.Join(base, f.sub)
+	}
+	if f.plain {
+		return self{real: of(f.base), alias: of(f.alias)}
+	}
+	return self{real: of(f.alias), alias: of(f.base)}
 }
 
 var (
@@ -86,7 +102,7 @@ var (
 func (f *folder) Open(name string) (fs.File, error) {
 	var out fs.File
 	err := f.with("open", name, func(h handle) error {
-		real, in, err := locate(h, name)
+		real, in, err := locate(h, name, f)
 		if err != nil {
 			return err
 		}
@@ -109,7 +125,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	var out fs.FileInfo
 	err := f.with("stat", name, func(h handle) error {
-		_, in, err := locate(h, name)
+		_, in, err := locate(h, name, f)
 		if err == nil {
 			out = in.named(name)
 		}
@@ -182,7 +198,7 @@ func checkName(name string) error {
 // locate follows name to an entry that is no link, and returns the path of that
 // entry within the folder. The path is a finding, not a promise: whoever opens it
 // must again forbid links.
-func locate(h handle, name string) (string, *info, error) {
+func locate(h handle, name string, f *folder) (string, *info, error) {
 	in, err := h.lstat(name)
 	if err == nil && in.Mode()&fs.ModeSymlink == 0 {
 		return name, in, nil
@@ -190,7 +206,7 @@ func locate(h handle, name string) (string, *info, error) {
 	if err != nil && !errors.Is(err, errThroughLink) {
 		return "", nil, err
 	}
-	real, err := follow(h, name)
+	real, err := follow(h, name, f.self())
 	if err != nil {
 		return "", nil, err
 	}
@@ -203,22 +219,71 @@ func locate(h handle, name string) (string, *info, error) {
 	return real, in, nil
 }
 
+// self are absolute paths of one folder: the real one, in which no part is a
+// link, and another. Either may be "", for not known.
+type self struct{ real, alias string }
+
+// back takes a link's target that leaves the folder, from the absolute path at
+// on, and returns what is left of it once it is in the folder again. Only the
+// folder's own paths are walked, by their spelling: the disk outside is not
+// asked, so that nothing there decides what is read. What comes back is looked up
+// beneath the folder like any other name, so a wrong guess leads nowhere else.
+func (me self) back(at string, rest []string) (inside []string, ok bool) {
+	for {
+		switch {
+		case at == me.real || at == me.alias:
+			return rest, true
+		case len(rest) == 0:
+			return nil, false
+		}
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if !above(me.real, at) {
+				return nil, false // behind a link, where ".." is not what is written before
+			}
+			at = path.Dir(at)
+			continue
+		}
+		if at = path.Join(at, part); !above(me.real, at) && !above(me.alias, at) {
+			return nil, false
+		}
+	}
+}
+
+// above reports whether dir is the path or one of the folders that hold it.
+func above(p, dir string) bool {
+	return p == dir || p != "" && (dir == "/" || strings.HasPrefix(p, dir+"/"))
+}
+
 // follow resolves the links in name one by one. The kernel could do it faster,
-// but it would pass dot-entries, and would not tell a loop from an escape.
-func follow(h handle, name string) (string, error) {
+// but it would pass dot-entries, and would not tell a loop from an escape. A link
+// is judged by where it leads: one that goes by way of the outside and comes back
+// into the folder has not left it (contract 001 resolves before it checks).
+func follow(h handle, name string, me self) (string, error) {
 	rest := strings.Split(name, "/")
 	var done []string
-	for links := 0; len(rest) > 0; {
+	links := 0
+	for len(rest) > 0 {
 		part := rest[0]
 		rest = rest[1:]
 		switch {
 		case part == "" || part == ".":
 			continue
+		case part == ".." && len(done) > 0:
+			done = done[:len(done)-1]
+			continue
 		case part == "..":
-			if len(done) == 0 {
+			var ok bool
+			if me.real == "" {
 				return "", skill.ErrOutside
 			}
-			done = done[:len(done)-1]
+			if rest, ok = me.back(path.Dir(me.real), rest); !ok {
+				return "", skill.ErrOutside
+			}
 			continue
 		case part[0] == '.':
 			return "", errDotEntry
@@ -239,10 +304,15 @@ func follow(h handle, name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		next := splitTarget(target)
 		if rooted(target) {
-			return "", skill.ErrOutside
+			var ok bool
+			if next, ok = me.back("/", next); !ok {
+				return "", skill.ErrOutside
+			}
+			done = nil
 		}
-		rest = append(splitTarget(target), rest...)
+		rest = append(next, rest...)
 	}
 	if len(done) == 0 {
 		return ".", nil

@@ -172,6 +172,16 @@ func Check(dir string) error {
 	return nil
 }
 
+// FS is the folder at an absolute path, read as a skill's folder is: contained,
+// and without its dot-entries. The folder itself may be a link.
+func FS(dir string) (fs.FS, error) {
+	real, err := realRoot(dir)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return &folder{door: pickDoor(), base: real, plain: true, sub: "."}, nil
+}
+
 // realRoot resolves the root, which may be a link.
 func realRoot(dir string) (string, error) {
 	fi, err := os.Stat(dir)
@@ -219,8 +229,8 @@ func choose(spellings []string) (entry string, others []string) {
 }
 
 // examine takes the stamp of a skill's entry, or says why it cannot be served.
-func examine(h handle, name string) (skill.Stamp, error) {
-	real, in, err := locate(h, name)
+func examine(h handle, name string, f *folder) (skill.Stamp, error) {
+	real, in, err := locate(h, name, f)
 	switch {
 	case errors.Is(err, errThroughLink):
 		err = skill.ErrUnstable

@@ -324,6 +324,21 @@ func TestScanLimits(t *testing.T) {
 	}
 }
 
+func TestScanFolderLimit(t *testing.T) {
+	defer func(n int) { maxFolders = n }(maxFolders)
+	root := tree(t, map[string]string{"a/SKILL.md": "", "b/SKILL.md": "", "c/SKILL.md": ""})
+	for limit, want := range map[int]string{3: "[. folder-limit ]", 4: "[]"} {
+		maxFolders = limit
+		var got []string
+		for _, n := range scanned(t, pickDoor(), root).Notices {
+			got = append(got, n.Path+" "+string(n.Rule)+" ")
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%d folders: %s, want %s", limit, got, want)
+		}
+	}
+}
+
 // A link to the file system's root must not make a scan endless. What is found
 // there is nobody's business here.
 func TestScanLinkToEverything(t *testing.T) {

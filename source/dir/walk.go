@@ -67,9 +67,10 @@ func (p *place) real() string {
 // folder is the place as a file system.
 func (p *place) folder(s *Source) *folder {
 	if p.linked {
-		return &folder{door: s.door, base: p.real(), plain: true, sub: "."}
+		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
+		return &folder{door: s.door, base: p.real(), plain: true, sub: ".", alias: alias}
 	}
-	return &folder{door: s.door, base: s.opt.Root.Dir, sub: p.sub}
+	return &folder{door: s.door, base: s.opt.Root.Dir, alias: p.base, sub: p.sub}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real
@@ -287,7 +288,7 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 		}
 	}
 	if b.Entry != "" {
-		b.Stamp, b.Fault = examine(h, b.Entry)
+		b.Stamp, b.Fault = examine(h, b.Entry, b.FS.(*folder))
 	}
 	if w.each != nil {
 		// With patience, and words for what is wrong.
@@ -347,7 +348,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	}
 	h, raw, err := top.list(sub)
 	for _, e := range raw {
-		r.add(child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()})
+		r.add(childOf(e))
 	}
 	return h, r.kept, err
 }
@@ -370,16 +371,24 @@ func unreadable(p *place, err error) found {
 	}
 	out.notices = []skill.Notice{{Path: p.path, Rule: RuleUnreadable,
 		Message: "the folder cannot be read: " + out.err.Error(),
-		Mend:    "give yourself permission to read it, or move it out of the root"}}
+		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
 	return out
 }
 
 // add keeps an entry that a scan has use for.
 func (r *reader) add(c child) {
-	if c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name) {
-		return
+	if !c.dull() {
+		r.kept = append(r.kept, c)
 	}
-	r.kept = append(r.kept, c)
+}
+
+func childOf(e fs.DirEntry) child {
+	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
+}
+
+// dull reports whether a scan has no use for an entry.
+func (c child) dull() bool {
+	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name)
 }
 
 func spellings(children []child) []string {

@@ -1,0 +1,185 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// speaks are the rules that speak of what a category of cases.tsv is about. Where
+// its column strict calls that wrong, one of them must have a finding, and where it
+// calls it valid, none may; all of them end `check --strict` with 1.
+var speaks = map[string][]skill.RuleID{
+	"bytes/bad-utf8": {skill.RuleFileEncoding}, "bytes/bom": {skill.RuleTextBOM}, "bytes/crlf": {skill.RuleTextControl, skill.RuleFenceMissing, skill.RuleYAMLSyntax},
+	"bytes/mixed-eol": {skill.RuleTextControl, skill.RuleYAMLSyntax}, "bytes/nul-control": {skill.RuleTextControl, skill.RuleYAMLControl},
+	"bytes/unicode-tags-bidi": {RuleTextTags, RuleTextBidi},
+	"case/Skill.md":           {skill.RuleFileSpelling}, "case/skill.md": {skill.RuleFileSpelling}, "case/two-variants": {skill.RuleFileVariants},
+	"collision/case-only": {RuleNameDuplicate}, "collision/same-name-differing": {RuleNameDuplicate},
+	"desc/empty-null": {skill.RuleDescriptionMissing}, "desc/list": {skill.RuleDescriptionType}, "desc/missing": {skill.RuleDescriptionMissing},
+	"desc/multiline": {skill.RuleDescriptionType, skill.RuleYAMLSyntax}, "desc/placeholder": {RuleDescriptionPlaceholder},
+	"desc/too-long": {skill.RuleDescriptionLength}, "desc/xml-in-catalog": {skill.RuleYAMLSyntax}, "desc/zero-width": {RuleTextTags, RuleTextBidi},
+	"fields/allowed-tools-comma": {RuleAllowedTools}, "fields/allowed-tools-list": {RuleAllowedTools}, "fields/allowed-tools-parens": {skill.RuleYAMLSyntax},
+	"fields/compatibility-nonstring": {skill.RuleCompatibility}, "fields/dates": {RuleFieldUnknown}, "fields/hooks": {RuleFieldUnknown}, "fields/invocation": {RuleFieldUnknown},
+	"fields/metadata-nested": {skill.RuleMetadata}, "fields/metadata-not-map": {skill.RuleMetadata},
+	"files/case-collision": {RuleFileCase, skill.RuleFileVariants}, "files/executable-binary": {RuleFileWindows}, "files/lfs-pointer": {RuleFileWindows}, "files/odd-names": {RuleFileCase},
+	"fm/dashes-inside": {skill.RuleFenceGlued, skill.RuleFenceUnclosed}, "fm/delimiter-trailing-space": {skill.RuleFenceBlanks}, "fm/empty-file": {skill.RuleFileEmpty},
+	"fm/glued-closer": {skill.RuleFenceGlued}, "fm/html-comment-first": {skill.RuleFenceLate, skill.RuleFenceMissing}, "fm/in-code-fence": {skill.RuleFenceLate, skill.RuleFenceMissing},
+	"fm/include-stub": {skill.RuleFenceMissing}, "fm/leading-blank": {skill.RuleFenceLate}, "fm/none": {skill.RuleFenceMissing}, "fm/opener-variant": {skill.RuleFenceMissing, skill.RuleFenceOpener},
+	"fm/text-before": {skill.RuleFenceMissing}, "fm/unclosed": {skill.RuleFenceUnclosed}, "fm/yaml-without-opener": {skill.RuleFenceOpener},
+	"link/file-escapes": {"link-outside", skill.RuleFileOutside}, "name/colon-slash-dot": {skill.RuleNamePattern}, "name/dir-case-only": {skill.RuleNameFolder},
+	"name/dir-mismatch": {skill.RuleNameFolder}, "name/hyphen-edge": {skill.RuleNamePattern}, "name/missing": {skill.RuleNameMissing},
+	"name/non-string": {skill.RuleNameType, skill.RuleNameSyntax}, "name/space-upper": {skill.RuleNamePattern}, "name/too-long": {skill.RuleNameLength},
+	"name/underscore": {skill.RuleNamePattern}, "name/unicode": {skill.RuleNamePattern},
+	"refs/broken": {RuleRefMissing}, "refs/case": {RuleRefCase}, "refs/escape": {RuleRefOutside}, "security/fixtures": {skill.RuleFenceMissing, skill.RuleYAMLSyntax},
+	"size/big-bytes": {RuleFilesLarge, RuleSizeFile}, "size/big-skill-md": {RuleSizeBody, skill.RuleFileTooLarge}, "size/long-frontmatter": {skill.RuleFenceTooLong},
+	"size/long-line": {skill.RuleFileTooLarge, skill.RuleYAMLSyntax}, "size/many-files": {RuleFilesMany}, "tree/nested-skills": {}, "tree/root-skill": {skill.RuleFenceMissing},
+	"yaml/duplicate-key": {skill.RuleYAMLDuplicate}, "yaml/flow-collections-valid": {skill.RuleYAMLSyntax}, "yaml/flow-trailing": {skill.RuleYAMLSyntax},
+	"yaml/inner-quotes": {skill.RuleYAMLSyntax}, "yaml/list-dash-start": {skill.RuleYAMLSyntax}, "yaml/nested-fault": {skill.RuleYAMLSyntax},
+	"yaml/non-mapping": {skill.RuleYAMLMapping}, "yaml/reserved-start": {skill.RuleYAMLSyntax}, "yaml/star-or-amp-start": {skill.RuleYAMLSyntax},
+	"yaml/text-after-block-indicator": {skill.RuleYAMLSyntax}, "yaml/unindented-continuation": {skill.RuleYAMLSyntax}, "yaml/unquoted-colon": {skill.RuleYAMLSyntax},
+	"yaml/unrecoverable": {skill.RuleYAMLSyntax},
+}
+
+// strictly are the cases whose strict reading differs from the column, and why.
+var strictly = map[string]string{
+	// The corpus holds a case's SKILL.md alone.
+	"case__two-variants/1/agentplace/SKILL.md":                        "the other spelling is not there",
+	"case__two-variants/1/worker-integration/SKILL.md":                "the other spelling is not there",
+	"collision__same-name-differing/1/circuit-breaker-setup/SKILL.md": "the other skill is not there",
+	"collision__same-name-differing/1/maintainx-hello-world/SKILL.md": "the other skill is not there",
+	"files__case-collision/1/siyuan-notes-skill/SKILL.md":             "the other files are not there",
+	"link__file-escapes/1/jscraik+Agent-Skills/SKILL.md":              "the link is not there",
+	"link__file-escapes/1/ssh-helper/SKILL.md":                        "the link is not there",
+	"refs__case/1/postiz/SKILL.md":                                    "the file in the other case is not there, so its links are missing ones",
+	"size__big-bytes/1/asklokesh--claudeskill-loki-mode/SKILL.md":     "the large files are not there",
+	"size__big-bytes/1/design-tokens/SKILL.md":                        "the large files are not there",
+	"size__many-files/1/hugo/SKILL.md":                                "the many files are not there",
+	"size__many-files/1/loki-mode/SKILL.md":                           "the many files are not there",
+	// What is wrong stands where no rule looks.
+	"fields__dates/1/scenario-war-room/SKILL.md": "the date stands in metadata, where it is a string",
+	"refs__broken/1/telegram-telethon/SKILL.md":  "the paths stand in code, which is no link",
+	"refs__broken/1/wiki-page-writer/SKILL.md":   "the links stand in code, as examples",
+	"refs__case/1/gdpr-compliant/SKILL.md":       "the paths stand in code, which is no link",
+}
+
+// TestEdge holds what becomes of each edge case against testdata/edge.tsv, the
+// column of our own beside cases.tsv: available or skipped, published or not, and
+// the findings that `check` and `check --strict` end with 1 for. The strict reading
+// is held against the column strict of cases.tsv itself; the lenient one is in
+// package skill.
+func TestEdge(t *testing.T) {
+	root, err := filepath.Abs(corpusDir(t, "edge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, outcome := edge(t, root)
+	table, err := os.ReadFile(filepath.Join(root, "cases.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own strings.Builder
+	own.WriteString("file\toutcome\tpublished\terrors\twarnings\n")
+	used := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		column := strings.Split(line, "\t")
+		category, file, strict := column[0], column[1], column[2]
+		fmt.Fprintf(&own, "%s\t%s\n", file, outcome[file])
+		rules, known := speaks[category]
+		if !known {
+			t.Errorf("%s: which rules speak of it?", category)
+		}
+		says := slices.ContainsFunc(rules, func(id skill.RuleID) bool { return found[file][id] })
+		wrong, free := !strings.HasPrefix(strict, "valid"), len(rules) == 0 || strings.Contains(strict, " or ") || strings.Contains(strict, "warning:") || strings.Contains(strict, "(warning)") || strings.HasPrefix(strict, "valid for")
+		_, differs := strictly[file]
+		if differs {
+			used++
+		}
+		if !free && (wrong != says) != differs {
+			t.Errorf("%s (%s, %s): says something of it %v; listed as different: %v; found %v", file, category, strict, says, differs, found[file])
+		}
+	}
+	if used != len(strictly) {
+		t.Errorf("%d of %d listed differences met", used, len(strictly))
+	}
+	golden := filepath.Join("testdata", "edge.tsv")
+	if *update {
+		if err := os.WriteFile(golden, []byte(own.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := strings.Split(own.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			t.Fatalf("testdata/edge.tsv:%d differs (run with -update and read the difference)\n got %s\nwant %s", i+1, a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+		}
+	}
+}
+
+// edge judges every case: the rules that have a finding by file, and our columns.
+func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[string]string) {
+	t.Helper()
+	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: root}, Required: true}).Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := make([]Report, len(scan.Bundles))
+	names := make([]string, len(scan.Bundles))
+	for i, b := range scan.Bundles {
+		reports[i] = Skill(context.Background(), b)
+		names[i] = path.Join(b.Path, cmp.Or(b.Entry, strings.Join(b.Others, "")))
+	}
+	for _, w := range Twins(reports, func(i int) string { return names[i] }) {
+		// Each of the two cases is one of the collision.
+		for _, i := range []int{w.Index, w.First} {
+			reports[i].Findings = append(reports[i].Findings, w.Finding)
+		}
+	}
+	for _, n := range scan.Notices {
+		rule, _ := RuleOf(n.Rule)
+		for i, b := range scan.Bundles {
+			if strings.HasPrefix(n.Path, b.Path+"/") || n.Path == b.Path {
+				reports[i].Findings = append(reports[i].Findings, Finding{Rule: n.Rule, Severity: rule.Severity})
+			}
+		}
+	}
+	found, outcome := map[string]map[skill.RuleID]bool{}, map[string]string{}
+	for i, r := range reports {
+		rules := map[skill.RuleID]bool{}
+		by := map[skill.Severity][]string{}
+		for _, f := range r.Findings {
+			if !rules[f.Rule] {
+				by[f.Severity] = append(by[f.Severity], string(f.Rule))
+			}
+			rules[f.Rule] = true
+		}
+		for _, ids := range by {
+			slices.Sort(ids)
+		}
+		found[names[i]] = rules
+		columns := []string{"skipped", "no", strings.Join(by[skill.SeverityError], " "), strings.Join(by[skill.SeverityWarning], " ")}
+		if r.Skill.Available {
+			columns[0] = "available"
+		}
+		if r.Publishable() {
+			columns[1] = "yes"
+		}
+		outcome[names[i]] = strings.TrimRight(strings.Join(columns, "\t"), "\t")
+	}
+	return found, outcome
+}

@@ -1,0 +1,242 @@
+package check
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// fails is a folder in which SKILL.md cannot be opened.
+type fails struct{ err error }
+
+func (f fails) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
+}
+
+// restless is a folder whose SKILL.md has another time whenever one looks.
+type restless struct {
+	fstest.MapFS
+	looks *int64
+}
+
+func (r restless) Open(name string) (fs.File, error) {
+	f, err := r.MapFS.Open(name)
+	return restlessFile{f, r.looks}, err
+}
+
+type restlessFile struct {
+	fs.File
+	looks *int64
+}
+
+func (f restlessFile) Stat() (fs.FileInfo, error) {
+	info, err := f.File.Stat()
+	*f.looks++
+	return later{info, time.Unix(*f.looks, 0)}, err
+}
+
+type later struct {
+	fs.FileInfo
+	at time.Time
+}
+
+func (l later) ModTime() time.Time { return l.at }
+
+func fileOf(text string) fstest.MapFS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
+
+func named(name string) string { return "---\nname: " + name + "\ndescription: Use when asked.\n---\n" }
+
+// textRules are the rules of package skill that SKILL.md's text decides: a text that
+// breaks the rule, and the nearest that does not.
+var textRules = map[skill.RuleID]struct{ bad, good string }{
+	skill.RuleFileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
+	skill.RuleFileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
+	skill.RuleFileEmpty:    {" \n", sound},
+	skill.RuleTextBOM:      {"\ufeff" + sound, sound},
+	skill.RuleTextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
+
+	skill.RuleFenceMissing:  {"# Git\n", sound},
+	skill.RuleFenceOpener:   {"name: git\ndescription: d\n---\n", sound},
+	skill.RuleFenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
+	skill.RuleFenceTooLong:  {with("x: "+strings.Repeat("x", skill.MaxFrontmatter)+"\n", ""), with("x: "+strings.Repeat("x", skill.MaxFrontmatter-100)+"\n", "")},
+	skill.RuleFenceLate:     {"\n" + sound, sound + "\n---\n"},
+	skill.RuleFenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
+	skill.RuleFenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
+
+	skill.RuleYAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
+	skill.RuleYAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
+	skill.RuleYAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
+	skill.RuleYAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
+	skill.RuleYAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
+	skill.RuleYAMLMapping:   {"---\n- name: git\n---\n", sound},
+
+	skill.RuleNameMissing: {"---\ndescription: d\n---\n", named("git")},
+	skill.RuleNameSyntax:  {named("a: b"), named("'a: b'")},
+	skill.RuleNameControl: {named("\"a\\tb\""), named("\"a b\"")},
+	skill.RuleNameType:    {named("8004"), named("'8004'")},
+	skill.RuleNamePattern: {named("my--git"), named("my-git")},
+	skill.RuleNameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
+	skill.RuleNameFolder:  {named("Git"), named("git")},
+
+	skill.RuleDescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
+	skill.RuleDescriptionType:    {described("42"), described("'42'")},
+	skill.RuleDescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
+	skill.RuleCompatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	skill.RuleMetadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
+}
+
+// bundleRules are those that the folder decides.
+var bundleRules = map[skill.RuleID]struct{ bad, good skill.Bundle }{
+	skill.RuleFileOutside:    {skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Fault: skill.ErrOutside}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
+	skill.RuleFileGone:       {skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFilePermission: {skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileUnreadable: {skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
+	skill.RuleFileUnstable:   {skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
+	skill.RuleFileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
+	skill.RuleFileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
+	skill.RuleFolderName:     {skill.Bundle{Folder: "git", Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, skill.Bundle{Folder: "g\\t", Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
+}
+
+// The rules of package skill, from the text or the folder to the finding.
+func TestSkillRules(t *testing.T) {
+	try := func(id skill.RuleID, bad, good skill.Bundle) {
+		got := found(Skill(t.Context(), bad), id)
+		if len(got) == 0 {
+			t.Errorf("%s: does not find what breaks it", id)
+			return
+		}
+		if f, want := got[0], skill.RuleOf(id); f.Severity != want.Severity || f.Message == "" || f.Mend == "" {
+			t.Errorf("%s: incomplete: %+v", id, f)
+		}
+		if got := found(Skill(t.Context(), good), id); len(got) > 0 {
+			t.Errorf("%s: finds %+v in what is sound", id, got)
+		}
+	}
+	for id, c := range textRules {
+		try(id, bundleOf(fileOf(c.bad), "git"), bundleOf(fileOf(c.good), "git"))
+	}
+	for id, c := range bundleRules {
+		try(id, c.bad, c.good)
+	}
+}
+
+// Every rule there is has a test with something that breaks it and something that
+// does not, and each that --fix mends one of the mend. A new rule fails here until
+// it has them.
+func TestEveryRuleIsTested(t *testing.T) {
+	tested := map[skill.RuleID]bool{
+		// TestFileRules, TestLimits and TestTwins
+		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleNameDuplicate: true,
+	}
+	for _, c := range ruleCases {
+		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0
+	}
+	for id, c := range textRules {
+		tested[id] = c.bad != "" && c.good != ""
+	}
+	for id := range bundleRules {
+		tested[id] = true
+	}
+	for _, id := range scanRules {
+		tested[id] = scanTests(t)[id] // compared whole there, so where none is listed none is found
+	}
+	for _, r := range Rules {
+		if !tested[r.ID] {
+			t.Errorf("%s: no test breaks it, or none keeps it", r.ID)
+		}
+	}
+	mended := map[skill.RuleID]bool{}
+	for _, c := range fixes {
+		mended[c.rule] = true
+	}
+	script, err := os.ReadFile("../internal/cli/testdata/script/check_fix.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The file's own name is no text of it: the command renames it.
+	mended[skill.RuleFileSpelling] = strings.Contains(string(script), `renamed to SKILL.md \[file-spelling\]`)
+	for _, id := range append(mendedRules(t), skill.RuleFileSpelling) {
+		if !mended[id] {
+			t.Errorf("%s: no test of its mend", id)
+		}
+	}
+}
+
+// scanTests are the rules that the tests of the source name as expected notices.
+func scanTests(t *testing.T) map[skill.RuleID]bool {
+	t.Helper()
+	files, err := filepath.Glob("../source/dir/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests of the source: %v", err)
+	}
+	var text strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	out := map[skill.RuleID]bool{}
+	for _, id := range scanRules {
+		out[id] = strings.Contains(text.String(), " "+string(id)+`"`) || strings.Contains(text.String(), " "+string(id)+" ")
+	}
+	out["notices-cut"] = strings.Contains(text.String(), "RuleNoticesCut")
+	out["folder-unreadable"] = strings.Contains(text.String(), "folder-unreadable]")
+	return out
+}
+
+// mendedRules are the rules for which candidates proposes a mend, by its source.
+func mendedRules(t *testing.T) (out []skill.RuleID) {
+	t.Helper()
+	ids := map[string]skill.RuleID{}
+	for _, file := range []string{"rules.go", "../skill/rules.go"} {
+		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+				if lit, ok := v.Values[0].(*ast.BasicLit); ok {
+					id, _ := strconv.Unquote(lit.Value)
+					ids[v.Names[0].Name] = skill.RuleID(id)
+				}
+			}
+			return true
+		})
+	}
+	for _, d := range parsed(t, "mends.go").Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "candidates" {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && ids[name.Name] != "" {
+				out = append(out, ids[name.Name])
+			}
+			return true
+		})
+	}
+	if len(out) < 11 {
+		t.Errorf("only %q have mends: is candidates still where they are proposed?", out)
+	}
+	return out
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Check is the section check: what its user takes from the rules of `knack check`.
+type Check struct {
+	Strict *bool // warnings are errors; nil where the file does not say
+	// Rules gives findings of a rule another severity, or [Off].
+	Rules map[skill.RuleID]skill.Severity
+}
+
+// Off leaves the findings of a rule out.
+const Off skill.Severity = "off"
+
+// severities are what a rule can be given. YAML reads off as a text.
+var severities = []string{string(Off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
+
+var checkKeys = []key[Check]{
+	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v skill.Value, c *Check) {
+		c.Strict = d.boolean("check.strict", v)
+	}},
+	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v skill.Value, c *Check) {
+		c.Rules = rules(d, v)
+	}},
+}
+
+var ruleKeys = []Key{{
+	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` leaves them out, and does not mend them",
+}}
+
+func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
+	const at = "check.rules"
+	out := map[skill.RuleID]skill.Severity{}
+	for _, f := range d.fields(at, v) {
+		if _, ok := check.RuleOf(skill.RuleID(f.Key)); !ok {
+			ids := make([]string, len(check.Rules))
+			for i, r := range check.Rules {
+				ids[i] = string(r.ID)
+			}
+			d.unknown(f, at, "rule", ids)
+			continue
+		}
+		if to := f.Value.Text; f.Value.Kind == skill.String && slices.Contains(severities, to) {
+			out[skill.RuleID(f.Key)] = skill.Severity(to)
+			continue
+		}
+		mend := "write one of " + strings.Join(severities, ", ")
+		if best := skill.Nearest(f.Value.Text, severities); best != "" {
+			mend = "did you mean " + best + "?"
+		}
+		d.add(RuleValue, f.Value.Position, at+"."+f.Key, mend, "%s is no severity", shown(f.Value))
+	}
+	return out
+}
+
+func shown(v skill.Value) string {
+	switch v.Kind {
+	case skill.List:
+		return "a list"
+	case skill.Map:
+		return "a section"
+	case skill.Null:
+		return "nothing"
+	}
+	return skill.Quote(v.Text)
+}
+
+// Over is the section with what base says where c says nothing.
+func (c Check) Over(base Check) Check {
+	out := Check{Strict: base.Strict, Rules: maps.Clone(base.Rules)}
+	if c.Strict != nil {
+		out.Strict = c.Strict
+	}
+	if out.Rules == nil {
+		out.Rules = map[skill.RuleID]skill.Severity{}
+	}
+	maps.Copy(out.Rules, c.Rules)
+	return out
+}
+
+// Severity is what a finding of a rule has by this section, where it had given.
+func (c Check) Severity(rule skill.RuleID, given skill.Severity) skill.Severity {
+	if to, ok := c.Rules[rule]; ok {
+		return to
+	}
+	return given
+}

@@ -1,0 +1,159 @@
+// Package config reads knack.yaml.
+//
+// The file is strict: a key or value that nobody reads is a problem with its
+// place and, where one is near, the key that was meant. A section is a type, a
+// table of its keys and a row in the table of [Config]; doc/configuration.md and
+// the messages are made of the tables. Nothing here opens a file or knows which
+// ones there are.
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Name is the file's name, in a project and in the user's folder.
+const Name = "knack.yaml"
+
+// MaxSize bounds the file, in bytes.
+const MaxSize = 1 << 20
+
+// The rules by which a file's problems are known, beside those of YAML.
+const (
+	RuleKey   skill.RuleID = "config-key"   // a key that nobody reads
+	RuleValue skill.RuleID = "config-value" // a value that means nothing there
+)
+
+// Config is a whole file. What the file does not give is zero.
+type Config struct {
+	Check Check
+}
+
+var root = []key[Config]{
+	{"check", "section", "", "what `knack check` asks", func(d *decoder, v skill.Value, c *Config) {
+		section(d, "check", v, checkKeys, &c.Check)
+	}},
+}
+
+// Key is one key of the file, for its documentation.
+type Key struct {
+	Path   string // with dots between the levels, "check.rules.RULE"
+	Type   string // what its value is
+	Normal string // what holds where it is not given
+	Title  string // what it says, in one line
+}
+
+// Keys lists every key, in the order of the documentation.
+func Keys() []Key {
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys)
+}
+
+// Parse reads a file. With problems, nothing of it holds: they are in the order of
+// the file, and each has a place and a mend.
+func Parse(data []byte) (Config, []skill.Problem) {
+	var c Config
+	if len(data) > MaxSize {
+		return c, []skill.Problem{{Rule: RuleValue, Position: skill.Position{Line: 1, Column: 1},
+			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
+	}
+	v, problems := skill.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
+	d := &decoder{problems: problems}
+	if v.Position.Line > 0 {
+		section(d, "", v, root, &c)
+	}
+	if len(d.problems) == 0 {
+		return c, nil
+	}
+	slices.SortStableFunc(d.problems, func(a, b skill.Problem) int {
+		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+	})
+	for i, p := range d.problems {
+		d.problems[i].Mend = cmp.Or(p.Mend, "see doc/configuration.md")
+	}
+	return Config{}, d.problems
+}
+
+// key is a row of a section's table.
+type key[T any] struct {
+	name, kind, normal, title string
+	read                      func(d *decoder, v skill.Value, into *T)
+}
+
+func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
+	for _, k := range keys {
+		out = append(out, Key{prefix + k.name, k.kind, k.normal, k.title})
+	}
+	return out
+}
+
+// decoder gathers what is wrong.
+type decoder struct{ problems []skill.Problem }
+
+// maxProblems bounds what is said about one file.
+const maxProblems = 100
+
+func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format string, args ...any) {
+	if len(d.problems) < maxProblems {
+		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: mend})
+	}
+}
+
+// section reads a mapping by its table. An empty one is a section without keys.
+func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T) {
+	for _, f := range d.fields(at, v) {
+		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == f.Key })
+		if i < 0 {
+			names := make([]string, len(keys))
+			for i, k := range keys {
+				names[i] = k.name
+			}
+			d.unknown(f, at, "key", names)
+			continue
+		}
+		keys[i].read(d, f.Value, into)
+	}
+}
+
+// fields are those of a mapping; anything else, but nothing, is a problem.
+func (d *decoder) fields(at string, v skill.Value) []skill.Field {
+	if v.Kind != skill.Map && v.Kind != skill.Null {
+		what := "the file"
+		if at != "" {
+			what = at
+		}
+		d.add(RuleValue, v.Position, at, "write each key on a line of its own, indented, with a colon and a blank behind it", "%s does not hold keys with values", what)
+	}
+	return v.Fields
+}
+
+// unknown names the nearest of what could stand there, or all of it.
+func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
+	where := ""
+	if at != "" {
+		where = " in " + at
+	}
+	mend := "the " + what + "s are " + strings.Join(known, ", ")
+	switch best := skill.Nearest(f.Key, known); {
+	case best != "":
+		mend = "did you mean " + best + "?"
+	case len(known) == 1:
+		mend = "the only " + what + " is " + known[0]
+	case len(known) > 12:
+		mend = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
+	}
+	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, skill.Quote(f.Key), where)
+}
+
+// boolean reads true or false.
+func (d *decoder) boolean(at string, v skill.Value) *bool {
+	if v.Kind != skill.Bool {
+		d.add(RuleValue, v.Position, at, "write true or false", "%s is not true or false", at)
+		return nil
+	}
+	is := strings.EqualFold(v.Text, "true")
+	return &is
+}

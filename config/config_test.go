@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+func TestParse(t *testing.T) {
+	yes, no := true, false
+	for text, want := range map[string]Config{
+		"":                              {},
+		"# nothing yet\n":               {},
+		"check:\n":                      {},
+		"check: {}\n":                   {},
+		"check:\n  strict: true\n":      {Check: Check{Strict: &yes}},
+		"check:\r\n  strict: False\r\n": {Check: Check{Strict: &no}},
+		"\ufeffcheck:\n  rules:\n    description-when: off\n    name-folder: warning\n    \"text-comment\": 'error'\n": {Check: Check{Rules: map[skill.RuleID]skill.Severity{
+			"description-when": Off, "name-folder": skill.SeverityWarning, "text-comment": skill.SeverityError,
+		}}},
+		"check:\n  rules:\n": {Check: Check{Rules: map[skill.RuleID]skill.Severity{}}},
+	} {
+		got, problems := Parse([]byte(text))
+		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+			t.Errorf("%q: %+v\n%s", text, problems, diff)
+		}
+	}
+}
+
+// Whatever is wrong has its place and a mend, all of it at once; then nothing of
+// the file holds.
+func TestParseRefuses(t *testing.T) {
+	for text, want := range map[string][]string{
+		"chek:\n  strict: true\n":                             {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
+		"web: 1\n":                                            {"config-key@1:1 web: there is no key 'web' | the only key is check"},
+		"check:\n  stric: yes\n  ruls: {}\n":                  {"config-key@2:3 check.stric: there is no key 'stric' in check | did you mean strict?", "config-key@3:3 check.ruls: there is no key 'ruls' in check | did you mean rules?"},
+		"check:\n  Strict: true\n":                            {"config-key@2:3 check.Strict: there is no key 'Strict' in check | did you mean strict?"},
+		"check:\n  level: 1\n":                                {"config-key@2:3 check.level: there is no key 'level' in check | the keys are strict, rules"},
+		"check:\n  strict: yes\n":                             {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict: 'true'\n":                          {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  strict:\n":                                 {"config-value@2:10 check.strict: check.strict is not true or false | write true or false"},
+		"check:\n  rules:\n    name-foldr: off\n":             {"config-key@3:5 check.rules.name-foldr: there is no rule 'name-foldr' in check.rules | did you mean name-folder?"},
+		"check:\n  rules:\n    everything: off\n":             {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see doc/check.md for the rules"},
+		"check:\n  rules:\n    name-folder: warn\n":           {"config-value@3:18 check.rules.name-folder: 'warn' is no severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: warnin\n":         {"config-value@3:18 check.rules.name-folder: 'warnin' is no severity | did you mean warning?"},
+		"check:\n  rules:\n    name-folder: false\n":          {"config-value@3:18 check.rules.name-folder: 'false' is no severity | write one of off, info, warning, error"},
+		"check:\n  rules:\n    name-folder: [off]\n":          {"config-value@3:18 check.rules.name-folder: a list is no severity | write one of off, info, warning, error"},
+		"check:\n  rules: [name-folder]\n":                    {"config-value@2:10 check.rules: check.rules does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
+		"check: strict\n":                                     {"config-value@1:8 check: check does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
+		"check\n":                                             {"config-value@1:1 : the file does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it"},
+		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' stands twice; the first, on line 2, counts | delete one of the two"},
+		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : a tab stands where YAML wants blanks | write blanks instead of the tab"},
+		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
+		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see doc/configuration.md"},
+		"check:\n  strict: true\n---\ncheck: {}\n":            {"yaml-syntax@3:1 : a second YAML document begins here | see doc/configuration.md"},
+		"check: \x00\n":                                       {"yaml-control@1:8 : the file holds a NUL character | delete it"},
+		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
+		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
+		"check:\n  strict: true\n\u007f: 1\n":                 {"yaml-syntax@3:1 : the character U+007F must not stand here | delete the character"},
+		"check:\n  strict: 1\nchick: 1\n1: 2\n":               {"config-value@2:11 check.strict: check.strict is not true or false | write true or false", "config-key@3:1 chick: there is no key 'chick' | did you mean check?", "yaml-key-type@4:1 : the key '1' is not a string | quote the key", "config-key@4:1 1: there is no key '1' | the only key is check"},
+		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the only key is check", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
+	} {
+		c, problems := Parse([]byte(text))
+		var got []string
+		for _, p := range problems {
+			got = append(got, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Mend))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%.60q (-want +got):\n%s", text, diff)
+		}
+		if diff := cmp.Diff(Config{}, c); diff != "" {
+			t.Errorf("%.60q: something of it holds: %s", text, diff)
+		}
+	}
+}
+
+// What a project says goes over what its user says, rule by rule.
+func TestOver(t *testing.T) {
+	yes, no := true, false
+	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": Off, "text-bom": skill.SeverityError}}
+	project := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo}}
+	want := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo, "text-bom": skill.SeverityError}}
+	if diff := cmp.Diff(want, project.Over(user)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(user, Check{}.Over(user)); diff != "" {
+		t.Error(diff)
+	}
+	if len(user.Rules) != 2 || user.Rules["name-folder"] != Off {
+		t.Errorf("the user's section changed: %+v", user)
+	}
+	if got := want.Severity("text-bidi", skill.SeverityWarning); got != skill.SeverityWarning {
+		t.Errorf("a rule that nobody names is %s", got)
+	}
+}
+
+// doc/configuration.md lists every key as it is, and its example is one.
+func TestDocument(t *testing.T) {
+	data, err := os.ReadFile("../doc/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(data)
+	for _, k := range Keys() {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Type, k.Normal, k.Title); !strings.Contains(doc, row) {
+			t.Errorf("doc/configuration.md lacks the row\n%s", row)
+		}
+	}
+	examples := 0
+	for _, block := range strings.Split(doc, "```yaml\n")[1:] {
+		examples++
+		text, _, _ := strings.Cut(block, "```")
+		if c, problems := Parse([]byte(text)); len(problems) > 0 || c.Check.Rules == nil {
+			t.Errorf("the example is wrong: %+v\n%s", problems, text)
+		}
+	}
+	if examples == 0 {
+		t.Error("there is no example")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("check:\n  strict: true\n  rules:\n    name-folder: off\n"))
+	f.Add([]byte("check: {rules: [a], strict: 1}\nx: y\n"))
+	f.Add([]byte("\ufeffcheck:\r\n\trules: &a\n"))
+	f.Add([]byte("? [a]\n: b\n...\n---\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, problems := Parse(data)
+		if len(problems) > 0 && (c.Check.Strict != nil || c.Check.Rules != nil) {
+			t.Error("something of a faulty file holds")
+		}
+		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 2
+		for _, p := range problems {
+			if p.Position.Line < 1 || p.Position.Line > lines || p.Position.Column < 1 || p.Message == "" || p.Mend == "" || strings.ContainsAny(p.Message+p.Mend, "\n\r\x1b") {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// configFile is a knack.yaml as it was read.
+type configFile struct {
+	shown    string
+	data     []byte
+	config   config.Config
+	problems []skill.Problem
+}
+
+// settings finds and reads the configuration files of one command, each once.
+type settings struct {
+	env   *Env
+	given string // --config: this file and no other
+	read  map[string]*configFile
+	used  []*configFile
+}
+
+func newSettings(env *Env, given string) *settings {
+	return &settings{env: env, given: given, read: map[string]*configFile{}}
+}
+
+// userFile is where the user's file lies, "" where there is no place for it.
+func (s *settings) userFile() string {
+	if at := s.env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(at) {
+		return filepath.Join(at, "knack", config.Name)
+	}
+	switch appData := s.env.Getenv("APPDATA"); {
+	case runtime.GOOS == "windows" && appData != "":
+		return filepath.Join(appData, "knack", config.Name)
+	case s.env.Home == "":
+		return ""
+	}
+	return filepath.Join(s.env.Home, ".config", "knack", config.Name)
+}
+
+// files are those that hold for a folder, the one that goes first in front.
+func (s *settings) files(folder string) ([]*configFile, error) {
+	if s.given != "" {
+		f, err := s.load(absolute(*s.env, s.given), s.given, readGiven)
+		return []*configFile{f}, err
+	}
+	var out []*configFile
+	user := s.userFile()
+	for _, at := range dir.Repository(folder) {
+		file := filepath.Join(at, config.Name)
+		if _, err := os.Lstat(file); err != nil || file == user {
+			continue
+		}
+		f, err := s.load(file, atHome(*s.env, file), readContained)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+		break
+	}
+	if user == "" {
+		return out, nil
+	}
+	f, err := s.load(user, atHome(*s.env, user), readGiven)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	return append(out, f), err
+}
+
+// checkOf is what the files say of check for a folder. A file with a problem is
+// wrong usage: half a configuration is none.
+func (s *settings) checkOf(folder string) (config.Check, error) {
+	files, err := s.files(folder)
+	if err != nil {
+		return config.Check{}, err
+	}
+	var c config.Check
+	for _, f := range files {
+		if len(f.problems) > 0 {
+			return c, f.refused()
+		}
+		c = c.Over(f.config.Check)
+	}
+	return c, nil
+}
+
+func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (*configFile, error) {
+	if f := s.read[file]; f != nil {
+		return f, nil
+	}
+	data, err := read(file)
+	if err != nil {
+		return nil, runError("let the file be a text file that the user who runs knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
+	}
+	f := &configFile{shown: filepath.ToSlash(shown), data: data}
+	f.config, f.problems = config.Parse(data)
+	s.read[file] = f
+	s.used = append(s.used, f)
+	return f, nil
+}
+
+// readError words why a file cannot be read, and stays what it is.
+type readError struct{ err error }
+
+func (e readError) Error() string { return reasonOf(e.err) }
+func (e readError) Unwrap() error { return e.err }
+
+// readContained reads a file that came with a project as a skill's file is read:
+// it may be somebody else's, and no link in it leads elsewhere.
+func readContained(file string) ([]byte, error) {
+	fsys, err := dir.FS(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := skill.ReadFile(fsys, filepath.Base(file), config.MaxSize)
+	return data, err
+}
+
+// readGiven reads a file that its user named, whatever it is.
+func readGiven(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, config.MaxSize+1))
+}
+
+// refused is the first problem as an error, with its place.
+func (f *configFile) refused() error {
+	p := f.problems[0]
+	hint := p.Mend
+	if n := len(f.problems) - 1; n > 0 {
+		hint += fmt.Sprintf(" (%s; knack config check shows all)", skill.Count(n, "further problem"))
+	}
+	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
+}
+
+// token is how many characters the key or word at a position has.
+func (f *configFile) token(at skill.Position) int {
+	line, _ := sourceLine(f.data, at.Line)
+	runes := []rune(line)
+	rest := string(runes[min(at.Column-1, len(runes)):])
+	if i := strings.IndexAny(rest, ": \t"); i >= 0 {
+		rest = rest[:i]
+	}
+	return utf8.RuneCountInString(rest)
+}
+
+// configReport is the JSON form of config check.
+type configReport struct {
+	Version  int               `json:"version"`
+	Files    []string          `json:"files"`
+	Findings []configReportRow `json:"findings"`
+}
+
+type configReportRow struct {
+	Rule    skill.RuleID `json:"rule"`
+	File    string       `json:"file"`
+	Line    int          `json:"line"`
+	Column  int          `json:"column"`
+	Key     string       `json:"key,omitempty"`
+	Message string       `json:"message"`
+	Mend    string       `json:"mend"`
+}
+
+func configCheckCommand(env *Env) *cobra.Command {
+	var asJSON bool
+	var project string
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Say what is wrong with a configuration file",
+		Long: `Say all that is wrong with a configuration file, each with its place and what to
+write instead. Without FILE, the files that hold here: the project's ` + config.Name + ` and the
+user's. doc/configuration.md lists the keys.
+
+The exit status is 1 if anything is wrong.`,
+		Args: between(0, 1, "one file, or nothing"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "" {
+				return usageError("give a file, or none", "the file's name is empty")
+			}
+			s := newSettings(env, strings.Join(args, ""))
+			folder := env.Dir
+			if cmd.Flags().Changed("project") {
+				if err := checkFolder("--project", project, absolute(*env, project)); err != nil {
+					return err
+				}
+				folder = absolute(*env, project)
+			}
+			files, err := s.files(folder)
+			if err != nil {
+				return err
+			}
+			return printConfigCheck(env, files, s.userFile(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
+	_ = cmd.MarkFlagDirname("project")
+	return cmd
+}
+
+func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) error {
+	out := configReport{Version: 1, Files: []string{}, Findings: []configReportRow{}}
+	var b strings.Builder
+	for _, f := range files {
+		out.Files = append(out.Files, f.shown)
+		if len(f.problems) == 0 {
+			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
+		}
+		for _, p := range f.problems {
+			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
+			placed{f.shown, skill.SeverityError, p.Rule, p.Position, f.token(p.Position), p.Message, p.Mend}.write(env, &b, f.data)
+		}
+	}
+	if len(files) == 0 {
+		fmt.Fprintf(env.Stderr, "there is no %s in this project, nor %s; nothing needs one\n", config.Name, clean(atHome(*env, user)))
+	}
+	var err error
+	if asJSON {
+		err = printJSON(env.Stdout, out)
+	} else {
+		_, err = io.WriteString(env.Stdout, b.String())
+	}
+	if n := len(out.Findings); err == nil && n > 0 {
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "problem"), skill.Count(len(files), "file")), ""}
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package contracttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/function"
+)
+
+// defined is a tool's whole definition as its contract has it. brief is the
+// description in an OpenAI definition, where that is another.
+type defined struct{ name, title, description, brief, schema string }
+
+// The contracts' own texts. 002's template is in testdata, word for word.
+const (
+	noParameters  = `{"type":"object","properties":{}}`
+	getSchema     = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`
+	readSchema    = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`
+	skillSchema   = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"description":"Name of the skill to load (case-insensitive)"}},"required":["name"],"additionalProperties":false}`
+	waveSchema    = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill to invoke from available skills"}},"required":["skill_name"],"additionalProperties":false}`
+	uriSchema     = `{"type":"object","properties":{"uri":{"type":"string","minLength":1,"description":"URI of the skill, for example skill://engage/SKILL.md"}},"required":["uri"],"additionalProperties":false}`
+	defaultSchema = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as listed"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`
+
+	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+
+The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+
+`
+	findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
+	findSchema      = `{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: nextCursor of the answer before"}}}`
+)
+
+func (d defined) parameters(t *testing.T) any { return parsed(t, d.schema) }
+
+// as is the definition in a format.
+func (d defined) as(t *testing.T, f function.Format) any {
+	switch f {
+	case function.OpenAI:
+		return map[string]any{"type": "function", "function": map[string]any{"name": d.name, "description": or(d.brief, d.description), "parameters": d.parameters(t)}}
+	case function.Anthropic:
+		return map[string]any{"name": d.name, "description": d.description, "input_schema": d.parameters(t)}
+	case function.Gemini:
+		return map[string]any{"name": d.name, "description": d.description, "parametersJsonSchema": d.parameters(t)}
+	}
+	return map[string]any{"name": d.name, "title": d.title, "description": d.description, "inputSchema": d.parameters(t),
+		"annotations": map[string]any{"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}}
+}
+
+// Every set's definitions, whole: as a client of MCP gets them, and as each format
+// prints them.
+func TestDefinitions(t *testing.T) {
+	file, err := os.ReadFile("testdata/002-template.txt")
+	must(t, err)
+	template := strings.TrimSuffix(string(file), "\n")
+	elements := "<skill>\n<name>CI/CD &lt;Pipeline&gt;</name>\n<description>Ships &lt;it&gt; &amp; more</description>\n<location>project</location>\n</skill>\n" +
+		"<skill>\n<name>git</name>\n<description>Git deployment workflow skill</description>\n<location>project</location>\n</skill>\n" +
+		"<skill>\n<name>mcp-builder</name>\n<description>MCP server development guide</description>\n<location>global</location>\n</skill>"
+	filled := func(list string) string { return strings.Replace(template, "${dynamicSkillsList}", list, 1) }
+	_, listAlone, _ := strings.Cut(template, "<available_skills>\n${")
+	if listAlone != "dynamicSkillsList}\n</available_skills>" {
+		t.Fatalf("the template ends %q", listAlone)
+	}
+	for _, set := range []struct {
+		name  string
+		tools []defined
+	}{
+		{"runner", []defined{
+			{"list_skills", "List Skills", "Lists the available skills.", "", noParameters},
+			{"get_skill", "Get Skill", "Read the SKILL.MD documentation for a specific skill. Returns the full text content of the documentation file.", "", getSchema},
+			{"read_file_in_skill", "Read File in Skill", "Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.", "", readSchema},
+		}},
+		{"universal", []defined{{"skill", "Load Skill", filled(elements), "", skillSchema}}},
+		{"wave", []defined{{"Skill", "Skill", "Invoke skills based on available skill metadata. Skills: - git: Git deployment workflow skill\n- mcp-builder: MCP server development guide",
+			"Invoke a skill to apply specialized expertise and capabilities", waveSchema}}},
+		{"uri", []defined{
+			{"list_skills", "List Skills", "List all skills with URI, name and description. Read the one that fits the task with get_skill, by its URI.", "", noParameters},
+			{"get_skill", "Get Skill", "Read a skill, whole, by its skill:// URI. For clients that cannot read resources: the text is the one that the resource of that URI has. list_skills lists all URIs; skill://engage/SKILL.md says how to use skills.", "", uriSchema},
+		}},
+		{"default", []defined{
+			{"skill", "Load Skill", defaultHead + "<available_skills>\n" + elements + "\n</available_skills>", "", skillSchema},
+			{"read_file_in_skill", "Read File in Skill", "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.", "", defaultSchema},
+			{"find_skills", "Find Skills", findDescription, "", findSchema},
+		}},
+	} {
+		t.Run(set.name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{"git/SKILL.md": gitMD, "pipeline/SKILL.md": md("CI/CD <Pipeline>", "Ships <it> & more"), "bad/SKILL.md": "x",
+				"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"},
+				map[string]string{"mcp-builder/SKILL.md": md("mcp-builder", "MCP server development guide")})
+			w.sameDefinitions(t, set.name, set.tools)
+		})
+	}
+	w := newWorld(t, nil)
+	w.sameDefinitions(t, "universal", []defined{{"skill", "Load Skill", filled("(none)"), "", skillSchema}})
+	w.sameDefinitions(t, "wave", []defined{{"Skill", "Skill", "Invoke skills based on available skill metadata. Skills: (none)", "Invoke a skill to apply specialized expertise and capabilities", waveSchema}})
+}
+
+func (w *world) sameDefinitions(t *testing.T, set string, tools []defined) {
+	t.Helper()
+	all := func(f function.Format) any {
+		list := []any{}
+		for _, d := range tools {
+			list = append(list, d.as(t, f))
+		}
+		if f == function.Gemini {
+			return map[string]any{"functionDeclarations": list}
+		}
+		return list
+	}
+	line := w.session(set).request(t, "tools/list", `{}`)
+	var m struct{ Result struct{ Tools any } }
+	must(t, json.Unmarshal([]byte(line), &m))
+	if d := cmp.Diff(all(function.MCP), m.Result.Tools); d != "" {
+		t.Errorf("%s over MCP: -want +got:\n%s", set, d)
+	}
+	for _, f := range function.Formats() {
+		data, err := function.Definitions(t.Context(), w.host(), toolsOf(t, set), f, clientless)
+		must(t, err)
+		if d := cmp.Diff(all(f), parsed(t, string(data))); d != "" {
+			t.Errorf("%s as %s: -want +got:\n%s", set, f, d)
+		}
+		if bytes.Contains(data, []byte(`\u003c`)) {
+			t.Errorf("%s as %s: HTML is escaped", set, f)
+		}
+	}
+}
+
+// A contract's JSON of a function definition is printed key for key, in its order:
+// contracts 001 and 003 have one, 000 the parts of one.
+func TestDefinitionsKeepTheirOrder(t *testing.T) {
+	w := newWorld(t, map[string]string{"git/SKILL.md": gitMD})
+	for set, want := range map[string]string{
+		"runner": `{"type":"function","function":{"name":"read_file_in_skill","description":"Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.","parameters":` + readSchema + `}}`,
+		"wave":   `{"type":"function","function":{"name":"Skill","description":"Invoke a skill to apply specialized expertise and capabilities","parameters":` + waveSchema + `}}`,
+	} {
+		data, err := function.Definitions(t.Context(), w.host(), toolsOf(t, set), function.OpenAI, clientless)
+		must(t, err)
+		var all []json.RawMessage
+		must(t, json.Unmarshal(data, &all))
+		if got := string(all[len(all)-1]); got != want {
+			t.Errorf("%s: -want +got:\n%s", set, cmp.Diff(want, got))
+		}
+	}
+}

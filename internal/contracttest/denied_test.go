@@ -1,0 +1,210 @@
+//go:build unix
+
+package contracttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// deny takes all rights from a file or folder until allowed is called.
+func (w *world) deny(name string) (allow func()) {
+	w.t.Helper()
+	at := filepath.Join(w.dirs[0], filepath.FromSlash(name))
+	was, err := os.Stat(at)
+	must(w.t, err)
+	must(w.t, os.Chmod(at, 0))
+	allow = func() { must(w.t, os.Chmod(at, was.Mode().Perm())) }
+	w.t.Cleanup(func() { _ = os.Chmod(at, was.Mode().Perm()) }) // or nobody could remove it
+	return allow
+}
+
+// Modes are nothing to root, so these run as nobody.
+func TestDeniedAsNobody(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as such a user already")
+	}
+	asNobody(t, "^Test(DeniedFolder|DeniedLater|Fallback)$")
+}
+
+func notRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() == 0 {
+		t.Skip("modes are nothing to root; TestDeniedAsNobody runs this")
+	}
+}
+
+const (
+	folderDenied = "the folder cannot be read: permission denied"
+	folderMend   = "give yourself permission to read it, or move it out of the root"
+	fileDenied   = "SKILL.md: permission denied"
+	fileMend     = "let the user who runs knack read the file and its folder"
+)
+
+// askDenied asks each contract for a skill "shut" of which the folder, or the
+// SKILL.md, is denied. Beside it stands a skill "open".
+func (w *world) askDenied(t *testing.T, place, why, mend string) {
+	t.Helper()
+	const list = "- open: d"
+	w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
+	for path, why := range map[string]string{
+		"SKILL.md":         "Cannot read file 'SKILL.md': permission denied",
+		"../open/SKILL.md": "Path traversal detected: cannot access files outside skill folder", "": "Invalid file path: must not be empty",
+	} {
+		for _, set := range []string{"runner", "default"} {
+			w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, fileError("shut", path, why))
+		}
+	}
+	for _, name := range []string{"shut", "SHUT"} {
+		w.ask(t, "universal", "skill", `{"name":"`+name+`"}`, answer{text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
+			"\n\nUse the exact skill name (case-insensitive) to load a skill.\n'shut' exists but was skipped: " + place + ": " + why + " (" + mend + ")"})
+	}
+	e := "Error invoking skill 'shut': " + why + "\n\nAvailable skills:\n" + list
+	w.ask(t, "wave", "Skill", `{"skill_name":"shut"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
+}
+
+// A folder that was denied before anybody could look into it.
+func TestDeniedFolder(t *testing.T) {
+	notRoot(t)
+	w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "deep/er/SKILL.md": md("er", "d"),
+		"open/within/SKILL.md": md("within", "d")})
+	w.remove(0, "deep/er/SKILL.md")
+	w.put(0, "deep/er/notes.md", "x")
+	w.deny("shut")
+	w.deny("deep/er")
+	w.remove(0, "open/within/SKILL.md")
+	w.deny("open/within")
+	// A catalogue that has never seen it.
+	other := newWorldAt(t, w.dirs...)
+	other.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
+	other.ask(t, "runner", "get_skill", `{"skill_name":"er"}`, docError("Permission denied reading SKILL.MD for skill 'er'"))
+	other.ask(t, "runner", "get_skill", `{"skill_name":"within"}`, noSkill("within")) // a folder of a skill
+	other.ask(t, "runner", "get_skill", `{"skill_name":"Shut"}`, noSkill("Shut"))
+	var log bytes.Buffer
+	c := catalog.New([]catalog.Source{sourceOf(skill.Root{Label: "claude-project", Dir: w.dirs[0]})}, catalog.Options{Log: logger(&log)})
+	must(t, c.Refresh(t.Context()))
+	must(t, c.Refresh(t.Context())) // said once
+	logged := ""
+	for _, folder := range []string{"deep/er", "open/within", "shut"} {
+		logged += "level=WARN msg=\"passed over\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" mend=\"" + folderMend + "\"\n"
+	}
+	if d := cmp.Diff(logged, log.String()); d != "" {
+		t.Errorf("the log -want +got:\n%s", d)
+	}
+	other.ask(t, "uri", "get_skill", `{"uri":"skill://claude-project/shut/SKILL.md"}`, // it was never registered
+		answer{isError: true, text: "Unsupported skill URI: skill://claude-project/shut/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: skill://claude-project/open/SKILL.md"})
+}
+
+// A skill whose folder, or file, is denied after it was found: before the catalogue
+// looks again and after.
+func TestDeniedLater(t *testing.T) {
+	notRoot(t)
+	for _, denied := range []string{"shut", "shut/SKILL.md"} {
+		t.Run(denied, func(t *testing.T) {
+			for _, set := range []string{"runner", "universal", "wave"} { // what the first of these finds out, the others know
+				w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "shut/notes.md": "notes"})
+				allow := w.deny(denied)
+				switch set {
+				case "runner":
+					w.ask(t, set, "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
+					w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":"SKILL.md"}`, fileError("shut", "SKILL.md", "Cannot read file 'SKILL.md': permission denied"))
+				default:
+					w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+				}
+				w.refresh()
+				notes, cannot := `{"skill_name":"shut","file_path":"notes.md"}`, fileError("shut", "notes.md", "Cannot read file 'notes.md': permission denied")
+				if denied == "shut" {
+					w.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
+					w.ask(t, "runner", "read_file_in_skill", notes, cannot)
+				} else {
+					w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+					w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
+				}
+				w.ask(t, "default", "read_file_in_skill", notes, cannot) // of a skill that is not served
+				allow()
+				w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, doc("shut", md("shut", "d")))
+				w.refresh()
+				w.ask(t, "universal", "skill", `{"name":"shut"}`, loading("shut", "$DIR/shut", md("shut", "d")))
+			}
+		})
+	}
+}
+
+// Contract 004 answers for a registered skill whatever is denied: with the text
+// last served, else by saying so; the tool and the resource alike; before the
+// catalogue looks again and after; by the URI and by the bare name.
+func TestFallback(t *testing.T) {
+	notRoot(t)
+	const uri = "skill://claude-project/shut/SKILL.md"
+	text, lost := md("shut", "d"), "# shut\n\nSkill content is temporarily unavailable.\nURI: "+uri
+	for _, denied := range []string{"shut", "shut/SKILL.md", "group/deep"} {
+		for _, served := range []string{"never", "by the tool", "as a resource"} {
+			t.Run(denied+" "+served, func(t *testing.T) {
+				w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": text, "group/deep/shut2/SKILL.md": md("shut2", "d")})
+				uri, text, lost, bare := uri, text, lost, "skill://shut/SKILL.md"
+				if denied == "group/deep" { // a folder around it
+					uri, text, bare = "skill://claude-project/group/deep/shut2/SKILL.md", md("shut2", "d"), "skill://shut2/SKILL.md"
+					lost = "# shut2\n\nSkill content is temporarily unavailable.\nURI: " + uri
+				}
+				last := lost
+				switch served {
+				case "by the tool":
+					w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
+					last = text
+				case "as a resource":
+					if got, meta := w.resource(t, uri); got != text || meta != nil {
+						t.Errorf("%q, %v", got, meta)
+					}
+				}
+				allow := w.deny(denied)
+				for _, look := range []string{"before", "after", "after that"} {
+					for _, asked := range []string{uri, bare} {
+						got, meta := w.resource(t, uri)
+						if served == "as a resource" {
+							last = text
+						}
+						if d := cmp.Diff(map[string]any{"availability": "fallback"}, meta); got != last || d != "" {
+							t.Errorf("%s a look: the resource is %q, %s", look, got, d)
+						}
+						a := document(uri, last)
+						a.meta = `{"availability":"fallback"}`
+						w.askMCP(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
+						if served == "as a resource" {
+							continue // by the server: the other doors have a host of their own, which served nothing
+						}
+						w.askTool(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
+						w.askFunction(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
+					}
+					w.refresh()
+				}
+				allow()
+				w.refresh()
+				w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
+				// What is gone is no longer registered, and no fallback brings it back.
+				w.deny(denied)
+				w.refresh()
+				must(t, os.Chmod(filepath.Join(w.dirs[0], denied), 0o755))
+				w.remove(0, denied)
+				w.refresh()
+				line := w.session("uri").request(t, "resources/read", `{"uri":`+quote(uri)+`}`)
+				var m struct{ Error json.RawMessage }
+				must(t, json.Unmarshal([]byte(line), &m))
+				if m.Error == nil {
+					t.Errorf("a skill that is gone answers %s", line)
+				}
+				if _, err := os.Stat(filepath.Join(w.dirs[0], denied)); !os.IsNotExist(err) {
+					t.Errorf("%v, want %v", err, fs.ErrNotExist)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// opinion is what somebody thinks of one skill, in the Inspector's codes.
+type opinion []string
+
+// codes are the Inspector's for what check finds in a SKILL.md. Rules that it does
+// not have are not here.
+var codes = map[skill.RuleID]string{
+	skill.RuleNameMissing: "missing-name", skill.RuleNameSyntax: "missing-name", skill.RuleNameControl: "malformed-name",
+	skill.RuleNameType:    "missing-name", // the listing has no string to show
+	skill.RuleNamePattern: "malformed-name", skill.RuleNameLength: "malformed-name", skill.RuleNameFolder: "name-path-mismatch",
+	skill.RuleDescriptionMissing: "missing-description", skill.RuleDescriptionType: "missing-description",
+	skill.RuleDescriptionLength: "malformed-description",
+
+	skill.RuleFileEmpty: "frontmatter-absent", skill.RuleFenceMissing: "frontmatter-absent", skill.RuleFenceOpener: "frontmatter-absent",
+	skill.RuleFenceUnclosed: "frontmatter-absent", skill.RuleFenceLate: "frontmatter-absent", skill.RuleFenceGlued: "frontmatter-absent",
+	skill.RuleYAMLSyntax: "frontmatter-unparsable", skill.RuleYAMLDuplicate: "frontmatter-unparsable", skill.RuleYAMLMapping: "frontmatter-unparsable",
+	skill.RuleYAMLControl: "frontmatter-unparsable",
+}
+
+// unfiltered lists every skill below a folder, whatever is wrong with it: with its
+// frontmatter as knack reads it, and with its SKILL.md for a manifest.
+type unfiltered struct {
+	skills []*skillsext.Skill
+	files  map[string][]byte
+	ours   map[string]opinion
+}
+
+func list(t *testing.T, root string) *unfiltered {
+	t.Helper()
+	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: root}, Required: true}).Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unfiltered{files: map[string][]byte{}, ours: map[string]opinion{}}
+	for _, b := range scan.Bundles {
+		r := check.Skill(t.Context(), b)
+		uri, err := skill.NewURI(b.Path + "/SKILL.md")
+		if err != nil || r.Data == nil {
+			continue // nothing that a server could list
+		}
+		listed, dropped := frontmatter(t, r.Skill)
+		u.files[uri.String()] = r.Data
+		u.skills = append(u.skills, &skillsext.Skill{URI: uri.String(), Frontmatter: listed,
+			Resources: skillsext.StaticResources(skillsext.Resource{URI: uri.String(), Digest: skill.DigestOf(r.Data).String(), Size: int64(len(r.Data))})})
+		u.ours[uri.String()] = opinionOf(r, dropped)
+	}
+	return u
+}
+
+// frontmatter is what was read, without a name or description that is no string:
+// such an entry would break the list, and every entry with it. dropped: there was
+// one, which the Inspector then misses in the list.
+func frontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
+	t.Helper()
+	fields := map[string]json.RawMessage{}
+	if s.Frontmatter != nil {
+		if err := json.Unmarshal(s.Frontmatter, &fields); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"name", "description"} {
+		if v := fields[key]; len(v) > 0 && v[0] != '"' {
+			delete(fields, key)
+			dropped = true
+		}
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, dropped
+}
+
+func opinionOf(r check.Report, dropped bool) (v opinion) {
+	if dropped {
+		v = append(v, "frontmatter-mismatch")
+	}
+	for _, f := range r.Findings {
+		if code, ok := codes[f.Rule]; ok && (f.File == r.Skill.Entry || f.File == "") {
+			v = append(v, code)
+		}
+	}
+	has := func(code string) bool { return slices.Contains(v, code) }
+	if has("frontmatter-absent") {
+		// It reads no frontmatter there and says so once; knack may read it.
+		v = slices.DeleteFunc(v, func(code string) bool { return code == "frontmatter-unparsable" })
+	}
+	if r.Skill.Frontmatter == nil {
+		v = append(v, "missing-name", "missing-description")
+	}
+	if has("missing-name") {
+		v = slices.DeleteFunc(v, func(code string) bool { return code == "name-path-mismatch" || code == "malformed-name" })
+	}
+	slices.Sort(v)
+	return slices.Compact(v)
+}
+
+// serve answers skills/list with all of it.
+func (u *unfiltered) serve(t *testing.T) string {
+	t.Helper()
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
+	skillsext.Declare(caps, false)
+	server := mcp.NewServer(&mcp.Implementation{Name: "unfiltered", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
+	err := skillsext.AddHandlers(server, &skillsext.Handlers{
+		List: func(context.Context, *mcp.ServerSession, *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
+			return &skillsext.ListSkillsResult{Skills: u.skills}, nil
+		},
+		Get: func(_ context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*skillsext.GetSkillResult, error) {
+			i := slices.IndexFunc(u.skills, func(s *skillsext.Skill) bool { return s.URI == p.URI })
+			if i < 0 {
+				return nil, nil
+			}
+			return &skillsext.GetSkillResult{Skill: u.skills[i]}, nil
+		},
+	}, &skillsext.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != "resources/read" {
+				return next(ctx, method, req)
+			}
+			uri := req.(*mcp.ReadResourceRequest).Params.URI
+			data, ok := u.files[uri]
+			if !ok {
+				return nil, mcp.ResourceNotFoundError(uri)
+			}
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Blob: data}}}, nil
+		}
+	})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// inspected are the Inspector's verdicts, skill by skill.
+func inspected(t *testing.T, url string) map[string]opinion {
+	t.Helper()
+	r := start(t, node(t, "inspector"), inspector, "--cli", url, "--transport", "http", "--method", "skills/list", "--verify", "--require-digests",
+		"--protocol-era", "legacy", "--skill-catalog-max-skills", "5000", "--skill-catalog-max-bytes", "1000000000")
+	out := map[string]opinion{}
+	lines := bufio.NewScanner(strings.NewReader(r.stdout))
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var of struct {
+			URI                      string
+			Conformance, Frontmatter []struct{ Code, Severity string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &of); err != nil || of.URI == "" {
+			t.Fatalf("exit status %d: %v: %.300s", r.code, err, lines.Text())
+		}
+		codes := opinion{}
+		for _, issue := range append(of.Conformance, of.Frontmatter...) {
+			if issue.Severity == "error" {
+				codes = append(codes, issue.Code)
+			}
+		}
+		slices.Sort(codes)
+		out[of.URI] = slices.Compact(codes)
+	}
+	return out
+}
+
+// explained are the skills of the edge cases about which the two differ: what the
+// Inspector says, and why.
+var explained = map[string]struct {
+	theirs opinion
+	why    string
+}{
+	"bytes__bad-utf8/1/social-media-lead-generation": {opinion{"frontmatter-absent", "missing-description", "missing-name"},
+		"knack reads nothing in a file that is not UTF-8; the Inspector replaces its bytes, and finds no frontmatter"},
+	"bytes__nul-control/1/contentgroove": {opinion{"frontmatter-mismatch", "missing-description", "missing-name"},
+		"knack reads no frontmatter with a NUL in it, which YAML forbids; the Inspector's parser does"},
+	"yaml__non-mapping/1/573-python-312_560b9cd0": {opinion{"missing-description", "missing-name"},
+		"frontmatter without anything in it is no mapping to knack, and an empty one to the Inspector"},
+	"yaml__non-mapping/1/agente-conhecimento": {opinion{"missing-description", "missing-name"},
+		"frontmatter without anything in it is no mapping to knack, and an empty one to the Inspector"},
+}
+
+// TestInteropVerdicts: on a list that leaves nothing out, of all edge cases and all
+// real skills, the Inspector thinks of each name, description and frontmatter what
+// check says of it.
+func TestInteropVerdicts(t *testing.T) {
+	t.Parallel()
+	c := corpus()
+	if c == nil {
+		missing(t, "no corpus")
+	}
+	met := 0
+	for part, want := range map[string]int{"edge": 168, "skills": 776} {
+		u := list(t, filepath.Join(filepath.Dir(c.dir), part))
+		theirs := inspected(t, u.serve(t))
+		if len(u.ours) != want || len(theirs) != want {
+			t.Errorf("%s: %d listed, %d inspected, want %d", part, len(u.ours), len(theirs), want)
+		}
+		wrong := 0
+		for uri, ours := range u.ours {
+			expected := ours
+			if e, ok := explained[strings.TrimSuffix(strings.TrimPrefix(uri, "skill://"), "/SKILL.md")]; ok {
+				expected = e.theirs
+				met++
+				if cmp.Equal(ours, e.theirs) {
+					t.Errorf("%s: is explained as different and is not", uri)
+				}
+			}
+			if len(ours) > 0 {
+				wrong++
+			}
+			if diff := cmp.Diff(expected, theirs[uri], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-knack +Inspector):\n%s", uri, diff)
+			}
+		}
+		t.Logf("%s: %d skills, something is wrong with %d, both say so", part, len(u.ours), wrong)
+	}
+	if met != len(explained) {
+		t.Errorf("%d of %d explained differences met", met, len(explained))
+	}
+}
