@@ -24,8 +24,8 @@ type stamped struct {
 	stamp skill.Stamp
 }
 
-// looker is a file system that takes a stamp with one call of the system. What
-// the name leads to may be anything: the stamp is only good for being compared.
+// looker is a file system that takes a stamp without opening anything, or passing
+// a link.
 type looker interface {
 	Look(name string) (skill.Stamp, error)
 }

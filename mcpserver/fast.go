@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +49,7 @@ type memory struct {
 	order    []asked // oldest first
 	bytes    int
 
+	recalled atomic.Uint64 // answers that were given again
 	last     uint64
 	learning map[string]*learning
 }
@@ -86,6 +88,7 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.reads.Fresh() {
 		return nil
 	}
+	m.recalled.Add(1)
 	return r
 }
 

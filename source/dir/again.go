@@ -178,15 +178,13 @@ func (w *walk) leave(begun time.Time) *last {
 // errNoLook says that a stamp proves nothing here.
 var errNoLook = errors.New("no stamp is kept here")
 
-// Look takes the stamp of an entry by its path, with one call of the system, where
-// the file system is one that keeps stamps. Links on the way are followed, so that
-// it is only good for being compared with a stamp that an entry is known to have;
-// the last one is not.
+// Look takes the stamp of an entry without opening it, where the file system is one
+// that keeps stamps. No link is passed; the stamp of one is its own.
 func (f *folder) Look(name string) (skill.Stamp, error) {
 	if f.dev == 0 || checkName(name) != nil {
 		return skill.Stamp{}, errNoLook
 	}
-	stamp, err := lookAt(f.at(name))
+	stamp, err := lookAt(f, name)
 	if err == nil && stamp.Dev != f.dev {
 		err = errNoLook
 	}

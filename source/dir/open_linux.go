@@ -245,7 +245,31 @@ func (h fdHandle) look(name string) (skill.Stamp, error) {
 	return stampOfStat(&st), err
 }
 
-func lookAt(path string) (skill.Stamp, error) { return fdHandle(unix.AT_FDCWD).look(path) }
+// lookAt takes the stamp of an entry of a folder, without opening it and without
+// passing a link.
+func lookAt(f *folder, name string) (skill.Stamp, error) {
+	base, resolve := unix.AT_FDCWD, uint64(unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	at := f.at(name)
+	if !f.plain && f.base != f.alias {
+		// The root's own path may have links in it, and nothing behind it.
+		h, err := kernelDoor{}.folder(f.base, false)
+		if err != nil {
+			return skill.Stamp{}, err
+		}
+		defer h.close()
+		base, resolve, at = int(h.(fdHandle)), beneath, path.Join(f.sub, name)
+	}
+	fd, err := openat2(base, at, unix.O_PATH|unix.O_NOFOLLOW, resolve)
+	if err != nil {
+		return skill.Stamp{}, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return skill.Stamp{}, err
+	}
+	return stampOfStat(&st), nil
+}
 
 // readHandle is a folder that was opened for reading. The file owns the descriptor.
 type readHandle struct {
