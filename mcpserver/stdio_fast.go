@@ -12,7 +12,7 @@ import (
 )
 
 // batchSize is how many bytes of kept answers are gathered before they are written.
-const batchSize = 64 << 10
+const batchSize = 16 << 10
 
 // sessions numbers the sessions over pipes, and what each says about itself anew.
 var sessions atomic.Uint64
