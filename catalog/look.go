@@ -140,7 +140,7 @@ func (c *Catalog) endLooks(sources []*held) {
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
 	loaded := visited{skills: map[string]*skill.Skill{}}
-	scan, err := loaded.scan(ctx, s, first)
+	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -178,7 +178,7 @@ type visited struct {
 
 // scan scans a source, and the first time, when all must be read, reads on the way
 // what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool) (skill.Scan, error) {
+func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) (skill.Scan, error) {
 	if h, ok := s.(*held); ok {
 		s = h.Source
 	}
@@ -191,7 +191,7 @@ func (v *visited) scan(ctx context.Context, s Source, first bool) (skill.Scan, e
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.skills[b.Path] = loaded
-	})
+	}, large)
 }
 
 // fill puts in what was read on the way.

@@ -235,7 +235,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
 	defer cancel()
-	v, err := s.catalog.View(ctx)
+	v, err := s.catalog.Soon(ctx)
 	if err != nil {
 		v = catalog.View{}
 	}

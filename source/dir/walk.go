@@ -21,6 +21,9 @@ const (
 	// maxDepth is how many levels below the root are searched: twice the bound
 	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
+	// largeLevel is how many folders side by side are no matter of a moment: a
+	// thousand skills have fewer, and take some 10 ms.
+	largeLevel = 2500
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -81,6 +84,7 @@ type walk struct {
 	top     handle // the root, open during the scan
 	real    string // the root's real path
 	each    func(skill.Bundle, ReadMain)
+	large   func()
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
 	scan    skill.Scan
@@ -115,6 +119,10 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		}
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
+		if w.large != nil && len(level) > largeLevel {
+			w.large()
+			w.large = nil
+		}
 	}
 	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
 	if !slices.IsSortedFunc(w.scan.Bundles, byPath) {
