@@ -91,12 +91,13 @@ func run(args []string) error {
 	if b.rounds <= 0 {
 		b.rounds = map[bool]int{false: 5, true: 2}[b.quick]
 	}
+	load := loadNow()
 	end, err := b.prepare(*tmp)
 	if err != nil {
 		return err
 	}
 	defer end()
-	page := page{begun: time.Now(), rounds: b.rounds}
+	page := page{begun: time.Now(), rounds: b.rounds, load: load}
 	for _, m := range measurements {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), m.name) {
 			continue

@@ -28,14 +28,16 @@ func judge(got, limit float64) string {
 
 // grown is one line of the growth table, in milliseconds and MB.
 type grown struct {
-	n                             int
-	initialize, list, floor, peak float64
+	n                       int
+	initialize, list, floor float64
+	listed, searched        float64
 }
 
 // page is what a run found.
 type page struct {
 	begun  time.Time
 	rounds int
+	load   string // of the machine, before the run
 	rows   []row
 	growth []grown
 	peers  []string
@@ -44,7 +46,7 @@ type page struct {
 func (b *bench) growthTable() (out []grown) {
 	for _, n := range b.growth {
 		if len(b.samples[key("list", n)]) > 0 {
-			out = append(out, grown{n, b.median(key("init", n)), b.median(key("list", n)), b.median(key("skillmd", n)), b.median(key("peak", n))})
+			out = append(out, grown{n, b.median(key("init", n)), b.median(key("list", n)), b.median(key("skillmd", n)), b.median(key("listed", n)), b.median(key("searched", n))})
 		}
 	}
 	return out
@@ -70,7 +72,7 @@ func (p page) write(out io.Writer, plotted string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Performance
 
-Written by `+"`make bench`"+` on %s: %s.
+Written by `+"`make bench`"+` on %s: %s; load %s before the run.
 Each figure is the median of %d rounds or more, in which knack and its floor took turns; a ratio is to the floor of the same run. Trees have the
 figures of real skills (`+"`internal/genskills`"+`); of 100,000 skills only the SKILL.md are laid out. The page cache is warm.
 
@@ -79,14 +81,14 @@ SKILL.md, *all* reads and hashes every file, with twice as many workers as proce
 
 | what | elsewhere | target | measured | |
 |---|---|---|---|---|
-`, p.begun.UTC().Format("2006-01-02"), machine(), p.rounds)
+`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds)
 	for _, r := range p.rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.what, r.elsewhere, r.target, r.got, r.verdict)
 	}
 	if len(p.growth) > 0 {
-		b.WriteString("\n## Growth\n\n| skills | initialize | first tools/list | skillmd floor | peak memory |\n|---:|---:|---:|---:|---:|\n")
+		b.WriteString("\n## Growth\n\n| skills | initialize | first tools/list | skillmd floor | peak memory, listed | searched |\n|---:|---:|---:|---:|---:|---:|\n")
 		for _, g := range p.growth {
-			fmt.Fprintf(&b, "| %s | %.1f ms | %.1f ms | %.1f ms | %.1f MB |\n", count(g.n), g.initialize, g.list, g.floor, g.peak)
+			fmt.Fprintf(&b, "| %s | %.1f ms | %.1f ms | %.1f ms | %.1f MB | %.1f MB |\n", count(g.n), g.initialize, g.list, g.floor, g.listed, g.searched)
 		}
 		if plotted != "" {
 			fmt.Fprintf(&b, "\n![From the start of the process to its answers, by the number of skills](%s)\n", plotted)
@@ -98,6 +100,17 @@ SKILL.md, *all* reads and hashes every file, with twice as many workers as proce
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// loadNow is how many others want the processors: where there are any, only the
+// ratios say something, and those little.
+func loadNow() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	return first
 }
 
 // machine names what the figures hold for.

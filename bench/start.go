@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -55,12 +57,13 @@ func (b *bench) start() ([]row, error) {
 		rows = append(rows, row{fmt.Sprintf("initialize alone, %s", count(c.n)), "–", "≤ 12 ms", fmt.Sprintf("%.1f ms", init), judge(init, 12)})
 	}
 	for _, c := range []struct {
+		what      string
 		n         int
 		elsewhere string
 		limit     float64
-	}{{10, "77 MB", 20}, {1000, "88 MB", 22}, {10_000, "148 MB", 40}, {100_000, "–", 200}} {
-		if got := b.median(key("peak", c.n)); got > 0 {
-			rows = append(rows, row{fmt.Sprintf("peak memory, %s, list and a search", count(c.n)), c.elsewhere,
+	}{{"listed", 10, "77 MB", 20}, {"listed", 1000, "88 MB", 22}, {"listed", 10_000, "148 MB", 40}, {"searched", 100_000, "–", 200}} {
+		if got := b.median(key(c.what, c.n)); got > 0 {
+			rows = append(rows, row{fmt.Sprintf("peak memory, %s skills %s", count(c.n), c.what), c.elsewhere,
 				fmt.Sprintf("≤ %g MB", c.limit), fmt.Sprintf("%.1f MB", got), judge(got, c.limit)})
 		}
 	}
@@ -93,13 +96,17 @@ func (b *bench) startOnce(t *tree) error {
 	if err := json.Unmarshal(res, &list); err != nil || len(list.Tools) == 0 {
 		return fmt.Errorf("tools/list answered %.100s", res)
 	}
+	if bytes.Contains(res, []byte("(none)")) {
+		return errors.New("the list came before the skills: this machine is too busy to be measured on")
+	}
+	b.add(key("listed", t.n), p.peak())
 	b.add(key("init", t.n), ms(init))
 	b.add(key("list", t.n), ms(took))
 	// The index is built off the start path; the search waits for it.
 	if _, err := p.call("tools/call", map[string]any{"name": "find_skills", "arguments": map[string]any{"query": "review data"}}); err != nil {
 		return err
 	}
-	b.add(key("peak", t.n), p.peak())
+	b.add(key("searched", t.n), p.peak())
 	return nil
 }
 
