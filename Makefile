@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz bench bench-go mutate interop build
+.PHONY: check test race fuzz bench bench-go search mutate interop build
 
 check:
 	bash .ci/gofmt
@@ -35,6 +35,11 @@ bench:
 bench-go:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+# The ranking beside another engine's on real skills, and its speed on generated ones.
+search:
+	go -C search/eval run . "$${KNACK_CORPUS:-$(CURDIR)/../shared/corpus}"
+	go test -run '^$$' -bench . ./search
 
 # One mutation for each contract, which that contract's tests must notice.
 mutate:

@@ -35,19 +35,19 @@ var directions = map[string][]string{
 	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
 	"check":          {"skill"},
-	"search":         {},
+	"config":         {"skill", "check", "access"}, // the sections' types and keys; a rule is named by its table
+	"search":         {"skill"},
 	// What search is measured with; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
-	"config":                    {"skill", "check"}, // the sections' types and keys; a rule is named by its table
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	"tool":                      {"catalog", "skill"},
 	"function":                  {"tool"},
-	"mcpserver":                 {"tool", "catalog", "skillsext", "skill"},
-	"web":                       {"catalog", "tool", "skill"},
+	"mcpserver":                 {"tool", "access", "catalog", "skillsext", "skill"},
+	"web":                       {"access", "catalog", "tool", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web", "check", "config",
+		"access", "tool", "function", "mcpserver", "web", "check", "config", "search",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.

@@ -48,6 +48,18 @@ func BenchmarkNear(b *testing.B) {
 	}
 }
 
+// BenchmarkSearch is the whole of a search; package search measures its index at size.
+func BenchmarkSearch(b *testing.B) {
+	v := view(b, catalogOf(b, many(1000)))
+	q := Query{Text: "thing number 500", Limit: 10}
+	b.ReportAllocs()
+	for b.Loop() {
+		if found, err := v.Search(b.Context(), q); err != nil || found.Hits[0].Name != "skill-500" {
+			b.Fatal(found, err)
+		}
+	}
+}
+
 // liveHeap is what stays in use after the garbage is gone.
 func liveHeap() uint64 {
 	var m runtime.MemStats

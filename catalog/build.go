@@ -17,16 +17,7 @@ func build(found []foundRoot) *Snapshot {
 	for _, f := range found {
 		n += len(f.skills)
 	}
-	s := &Snapshot{
-		Version:  1,
-		indexing: indexing{done: make(chan struct{})},
-		Entries:  make([]*Entry, 0, n),
-		byKey:    make(map[skill.Key][]*Entry, n),
-		byFolder: make(map[string][]*Entry, n),
-		byBase:   make(map[string]*Entry, n),
-		byPlace:  make(map[place]*Entry, n),
-		reserved: map[place]*Entry{},
-	}
+	s := newSnapshot(n)
 	for _, f := range found {
 		status := f.status
 		status.Count = len(f.skills)
@@ -37,6 +28,20 @@ func build(found []foundRoot) *Snapshot {
 	return s
 }
 
+// newSnapshot makes one with room for n skills.
+func newSnapshot(n int) *Snapshot {
+	return &Snapshot{
+		Version:  1,
+		indexing: indexing{done: make(chan struct{})},
+		Entries:  make([]*Entry, 0, n),
+		byKey:    make(map[skill.Key][]*Entry, n),
+		byFolder: make(map[string][]*Entry, n),
+		byBase:   make(map[string]*Entry, n),
+		byPlace:  make(map[place]*Entry, n),
+		reserved: map[place]*Entry{},
+	}
+}
+
 func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
 	entries := make([]*Entry, len(f.skills))
 	for i, sk := range f.skills {
@@ -45,14 +50,19 @@ func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
 			e.Status = Skipped
 		}
 		entries[i] = e
-		s.byFolder[sk.Folder] = append(s.byFolder[sk.Folder], e)
-		s.byPlace[place{root.Label, sk.Path}] = e
-		if !sk.ModelInvocable {
-			s.reserved[place{root.Label, strings.ToLower(sk.Path)}] = e
-		}
+		s.index(e)
 	}
 	s.Entries = append(s.Entries, entries...)
 	s.assignURIs(root, entries, f.claimed)
+}
+
+// index makes a skill found by where it lies.
+func (s *Snapshot) index(e *Entry) {
+	s.byFolder[e.Folder] = append(s.byFolder[e.Folder], e)
+	s.byPlace[place{e.Root.Label, e.Path}] = e
+	if !e.ModelInvocable {
+		s.reserved[place{e.Root.Label, strings.ToLower(e.Path)}] = e
+	}
 }
 
 // assignURIs gives every served skill of a root its path in the URI space. The

@@ -69,7 +69,8 @@ const (
 type Options struct {
 	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]; see [Catalog.Interval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
-	// answer, before it goes on without; see [ErrLate]. Zero waits.
+	// answer, before it goes on without; see [ErrLate]. A search waits as long for
+	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
 }
@@ -88,7 +89,7 @@ type Catalog struct {
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
 	gates gates                 // of the reads that calls wait for
-	index atomic.Pointer[index] // the last one made, to make the next one of
+	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
@@ -137,16 +138,17 @@ func New(sources []Source, o Options) *Catalog {
 // Ready is closed when the first snapshot is there.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// View returns a view on the current snapshot, waiting for the first one.
+// View returns a view on the current snapshot, waiting for the first one: on all
+// of it, or on what the context's [Sight] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	select {
 	case <-c.ready:
-		return View{Snapshot: c.current.Load(), catalog: c}, nil
+		return c.view(sightOf(ctx)), nil
 	default:
 	}
 	select {
 	case <-c.ready:
-		return View{Snapshot: c.current.Load(), catalog: c}, nil
+		return c.view(sightOf(ctx)), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
@@ -167,6 +169,10 @@ func (c *Catalog) Soon(ctx context.Context) (View, error) {
 		}
 	}()
 	return c.View(ctx)
+}
+
+func (c *Catalog) view(sight *Sight) View {
+	return View{Snapshot: c.current.Load().through(sight), catalog: c, sight: sight}
 }
 
 // SetSources replaces the sources and asks for a refresh.

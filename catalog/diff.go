@@ -13,6 +13,8 @@ type Diff struct {
 	// Listing: what a model is shown of the skills differs.
 	Listing bool
 	Version uint64 // of the new snapshot
+
+	prev, next *Snapshot
 }
 
 // Empty reports whether nothing changed that anybody could see.
@@ -32,7 +34,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
+	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
 	for _, e := range next.Entries {
 		old := prev.at(e)
 		switch {

@@ -26,7 +26,8 @@ func (s *Snapshot) Knows(f FolderNow) bool {
 // FoldersNow asks the disk which folders the roots have as direct children under a
 // name that matches, in root order. The roots are asked at once, each by one
 // listing of its own folder; one that does not answer while the context lasts, or
-// has not answered somebody before, is left out.
+// has not answered somebody before, is left out, and where a [Sight] holds, so is
+// every folder in which the view has no skill.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) []FolderNow {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
@@ -45,6 +46,9 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) []Fo
 	for i, h := range sources {
 		root := h.Root()
 		for _, f := range found[i] {
+			if v.sight != nil && v.byPlace[place{root.Label, f.Name}] == nil {
+				continue // it may hold what is out of sight
+			}
 			out = append(out, FolderNow{f, root})
 		}
 	}

@@ -380,7 +380,7 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 			return r.data, e, nil
 		}
 		Doubt(ctx)
-		now := v.catalog.reread(e, r.fresh, r.begun).at(e)
+		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
 			return nil, e, fs.ErrNotExist

@@ -73,8 +73,8 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 // name, unless it fits clearly better.
 const shadowedWeight = 0.8
 
-// shows reports whether whoever asks may find the skill. Access rules will be
-// asked here.
+// shows reports whether the query is after a skill like this one. What whoever asks
+// may see at all is for the view's [Sight], whose snapshot lacks the rest.
 func (v View) shows(e *Entry, q Query) bool { return q.People || e.ModelInvocable }
 
 func (v View) all(q Query) (found Found) {
@@ -107,13 +107,10 @@ type indexing struct {
 	index atomic.Pointer[index]
 }
 
-// headingsPatience is how long a search waits for a disk. What was not read by
-// then is found by all but its headings until it is. A variable for the tests.
-var headingsPatience = time.Second
-
 const (
-	// headingsMost is when what is still not read is left so. The next refresh that
-	// changes anything tries again.
+	// headingsMost is how long the disks may answer nothing once nobody waits. What
+	// is then still not read is left so; the next refresh that changes anything tries
+	// again.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
@@ -138,36 +135,44 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	return &s.indexing
 }
 
-// makeIndex indexes a snapshot out of what the last index holds and what must be
-// read. It runs on its own: no disk may hold up a search for long.
+// makeIndex indexes a snapshot out of what another index holds and what must be
+// read. It runs on its own, so that a search waits no longer than its context
+// lasts; with patience, a disk that answers nothing holds it up no longer than
+// that, and its skills are found by all but their headings until it answers.
 func (c *Catalog) makeIndex(s *Snapshot) {
-	ctx, end := context.WithTimeout(context.Background(), headingsPatience)
-	defer end()
-	x, whole := c.nextIndex(ctx, s)
-	s.indexing.index.Store(x)
+	whole := c.nextIndex(c.patience, s)
 	close(s.indexing.done)
-	if whole {
-		return
+	if !whole {
+		c.nextIndex(headingsMost, s)
 	}
-	ctx, end = context.WithTimeout(context.Background(), headingsMost)
-	defer end()
-	x, _ = c.nextIndex(ctx, s)
-	s.indexing.index.Store(x)
 }
 
-// nextIndex makes the index of a snapshot. whole: none is in it without headings
-// that it may have.
-func (c *Catalog) nextIndex(ctx context.Context, s *Snapshot) (x *index, whole bool) {
+// nextIndex makes the index of a snapshot, with the headings that the disks yield
+// while they answer. It reports whether it has all.
+func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	before := c.index.Load()
+	if s.whole != nil {
+		i := c.indexOf(s.whole)
+		<-i.done
+		before = i.index.Load()
+	}
 	if before == nil {
 		before = new(index)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	answered := func() {}
+	if patience > 0 {
+		silence := time.AfterFunc(patience, end)
+		defer silence.Stop()
+		answered = func() { silence.Reset(patience) }
 	}
 	keys := make([]indexed, len(s.searched))
 	for i, e := range s.searched {
 		keys[i] = indexed{e.Skill, true}
 	}
 	whole = true
-	x = before.Update(keys, func(places []int) []search.Doc {
+	x := before.Update(keys, func(places []int) []search.Doc {
 		docs := make([]search.Doc, len(places))
 		next := make(chan int)
 		var wg sync.WaitGroup
@@ -175,6 +180,7 @@ func (c *Catalog) nextIndex(ctx context.Context, s *Snapshot) (x *index, whole b
 			wg.Go(func() {
 				for i := range next {
 					docs[i], keys[places[i]].headings = View{Snapshot: s, catalog: c}.document(ctx, s.searched[places[i]])
+					answered()
 				}
 			})
 		}
@@ -188,8 +194,11 @@ func (c *Catalog) nextIndex(ctx context.Context, s *Snapshot) (x *index, whole b
 		}
 		return docs
 	})
-	c.index.Store(x)
-	return x, whole
+	s.indexing.index.Store(x)
+	if s.whole == nil {
+		c.index.Store(x)
+	}
+	return whole
 }
 
 // document is what a search looks at. It reports false where the headings are

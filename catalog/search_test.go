@@ -28,6 +28,19 @@ func foundBy(t testing.TB, v View, q Query) (folders []string) {
 	return folders
 }
 
+// searched are the entries that a model finds.
+func searched(t testing.TB, v View, text string) (entries []*Entry) {
+	t.Helper()
+	found, err := v.Search(t.Context(), Query{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range found.Hits {
+		entries = append(entries, h.Entry)
+	}
+	return entries
+}
+
 func TestSearch(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
 	for query, want := range map[string][]string{
@@ -111,18 +124,34 @@ func TestSearchAfterChanges(t *testing.T) {
 }
 
 // A disk that does not answer holds up no search beyond its context, and any
-// search for no longer than headingsPatience: then skills are found by all but
-// their headings, until the disk answers.
+// search for no longer than the catalogue's patience: then skills are found by all
+// but their headings, until the disk answers.
 func TestSearchOnABlockedDisk(t *testing.T) {
-	defer func(d time.Duration) { headingsPatience = d }(headingsPatience)
-	headingsPatience = 300 * time.Millisecond
+	for _, patience := range []time.Duration{0, 300 * time.Millisecond} {
+		t.Run(patience.String(), func(t *testing.T) { searchBlocked(t, patience) })
+	}
+}
+
+func searchBlocked(t *testing.T, patience time.Duration) {
 	disk := &turnstile{memory: source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")}
-	v := view(t, catalogOf(t, disk, source("b", "hg/SKILL.md", text("hg", "Commits")+"# Rebasing\n")))
+	c := New([]Source{disk, source("b", "hg/SKILL.md", text("hg", "Commits")+"# Rebasing\n")}, Options{Patience: patience})
+	refresh(t, c)
+	v := view(t, c)
 	open := disk.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := v.Search(ctx, Query{Text: "commits"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a context that ends: %v", err)
+	if patience == 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := v.Search(ctx, Query{Text: "commits"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a context that ends: %v", err)
+		}
+		select {
+		case <-v.indexing.done:
+			t.Error("the search has waited for the disk")
+		default:
+		}
+		open()
+		diffs(t, "when it answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"git", "hg"})
+		return
 	}
 	diffs(t, "all but headings", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
 	diffs(t, "of the disk that answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"})
@@ -208,6 +237,29 @@ func TestIndexFollowsRefresh(t *testing.T) {
 	case <-view(t, c).indexing.done:
 	case <-t.Context().Done():
 		t.Error("never indexed")
+	}
+}
+
+// The index of a part shares what that of the whole holds, and reads only what the
+// whole does not search: a copy of what is hidden.
+func TestIndexOfAPart(t *testing.T) {
+	a := source("a", "git/SKILL.md", text("git", "Commits"), "hg/SKILL.md", text("hg", "Commits")+"# Shelving\n")
+	b := source("b", "copy/SKILL.md", text("git", "Commits"))
+	c := catalogOf(t, a, b)
+	v := view(t, c)
+	diffs(t, "the whole", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
+	read := a.opens.Load() + b.opens.Load()
+	w, err := c.View(WithSight(t.Context(), &Sight{Sees: func(e *Entry) bool { return e.Path != "git" }}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"hg", "copy"})
+	diffs(t, "its headings", foundBy(t, w, Query{Text: "shelving"}), []string{"hg"})
+	if n := a.opens.Load() + b.opens.Load() - read; n != 1 {
+		t.Errorf("%d files read", n)
+	}
+	if c.index.Load() != v.indexing.index.Load() {
+		t.Error("the next index would be made of the part's")
 	}
 }
 

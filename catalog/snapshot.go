@@ -78,6 +78,9 @@ type Snapshot struct {
 
 	searched []*Entry // Listed, those kept from models, then the shadowed that differ
 	indexing indexing // of searched
+	// whole is the snapshot of which this one shows a part, else nil. Their indexes
+	// share what they hold.
+	whole *Snapshot
 
 	byKey    map[skill.Key][]*Entry // not skipped, in root order
 	byFolder map[string][]*Entry    // all, in root order
@@ -89,18 +92,23 @@ type Snapshot struct {
 
 	found []foundRoot // what it was built from
 
+	seen seen
+
 	servedOnce sync.Once
 	served     []*Entry
 
 	invocableOnce sync.Once
 	invocable     []*Entry
+
+	marksOnce sync.Once
+	marks     Marks
 }
 
-// View is what one request reads: a snapshot, and the one who asks. Access rules
-// will live here; today everyone sees everything.
+// View is what one request reads: a snapshot, as the one who asks may see it.
 type View struct {
 	*Snapshot
 	catalog *Catalog
+	sight   *Sight // what the snapshot was narrowed by; nil for one who sees all
 }
 
 // at finds the entry in the same place in this snapshot.

@@ -30,12 +30,16 @@ const (
 
 // Config is a whole file. What the file does not give is zero.
 type Config struct {
-	Check Check
+	Check  Check
+	Access Access
 }
 
 var root = []key[Config]{
 	{"check", "section", "", "what `knack check` asks", func(d *decoder, v skill.Value, c *Config) {
 		section(d, "check", v, checkKeys, &c.Check)
+	}},
+	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v skill.Value, c *Config) {
+		c.Access = accessOf(d, v)
 	}},
 }
 
@@ -49,7 +53,7 @@ type Key struct {
 
 // Keys lists every key, in the order of the documentation.
 func Keys() []Key {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys)
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument())
 }
 
 // Parse reads a file. With problems, nothing of it holds: they are in the order of

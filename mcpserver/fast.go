@@ -43,11 +43,11 @@ const learnHeader = "Knack-Learn"
 
 // memory keeps answers. Its zero value is ready.
 type memory struct {
-	mu       sync.Mutex
-	snapshot *catalog.Snapshot // that all answers were made of
-	answers  map[asked]*remembered
-	order    []asked // oldest first
-	bytes    int
+	mu      sync.Mutex
+	version uint64 // of the snapshot that all answers were made of
+	answers map[asked]*remembered
+	order   []asked // oldest first
+	bytes   int
 
 	recalled atomic.Uint64 // answers that were given again
 	last     uint64
@@ -55,7 +55,7 @@ type memory struct {
 }
 
 // asked is a request and what it is answered from. Two views are equal where they
-// show the same: who may see what is part of it.
+// are of one snapshot through one sight: who may see what is part of it.
 type asked struct {
 	view    catalog.View
 	request string
@@ -80,8 +80,8 @@ type learning struct {
 // recall finds the answer to a request; nil where it must be asked for.
 func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	m.mu.Lock()
-	if m.snapshot != v.Snapshot {
-		m.forget(v.Snapshot)
+	if m.version != v.Version {
+		m.forget(v.Version)
 	}
 	r := m.answers[asked{v, string(request)}]
 	m.mu.Unlock()
@@ -92,16 +92,16 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	return r
 }
 
-// forget drops everything that is not of the snapshot. The caller holds mu.
-func (m *memory) forget(s *catalog.Snapshot) {
-	m.snapshot, m.answers, m.order, m.bytes = s, map[asked]*remembered{}, nil, 0
+// forget drops everything, for answers of another snapshot. The caller holds mu.
+func (m *memory) forget(version uint64) {
+	m.version, m.answers, m.order, m.bytes = version, map[asked]*remembered{}, nil, 0
 }
 
 // clear drops everything.
 func (m *memory) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forget(m.snapshot)
+	m.forget(m.version)
 }
 
 // learn begins to learn the answer to a request. The caller ends it.
@@ -130,7 +130,7 @@ func (l *learning) keep(now catalog.View, r *remembered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size := len(r.tail) + len(l.asked.request) + 256
-	if l.reads == nil || now != l.asked.view || m.snapshot != now.Snapshot || len(r.tail) > rememberedOne || !l.reads.Sure() || l.reads.Count() > mostReads {
+	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne || !l.reads.Sure() || l.reads.Count() > mostReads {
 		return
 	}
 	r.reads = l.reads

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -192,12 +193,13 @@ func TestAnswersAnew(t *testing.T) {
 // One that asks is never given what another was answered, nor what was answered in
 // another session, or to other headers.
 func TestAnswersToOthers(t *testing.T) {
-	one, two := strings.Repeat("a", 43), strings.Repeat("b", 43)
-	tokens, err := mcpserver.ParseTokens(strings.NewReader(skill.DigestOf([]byte(one)).String() + "\n" + skill.DigestOf([]byte(two)).String() + "\n"))
+	one, line := access.NewToken()
+	two, otherLine := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader(line + "\n" + otherLine + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{private: true, http: mcpserver.HTTPOptions{Tokens: tokens}})
+	w := start(t, setting{private: true, http: mcpserver.HTTPOptions{Verifier: tokens}})
 	grow(t, w)
 	ask := func(token, era, session string, change func(*http.Request)) (string, bool) {
 		c := &client{site: w, era: era, session: session}
@@ -350,4 +352,37 @@ func FuzzAnswersAgain(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What one may see is kept for whoever may see the same and for nobody else, and
+// for nobody any more once the policy has changed.
+func TestAnswersThroughSights(t *testing.T) {
+	h := twoHolders(t)
+	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+	grow(t, w)
+	ask := func(token string) (string, bool) {
+		at := *w
+		at.token = token
+		c := &client{site: &at, era: modern}
+		n := w.server.Recalled()
+		return told(t, c.post(c.bodyOf("1", "resources/read", `{"uri":"skill://zebra/SKILL.md"}`))), w.server.Recalled() > n
+	}
+	ask(h.all)
+	if got, again := ask(h.all); !again || !strings.Contains(got, "Zebra stripes") {
+		t.Fatalf("not kept for whoever may see it: %s", got)
+	}
+	for range 3 {
+		if got, again := ask(h.some); again || strings.Contains(got, "stripes") {
+			t.Errorf("shown to whoever may not see it: %s", got)
+		}
+	}
+	if _, again := ask(h.all); !again {
+		t.Error("one who may not see it took it from the other")
+	}
+	nobody, err := access.ParsePattern("skill://zebra")
+	must(t, err)
+	w.server.Restrict(access.NewPolicy(true, []access.Rule{{Groups: []string{"all"}, Deny: []access.Pattern{nobody}}}))
+	if got, again := ask(h.all); again || strings.Contains(got, "stripes") {
+		t.Errorf("shown after the policy changed: %s", got)
+	}
 }

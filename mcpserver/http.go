@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -50,8 +51,8 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Tokens, if set, are required of every request but for /healthz.
-	Tokens *Tokens
+	// Verifier, if set, must know the token of every request but for /healthz.
+	Verifier access.Verifier
 
 	MaxBody        int64         // bytes of a request
 	MaxCalls       int           // calls that are worked on at once
@@ -104,6 +105,7 @@ type HTTP struct {
 	creating       sync.Mutex // held while a session may be made, so that the cap holds
 	handshakes     handshakes
 	draining       atomic.Bool
+	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
 }
@@ -372,7 +374,32 @@ func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler,
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ended, cancel)()
+	token, _ := bearer(r.Header.Values("Authorization"))
+	open := &openStream{token, cancel}
+	h.open.Store(open, nil)
+	defer h.open.Delete(open)
 	h.pass(w, r.WithContext(ctx), next, s)
+}
+
+// openStream is one that waits for news.
+type openStream struct {
+	token string
+	end   context.CancelFunc
+}
+
+// Recheck ends the streams whose tokens the verifier does not know any more.
+// Requests are asked for their token each time.
+func (h *HTTP) Recheck() {
+	if h.o.Verifier == nil {
+		return
+	}
+	h.open.Range(func(key, _ any) bool {
+		open := key.(*openStream)
+		if _, ok := h.o.Verifier.Verify(h.ended, open.token); !ok {
+			open.end()
+		}
+		return true
+	})
 }
 
 // pass reports whether the SDK took the request.

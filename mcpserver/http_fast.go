@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 )
 
@@ -24,7 +26,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte) (l *le
 	if !ok || h.server.host.Observe != nil {
 		return nil, false
 	}
-	v, ok := h.server.viewNow()
+	v, ok := h.server.viewNow(subjectOfHTTP(r))
 	if !ok {
 		return nil, false
 	}
@@ -157,7 +159,7 @@ func (o *overheard) Write(data []byte) (int, error) {
 
 // teach keeps the answer that was overheard, where it is whole and one.
 func (h *HTTP) teach(l *learning, o *overheard, r *http.Request, id []byte) {
-	now, ok := h.server.viewNow()
+	now, ok := h.server.viewNow(subjectOfHTTP(r))
 	if !ok || o.status != http.StatusOK || r.Context().Err() != nil || len(o.body) > rememberedOne {
 		return
 	}
@@ -199,13 +201,26 @@ func oneEvent(stream []byte) (data []byte, ok bool) {
 	return data, data != nil
 }
 
-// viewNow is what a call would read now; false where nothing was read yet.
-func (s *Server) viewNow() (v catalog.View, ok bool) {
+// viewNow is what a call of a subject's would read now; false where nothing was
+// read yet. It takes the sight as the middleware see does.
+func (s *Server) viewNow(subject access.Subject) (v catalog.View, ok bool) {
 	select {
 	case <-s.catalog.Ready():
 	default:
 		return v, false
 	}
-	v, err := s.catalog.View(s.background)
+	ctx := context.Background()
+	if p := s.audience.policy.Load(); p != nil {
+		ctx = catalog.WithSight(ctx, p.Sight(subject))
+	}
+	v, err := s.catalog.View(ctx)
 	return v, err == nil
+}
+
+// subjectOfHTTP is who sends a request.
+func subjectOfHTTP(r *http.Request) (subject access.Subject) {
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		subject, _ = info.Extra[subjectKey].(access.Subject)
+	}
+	return subject
 }

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -129,26 +131,27 @@ func isToken(s string) bool {
 // token that began it: the SDK sees to that once it knows the token's holder, and
 // takes that from its own middleware alone.
 func (h *HTTP) authenticated(next http.Handler) http.Handler {
-	if h.o.Tokens == nil {
+	if h.o.Verifier == nil {
 		return next
 	}
-	known := auth.RequireBearerToken(func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		user, ok := h.o.Tokens.holder(token)
-		if !ok {
-			return nil, auth.ErrInvalidToken
-		}
-		return &auth.TokenInfo{UserID: user}, nil
+	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		// Two tokens of one subject have two sessions: either may be revoked.
+		sum := sha256.Sum256([]byte(token))
+		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{subjectKey: ctx.Value(verified{})}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token, ok := bearer(r.Header.Values("Authorization")); ok {
-			if _, ok := h.o.Tokens.holder(token); ok {
-				known.ServeHTTP(w, r)
+			if subject, ok := h.o.Verifier.Verify(r.Context(), token); ok {
+				known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verified{}, subject)))
 				return
 			}
 		}
 		refuse(w, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
 	})
 }
+
+// verified is where a request's context has the subject of its token.
+type verified struct{}
 
 // bearer reads the one Authorization header.
 func bearer(values []string) (token string, ok bool) {

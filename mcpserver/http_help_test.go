@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -117,6 +119,8 @@ type setting struct {
 	private bool
 	roots   func(context.Context, []string)
 	more    func(*mcp.Server) // registers what only a test needs
+	tools   string            // the sets; empty is the default
+	policy  *access.Policy
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -133,7 +137,7 @@ func start(t *testing.T, s setting) *site {
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	src := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})
 	c := catalog.New([]catalog.Source{src}, catalog.Options{Log: log})
-	tools, err := tool.ParseSets(tool.DefaultSet)
+	tools, err := tool.ParseSets(cmp.Or(s.tools, tool.DefaultSet))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +145,7 @@ func start(t *testing.T, s setting) *site {
 	if s.more != nil {
 		s.more(server.MCP())
 	}
+	server.Restrict(s.policy)
 	s.http.Log = log
 	h, err := mcpserver.NewHTTP(server, s.http)
 	if err != nil {
@@ -247,7 +252,7 @@ func (c *client) request(method, body string) *http.Request {
 		}
 		_ = json.Unmarshal([]byte(body), &m)
 		r.Header.Set("Mcp-Method", m.Method)
-		if name := m.Params.Name + m.Params.URI; name != "" && (m.Method == "tools/call" || m.Method == "resources/read") {
+		if name := m.Params.Name + m.Params.URI; name != "" && (m.Method == "tools/call" || m.Method == "prompts/get" || m.Method == "resources/read") {
 			r.Header.Set("Mcp-Name", name)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -144,14 +145,14 @@ func TestCORS(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	token, line := mcpserver.NewToken()
-	other, otherLine := mcpserver.NewToken()
-	tokens, err := mcpserver.ParseTokens(strings.NewReader("# who\n\n" + line + "  anna's laptop\n" + otherLine + "\n"))
+	token, line := access.NewToken()
+	other, otherLine := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader("# who\n\n" + line + "  anna's laptop\n" + otherLine + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{http: mcpserver.HTTPOptions{Tokens: tokens}})
-	stranger, _ := mcpserver.NewToken()
+	w := start(t, setting{http: mcpserver.HTTPOptions{Verifier: tokens}})
+	stranger, _ := access.NewToken()
 	for header, want := range map[string]int{
 		"Bearer " + token: 200, "bearer " + other: 200, "": 401, "Bearer": 401, "Bearer " + stranger: 401, "Basic " + token: 401, token: 401,
 		"Bearer " + line: 401, "Bearer " + token + "x": 401, "Bearer " + token[:len(token)-1]: 401, "Bearer " + token + " x": 401,
@@ -193,11 +194,11 @@ func TestTokens(t *testing.T) {
 }
 
 func TestParseTokensRefuses(t *testing.T) {
-	token, line := mcpserver.NewToken()
+	token, line := access.NewToken()
 	for name, file := range map[string]string{
 		"empty": "", "only remarks": "# x\n", "a token itself": token + "\n", "upper case": strings.ToUpper(line), "short": line[:70], "no prefix": line[7:],
 	} {
-		_, err := mcpserver.ParseTokens(strings.NewReader(file))
+		_, err := access.ParseTokens(strings.NewReader(file))
 		if err == nil {
 			t.Errorf("%s: taken", name)
 		} else if strings.Contains(err.Error(), token) {
@@ -507,12 +508,12 @@ func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var logged bytes.Buffer
-	token, line := mcpserver.NewToken()
-	tokens, err := mcpserver.ParseTokens(strings.NewReader(line))
+	token, line := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{http: mcpserver.HTTPOptions{Tokens: tokens}, log: locked{&mu, &logged}})
+	w := start(t, setting{http: mcpserver.HTTPOptions{Verifier: tokens}, log: locked{&mu, &logged}})
 	const canary = "CANARY_CANARY"
 	answers := ""
 	for _, auth := range []string{"Bearer " + token, "Bearer " + canary} {

@@ -61,7 +61,23 @@ func tellSkipped(ctx context.Context, session *mcp.ServerSession, entries []*cat
 
 // logSkipped tells the sessions that set a level of what a refresh has skipped.
 func (s *Server) logSkipped(d catalog.Diff) {
-	var fresh []*catalog.Entry
+	if len(newlySkipped(d)) == 0 {
+		return
+	}
+	for session := range s.mcp.Sessions() {
+		sight, known := s.audience.sightOf(session)
+		if !known {
+			continue
+		}
+		go func() { // a client that does not read holds up nobody else
+			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
+			defer cancel()
+			tellSkipped(ctx, session, newlySkipped(d.Seen(sight)))
+		}()
+	}
+}
+
+func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
 	for _, entries := range [][]*catalog.Entry{d.Added, d.Changed} {
 		for _, e := range entries {
 			if e.Status == catalog.Skipped {
@@ -69,14 +85,5 @@ func (s *Server) logSkipped(d catalog.Diff) {
 			}
 		}
 	}
-	if len(fresh) == 0 {
-		return
-	}
-	for session := range s.mcp.Sessions() {
-		go func() { // a client that does not read holds up nobody else
-			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
-			defer cancel()
-			tellSkipped(ctx, session, fresh)
-		}()
-	}
+	return fresh
 }

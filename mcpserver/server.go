@@ -71,7 +71,7 @@ type Server struct {
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
 	memory        memory // of answers
-	background    context.Context
+	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
 		sync.Mutex
@@ -87,7 +87,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		private: o.Private, manifests: catalog.NewManifests(o.Catalog), background: context.Background(),
+		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	s.places.grace = placeGrace
@@ -116,8 +116,9 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.answer) // the first is the outermost
-	s.promptsDiffer()                                                               // from now on
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.answer) // the first is the outermost
+	s.mcp.AddSendingMiddleware(s.tell)
+	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }

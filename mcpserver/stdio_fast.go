@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
 )
 
 // batchSize is how many bytes of kept answers are gathered before they are written.
@@ -39,7 +41,7 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
 		}
 		return nil, false
 	}
-	v, ok := q.server.viewNow()
+	v, ok := q.server.viewNow(access.Subject{})
 	if !ok {
 		return nil, false
 	}
@@ -128,7 +130,7 @@ func (c *stdioConn) teach(id jsonrpc.ID, line []byte) {
 		return
 	}
 	defer l.end()
-	now, ok := c.quick.server.viewNow()
+	now, ok := c.quick.server.viewNow(access.Subject{})
 	if !ok {
 		return
 	}

@@ -1,16 +1,22 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // Bounds of one query.
 const (
 	mostQueryBytes = 1024
 	mostQueryWords = 32 // beyond that a query is no question
+	// mostUnknown is how many words of a query may be misspelt: each is compared
+	// with every term.
+	mostUnknown = 8
 	// mostBeginnings and mostTypos bound the words that one word of a query may
 	// stand for; the closest count.
 	mostBeginnings = 64
@@ -34,8 +40,14 @@ type wanted struct {
 // want reads a query.
 func (x *index) want(query string) (all []wanted, words int) {
 	typed := typedWords(query)
+	unknown := 0
 	for _, w := range distinct(typed) {
-		if v := x.variants(w); len(v) > 0 {
+		v := x.variants(w)
+		if len(v) == 0 && unknown < mostUnknown {
+			unknown++
+			v = x.typos(w)
+		}
+		if len(v) > 0 {
 			all = append(all, wanted{w, true, v})
 		}
 		words++
@@ -50,14 +62,14 @@ func (x *index) want(query string) (all []wanted, words int) {
 
 // HasWords reports whether there is anything in a query to look for.
 func HasWords(query string) bool {
-	for range asked(cutBytes(query, mostQueryBytes)) {
+	for range asked(skill.CutBytes(query, mostQueryBytes)) {
 		return true
 	}
 	return false
 }
 
 func typedWords(query string) (typed []string) {
-	for w := range asked(cutBytes(query, mostQueryBytes)) {
+	for w := range asked(skill.CutBytes(query, mostQueryBytes)) {
 		if len(typed) == mostQueryWords {
 			break
 		}
@@ -90,18 +102,14 @@ func joined(typed []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// variants are the terms that a word may stand for: itself and what has its
-// stem, the words that it begins, and, where there are none of these, those that
-// it may be misspelt for.
+// variants are the terms that a word may stand for: itself, what has its stem, and
+// the words that it begins.
 func (x *index) variants(word string) []variant {
 	all := x.terms(nil, word, Exact)
 	all = x.stems(all, word)
 	letters := utf8.RuneCountInString(word)
 	if letters >= 3 || len(all) == 0 && (letters == 2 || word[0] >= utf8.RuneSelf) {
 		all = x.beginnings(all, word)
-	}
-	if len(all) == 0 {
-		all = x.typos(word, letters)
 	}
 	return all
 }
@@ -120,15 +128,13 @@ func (x *index) terms(all []variant, word string, how How) []variant {
 func (x *index) stems(all []variant, word string) []variant {
 	var own, other [maxWord + 1]byte
 	want := stem(append(own[:0], word...))
+	h := hash(want)
 	for p, part := range x.parts {
 		s := part.seg
-		at, _ := slices.BinarySearchFunc(s.byStem, want, func(t uint32, w []byte) int { return strings.Compare(string(s.stem(t, other[:0])), string(w)) })
-		for ; at < len(s.byStem); at++ {
+		at, _ := slices.BinarySearch(s.stems, h)
+		for ; at < len(s.stems) && s.stems[at] == h; at++ {
 			t := int(s.byStem[at])
-			if string(s.stem(s.byStem[at], other[:0])) != string(want) {
-				break
-			}
-			if s.term(t) != word && part.has(t) {
+			if s.term(t) != word && bytes.Equal(stem(append(other[:0], s.term(t)...)), want) && part.has(t) {
 				all = append(all, variant{p, t, Stem, howWeight[Stem]})
 			}
 		}
@@ -153,9 +159,9 @@ func (x *index) beginnings(all []variant, word string) []variant {
 
 // typos are the terms that differ from the word in one letter, or, of a long word
 // for which there are none, in two.
-func (x *index) typos(word string, letters int) (found []variant) {
+func (x *index) typos(word string) (found []variant) {
 	limit := 0
-	switch {
+	switch letters := utf8.RuneCountInString(word); {
 	case letters >= 8:
 		limit = 2
 	case letters >= 4:
@@ -178,7 +184,7 @@ func (x *index) within(word string, d int) (found []variant) {
 			if n := len(term) - len(word); n > d*utf8.UTFMax || -n > d*utf8.UTFMax {
 				continue
 			}
-			if Distance(word, term, d) <= d && part.has(i) {
+			if skill.Distance(word, term, d) <= d && part.has(i) {
 				found = append(found, variant{p, i, Typo, howWeight[Typo] / float32(d)})
 			}
 		}

@@ -25,7 +25,7 @@ const (
 	saturation = 4
 	// coverage is the share of the score that depends on how many of the words
 	// were found.
-	coverage = 0.4
+	coverage = 0.6
 	// wholeName is how much better a document is whose name is just the query.
 	wholeName = 1.5
 )
@@ -201,7 +201,7 @@ func (t *top) offer(h Hit) {
 				t.sink(i)
 			}
 		}
-	case compareHits(h, t.hits[0]) < 0:
+	case h.Score >= t.hits[0].Score && compareHits(h, t.hits[0]) < 0:
 		t.hits[0] = h
 		t.sink(0)
 	}

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math/bits"
@@ -9,6 +8,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // Bounds of what is indexed of one document: words by field, and bytes of a
@@ -33,7 +34,8 @@ type segment struct {
 	postings []byte
 	begins   []uint32 // of each term's postings; one more than there are terms
 	letters  []uint32 // of each term, as letterSet says
-	byStem   []uint32 // terms in the order of their stems
+	stems    []uint32 // the hashes of all stems, sorted
+	byStem   []uint32 // the terms of these
 }
 
 // unit is how many words one step of a stored length stands for.
@@ -138,7 +140,7 @@ func (b *building) add(doc uint32, d Doc) {
 func (b *building) field(f Field, texts []string) (n int) {
 	room := mostBytes
 	for _, text := range texts {
-		text = cutBytes(text, room)
+		text = skill.CutBytes(text, room)
 		room -= len(text)
 		for w := range words(text) {
 			if n == most[f] {
@@ -213,18 +215,6 @@ func (w *writer) end() {
 	}
 }
 
-// cutBytes is the longest beginning of s that has at most n bytes and ends
-// between characters.
-func cutBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	s := &segment{
 		docs: len(lengths), lengths: slices.Clip(lengths), text: string(w.text),
@@ -232,33 +222,35 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 		postings: slices.Clone(w.postings),
 	}
 	s.letters = make([]uint32, s.len())
-	s.byStem = make([]uint32, s.len())
 	for i := range s.letters {
 		s.letters[i] = letterSet(s.term(i))
-		s.byStem[i] = uint32(i)
 	}
-	s.sortByStem()
+	s.hashStems()
 	return s
 }
 
-// sortByStem makes each stem once: there are as many comparisons as there are
-// terms, times seventeen.
-func (s *segment) sortByStem() {
-	var stems []byte
-	ends := make([]uint32, len(s.byStem)+1)
-	for i := range s.byStem {
-		n := len(stems)
-		stems = append(stems, s.term(i)...)
-		stems = stems[:n+len(stem(stems[n:]))]
-		ends[i+1] = uint32(len(stems))
+// hashStems fills stems and byStem. The hash says where to look; whether two
+// stems are equal the look-up sees for itself.
+func (s *segment) hashStems() {
+	var buf [maxWord + 1]byte
+	pairs := make([]uint64, s.len())
+	for i := range pairs {
+		pairs[i] = uint64(hash(stem(append(buf[:0], s.term(i)...))))<<32 | uint64(i)
 	}
-	of := func(term uint32) []byte { return stems[ends[term]:ends[term+1]] }
-	slices.SortFunc(s.byStem, func(a, b uint32) int { return cmp.Or(bytes.Compare(of(a), of(b)), int(a)-int(b)) })
+	slices.Sort(pairs)
+	s.stems, s.byStem = make([]uint32, len(pairs)), make([]uint32, len(pairs))
+	for i, p := range pairs {
+		s.stems[i], s.byStem[i] = uint32(p>>32), uint32(p)
+	}
 }
 
-// stem is the stem of a term, made in buf.
-func (s *segment) stem(term uint32, buf []byte) []byte {
-	return stem(append(buf, s.term(int(term))...))
+// hash is FNV-1a.
+func hash(word []byte) uint32 {
+	h := uint32(2166136261)
+	for _, c := range word {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return h
 }
 
 // letterSet has a bit for each letter of a word, whatever their order and

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,8 +53,10 @@ func fold(text string) string {
 			bare = utf8.AppendRune(bare, r)
 		}
 	}
-	// A Caser must not be shared between goroutines.
-	return norm.NFC.String(cases.Fold().String(string(bare)))
+	// A Caser must not be shared between goroutines. Of Cherokee it folds either case
+	// into the other one.
+	folded := strings.Map(unicode.ToLower, cases.Fold().String(string(bare)))
+	return norm.NFC.String(folded)
 }
 
 // plain are the letters of Latin scripts that Unicode does not decompose and

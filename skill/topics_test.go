@@ -54,3 +54,28 @@ func TestTags(t *testing.T) {
 		t.Error("a skill without frontmatter has tags")
 	}
 }
+
+// Any bytes: at most n headings, each one line with something in it; and any
+// frontmatter: tags without blanks around them.
+func FuzzTopics(f *testing.F) {
+	f.Add([]byte("---\nname: x\ntags: [a, b]\n---\n# One\n```\n# two\n```\n"))
+	f.Add([]byte("# C#\r\n## \n~~~~\n~~~\n"))
+	f.Add([]byte("---\nmetadata: {tags: ', a ,'}\ncategory: - \n---"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all := Headings(data, 5)
+		if len(all) > 5 {
+			t.Fatalf("%d headings", len(all))
+		}
+		for _, h := range all {
+			if h == "" || strings.TrimSpace(h) != h || strings.ContainsRune(h, '\n') {
+				t.Fatalf("heading %q", h)
+			}
+		}
+		s := (&Skill{}).Parsed(data, Stamp{})
+		for _, tag := range s.Tags() {
+			if tag == "" || strings.TrimSpace(tag) != tag {
+				t.Fatalf("tag %q", tag)
+			}
+		}
+	})
+}

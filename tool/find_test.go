@@ -208,9 +208,10 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 			delete(root.files, at(got[2]))
 			delete(root.files, at(got[3]))
 		case 1:
-			root.put("aaa/SKILL.md", md("aaa", "x"))
-			root.put("aab/SKILL.md", md("aab", "x"))
-			root.put("aac/SKILL.md", md("aac", "x"))
+			for c := range 15 { // more than a page
+				name := fmt.Sprintf("aaa-%c", 'a'+c)
+				root.put(name+"/SKILL.md", md(name, "x"))
+			}
 		}
 		if err := h.Catalog.Refresh(t.Context()); err != nil {
 			t.Fatal(err)

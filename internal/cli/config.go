@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -39,7 +39,7 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 'knack serve --token-file', with a remark after it if you like.`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			token, line := mcpserver.NewToken()
+			token, line := access.NewToken()
 			if asJSON {
 				return printJSON(env.Stdout, struct {
 					Token string `json:"token"`

@@ -82,6 +82,28 @@ func (s *settings) files(folder string) ([]*configFile, error) {
 	return append(out, f), err
 }
 
+// own is the file that its user named, or the user's; nil where there is none. A
+// project's is never asked: it may be somebody else's.
+func (s *settings) own() (*configFile, error) {
+	file, shown := absolute(*s.env, s.given), s.given
+	if s.given == "" {
+		if file = s.userFile(); file == "" {
+			return nil, nil
+		}
+		shown = atHome(*s.env, file)
+	}
+	f, err := s.load(file, shown, readGiven)
+	switch {
+	case s.given == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(f.problems) > 0:
+		return nil, f.refused()
+	}
+	return f, nil
+}
+
 // checkOf is what the files say of check for a folder. A file with a problem is
 // wrong usage: half a configuration is none.
 func (s *settings) checkOf(folder string) (config.Check, error) {

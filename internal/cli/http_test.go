@@ -11,16 +11,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
-	"github.com/knack-dev/knack/mcpserver"
 )
 
 // serving runs 'knack serve --http' until the test ends, and returns its URL.
 func serving(t *testing.T, args ...string) string {
 	t.Helper()
+	url, _ := servingLog(t, args...)
+	return url
+}
+
+// servingLog is serving with what the server says on stderr after its URL.
+func servingLog(t *testing.T, args ...string) (url string, log func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var said strings.Builder
+	log = func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return said.String()
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
@@ -43,12 +58,18 @@ func serving(t *testing.T, args ...string) string {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return url
+			go func() {
+				for lines.Scan() {
+					mu.Lock()
+					said.WriteString(lines.Text() + "\n")
+					mu.Unlock()
+				}
+			}()
+			return url, log
 		}
 	}
 	t.Fatal("it does not say where it serves")
-	return ""
+	return "", nil
 }
 
 func check(t *testing.T, token string, args ...string) (int, string, string) {
@@ -80,7 +101,7 @@ func skills(t *testing.T) string {
 }
 
 func TestCheckOurselves(t *testing.T) {
-	token, line := mcpserver.NewToken()
+	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte(line+" test\n"), 0o600); err != nil {
 		t.Fatal(err)

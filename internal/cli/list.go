@@ -154,7 +154,7 @@ func printList(env *Env, v catalog.View, all bool) {
 				label = e.Root.Label
 				fmt.Fprintf(w, "%s\n", heading(e.Root))
 			}
-			printSkill(env, e, width)
+			printSkill(env, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:
 			shadowed++
 		}
@@ -172,8 +172,9 @@ func heading(r skill.Root) string {
 	return r.Label + " (" + clean(r.Shown) + ")"
 }
 
-func printSkill(env *Env, e *catalog.Entry, width int) {
-	name := clean(skill.OneLine(e.Name))
+// printSkill prints a skill in one line, under the name by which it is called.
+func printSkill(env *Env, e *catalog.Entry, called string, width int) {
+	name := clean(skill.OneLine(called))
 	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
 	description := clean(skill.OneLine(e.Description))
 	if env.Width > 0 {

@@ -43,7 +43,9 @@ Where answers are missing then, or the client does not read, the status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
-client (--token-file) or the words that it need not (--no-auth).`,
+client (--token-file) or the words that it need not (--no-auth). The section
+access of your knack.yaml, or of --config FILE, says who may see which skills
+(doc/configuration.md); it is read again on SIGHUP.`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
@@ -76,6 +78,11 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	if err != nil {
 		return err
 	}
+	if web.addr != "" {
+		if err := web.admit(env); err != nil {
+			return err
+		}
+	}
 	// A writer that is gone must be an error and not a signal: a client that has
 	// closed its end of stderr alone still waits for answers on stdout.
 	signal.Ignore(syscall.SIGPIPE)
@@ -92,7 +99,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
-		Remote: web.addr != "", Private: web.addr == "" || web.tokenFile != ""} // over stdio it is one person's own
+		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			warnOfRoots(log, *env, folders)
@@ -108,7 +115,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, server, log)
+		return web.serveHTTP(interrupted, env, c, server, log)
 	}
 	if env.StderrTerminal {
 		go func() {

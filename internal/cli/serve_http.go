@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -19,8 +20,13 @@ type httpFlags struct {
 	addr           string
 	hosts, origins []string
 	tokenFile      string
+	config         string
 	noAuth         bool
 	cert, key      string
+
+	admission admission
+	policy    *access.Policy
+	tokens    bool // are required
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
@@ -29,10 +35,11 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "clients reach the server by this `NAME`, or name:port (repeatable)")
 	flags.StringArrayVar(&f.origins, "allow-origin", nil, "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
+	flags.StringVar(&f.config, "config", "", "who may ask, and what they see, is in `FILE`, not in your knack.yaml")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "let everyone who can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "the certificate's private key is in `FILE` (PEM)")
-	for _, name := range []string{"token-file", "tls-cert", "tls-key"} {
+	for _, name := range []string{"token-file", "config", "tls-cert", "tls-key"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
 }
@@ -40,10 +47,10 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 // check refuses flags that do not go together.
 func (f *httpFlags) check() error {
 	const usage = "knack serve --http ADDR [--token-file FILE | --no-auth] [--tls-cert FILE --tls-key FILE]"
-	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.noAuth || f.cert != "" || f.key != ""
+	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.config != "" || f.noAuth || f.cert != "" || f.key != ""
 	switch {
 	case f.addr == "" && other:
-		return usageError(usage, "--allow-host, --allow-origin, --token-file, --no-auth, --tls-cert and --tls-key need --http")
+		return usageError(usage, "--allow-host, --allow-origin, --token-file, --config, --no-auth, --tls-cert and --tls-key need --http")
 	case f.tokenFile != "" && f.noAuth:
 		return usageError(usage, "--token-file and --no-auth contradict each other")
 	case (f.cert == "") != (f.key == ""):
@@ -52,18 +59,26 @@ func (f *httpFlags) check() error {
 	return nil
 }
 
+// admit reads who may ask, and what they see.
+func (f *httpFlags) admit(env *Env) error {
+	f.admission.env, f.admission.tokenFile, f.admission.config = env, f.tokenFile, f.config
+	tokens, policy, err := f.admission.read()
+	if err != nil {
+		return err
+	}
+	if tokens != nil && f.noAuth {
+		return usageError("leave out --no-auth, or the tokens", "--no-auth: the configuration has tokens")
+	}
+	f.admission.tokens.Store(tokens)
+	f.policy, f.tokens = policy, tokens != nil
+	return nil
+}
+
 // options reads what the flags name.
 func (f *httpFlags) options(env Env, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
 	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log}
-	if f.tokenFile != "" {
-		file, err := os.Open(absolute(env, f.tokenFile))
-		if err != nil {
-			return o, nil, runError("", "--token-file %s: %s", f.tokenFile, reasonOf(err))
-		}
-		defer file.Close()
-		if o.Tokens, err = mcpserver.ParseTokens(file); err != nil {
-			return o, nil, runError("", "--token-file %s: %w", f.tokenFile, err)
-		}
+	if f.tokens {
+		o.Verifier = &f.admission
 	}
 	if f.cert == "" {
 		return o, nil, nil
@@ -93,7 +108,7 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 	if err != nil {
 		return nil, "", runError("", "--http %s: %w", f.addr, err)
 	}
-	if !resolved.IP.IsLoopback() && f.tokenFile == "" && !f.noAuth {
+	if !resolved.IP.IsLoopback() && !f.tokens && !f.noAuth {
 		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if all of them may read every skill, say --no-auth",
 			"--http %s: other machines can reach this address, and nothing says who may ask", f.addr)
 	}
@@ -108,7 +123,7 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.Server, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog, server *mcpserver.Server, log *slog.Logger) error {
 	o, conf, err := f.options(*env, log)
 	if err != nil {
 		return err
@@ -125,6 +140,11 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, server *mcpserver.S
 		ln.Close()
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
+	server.Restrict(f.policy)
+	go func() {
+		warnOfIdle(ctx, c, f.policy, log)
+		f.admission.reload(ctx, c, server, h, log)
+	}()
 	fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", endpoint(ln.Addr(), host, conf != nil))
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return runError("", "the server ended: %w", err)

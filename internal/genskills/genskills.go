@@ -6,7 +6,7 @@
 // other files, characters of a description, which frontmatter fields there are
 // and how they are written, and what is wrong with those that are wrong. The
 // words are a few dozen of the trade among many thousands that are made up, in
-// the proportions of a natural language (Zipf), so that a search index has as
+// the proportions of a natural language, so that a search index has as
 // much to hold and to skip as with real text. Nothing is anybody's text.
 //
 // The i-th skill depends on the options and i alone.

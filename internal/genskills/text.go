@@ -43,14 +43,15 @@ func (g maker) word() string {
 	return g.telling()
 }
 
-// telling draws a word that says something: 4 in 10 of the trade, the rest by
-// Zipf's law.
+// telling draws a word that says something: one in seven of the trade, the rest
+// by the law of Zipf and Mandelbrot: the word of rank r as often as 1/(r+flat).
 func (g maker) telling() string {
-	if g.Float64() < 0.4 {
+	if g.Float64() < 0.15 {
 		return trade[g.IntN(len(trade))]
 	}
-	// The rank r comes up with a probability of about 1/r.
-	return vocabulary()[int(math.Exp(g.Float64()*math.Log(made)))-1]
+	const flat = 10 // no made-up word stands in more than half of all skills
+	r := flat * (math.Exp(g.Float64()*math.Log((made+flat)/flat)) - 1)
+	return vocabulary()[min(int(r), made-1)]
 }
 
 // pool is prose to cut from, in Markdown.

@@ -1,15 +1,16 @@
-package mcpserver
+package access
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
@@ -18,10 +19,27 @@ import (
 // tokenPrefix makes a token known for one, to people and to scanners for secrets.
 const tokenPrefix = "knack_"
 
-// Tokens are the access tokens that a server accepts. It holds their SHA-256
-// alone: tokens are 256 random bits, so that a hash cannot be tried out and needs
-// no salt.
-type Tokens struct{ hashes []skill.Digest }
+// Tokens are the access tokens that a server accepts, with their subjects. It
+// holds their SHA-256 alone: tokens are 256 random bits, so that a hash cannot be
+// tried out and needs no salt.
+type Tokens struct{ held []Holder }
+
+// Holder is whose a token is.
+type Holder struct {
+	Hash skill.Digest // of the token
+	Subject
+}
+
+// NewTokens accepts the tokens of some holders.
+func NewTokens(held []Holder) *Tokens { return &Tokens{held} }
+
+// With accepts those of more holders too. The receiver may be nil.
+func (t *Tokens) With(held []Holder) *Tokens {
+	if t == nil {
+		return NewTokens(held)
+	}
+	return NewTokens(slices.Concat(t.held, held))
+}
 
 // NewToken makes a token and the line by which a token file knows it.
 func NewToken() (token, line string) {
@@ -31,8 +49,9 @@ func NewToken() (token, line string) {
 	return token, skill.DigestOf([]byte(token)).String()
 }
 
-// ParseTokens reads a token file: one "sha256:…" a line, after it whatever helps
-// to remember whose it is; empty lines and those that begin with # say nothing.
+// ParseTokens reads a token file: one "sha256:…" a line, after it whose it is, in
+// words that are the subject's name; empty lines and those that begin with # say
+// nothing. Subjects of a file are in no group.
 // The error names a line by its number and never repeats it: it may be a token
 // that somebody put there by mistake.
 func ParseTokens(r io.Reader) (*Tokens, error) {
@@ -47,24 +66,27 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d is no hash of a token: want sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
 		}
-		t.hashes = append(t.hashes, d)
+		t.held = append(t.held, Holder{d, Subject{Name: strings.Join(fields[1:], " ")}})
 	}
 	if err := in.Err(); err != nil {
 		return nil, err
 	}
-	if len(t.hashes) == 0 {
+	if len(t.held) == 0 {
 		return nil, errors.New("it holds no token's hash; 'knack config token' prints one")
 	}
 	return t, nil
 }
 
-// holder names who holds a token. Every hash is compared, in time that does not
+// Verify finds a token's subject. Every hash is compared, in time that does not
 // depend on which one is equal.
-func (t *Tokens) holder(token string) (name string, ok bool) {
+func (t *Tokens) Verify(_ context.Context, token string) (Subject, bool) {
 	sum := sha256.Sum256([]byte(token))
-	found := 0
-	for _, h := range t.hashes {
-		found |= subtle.ConstantTimeCompare(h[:], sum[:])
+	at := -1
+	for i := range t.held {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(t.held[i].Hash[:], sum[:]), i, at)
 	}
-	return hex.EncodeToString(sum[:8]), found == 1
+	if at < 0 {
+		return Subject{}, false
+	}
+	return t.held[at].Subject, true
 }

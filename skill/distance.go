@@ -1,4 +1,4 @@
-package search
+package skill
 
 import "unicode/utf8"
 

@@ -1,0 +1,127 @@
+// Package access decides who sees which skills: it knows whose a token is, and
+// which rules hold for whom. What comes of that is a [catalog.Sight], through
+// which every surface looks.
+package access
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// Subject is one who asks.
+type Subject struct {
+	Name   string
+	Groups []string
+}
+
+// Verifier tells whose a token is. Another way to know subjects, such as OpenID,
+// is another Verifier.
+type Verifier interface {
+	// Verify reports the subject of a valid token. It takes as long for a wrong
+	// token as for a right one, or cannot be guessed at. It may be called from
+	// several goroutines.
+	Verify(ctx context.Context, token string) (Subject, bool)
+}
+
+// Rule allows or denies skills to some. It holds for each of its Subjects and for
+// everybody in one of its Groups; a rule with neither holds for all.
+type Rule struct {
+	Subjects, Groups []string
+	Allow, Deny      []Pattern
+}
+
+func (r *Rule) holdsFor(s Subject) bool {
+	if len(r.Subjects)+len(r.Groups) == 0 {
+		return true
+	}
+	return slices.Contains(r.Subjects, s.Name) ||
+		slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
+}
+
+// Policy is a set of rules. Of those that hold for a subject, one that denies a
+// skill outweighs all that allow it; a skill that none speaks of is decided by
+// the default.
+//
+// Rules are asked for the URI of a skill's folder. A skipped skill, which has
+// none, is judged by the one that its folder would give it.
+type Policy struct {
+	allow bool
+	rules []Rule
+
+	mu     sync.Mutex
+	sights map[string]*catalog.Sight // by the rules that hold
+}
+
+// NewPolicy makes a policy. allow: a skill that no rule speaks of is seen.
+func NewPolicy(allow bool, rules []Rule) *Policy {
+	return &Policy{allow: allow, rules: rules, sights: map[string]*catalog.Sight{}}
+}
+
+// Sight is what a subject may see: the same value for all for whom the same rules
+// hold.
+func (p *Policy) Sight(s Subject) *catalog.Sight {
+	var held []*Rule
+	var key strings.Builder
+	for i := range p.rules {
+		if r := &p.rules[i]; r.holdsFor(s) {
+			held = append(held, r)
+			key.WriteString(strconv.Itoa(i))
+			key.WriteByte(' ')
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sight := p.sights[key.String()]
+	if sight == nil {
+		allow := p.allow
+		sight = &catalog.Sight{Sees: func(e *catalog.Entry) bool { return sees(held, allow, base(e)) }}
+		p.sights[key.String()] = sight
+	}
+	return sight
+}
+
+func sees(rules []*Rule, allow bool, base string) bool {
+	matches := func(p Pattern) bool { return p.Match(base) }
+	for _, r := range rules {
+		if slices.ContainsFunc(r.Deny, matches) {
+			return false
+		}
+		allow = allow || slices.ContainsFunc(r.Allow, matches)
+	}
+	return allow
+}
+
+// base is the path of a skill's folder in the URI space.
+func base(e *catalog.Entry) string {
+	if e.Base != "" {
+		return e.Base
+	}
+	at := e.Path
+	if at == "." {
+		at = e.Folder
+	}
+	if e.Root.Prefix != "" {
+		return e.Root.Prefix + "/" + at
+	}
+	return at
+}
+
+// Idle lists the patterns that stand for none of the skills, in the order of the
+// rules: most likely they are misspelt, and a deny that is misspelt denies
+// nothing.
+func (p *Policy) Idle(entries []*catalog.Entry) []Pattern {
+	var idle []Pattern
+	for _, r := range p.rules {
+		for _, pattern := range slices.Concat(r.Allow, r.Deny) {
+			if !slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return pattern.Match(base(e)) }) {
+				idle = append(idle, pattern)
+			}
+		}
+	}
+	return idle
+}

@@ -1,0 +1,106 @@
+package access
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+func patterns(t *testing.T, list string) (all []Pattern) {
+	t.Helper()
+	for _, text := range strings.Fields(list) {
+		p, err := ParsePattern(text)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func entry(base string) *catalog.Entry {
+	return &catalog.Entry{Skill: &skill.Skill{}, Base: base, Status: catalog.Available}
+}
+
+func TestPolicy(t *testing.T) {
+	rules := []Rule{
+		{Allow: patterns(t, "skill://common/**")},
+		{Groups: []string{"billing", "ops"}, Allow: patterns(t, "skill://acme/billing/**"), Deny: patterns(t, "skill://common/games/**")},
+		{Subjects: []string{"anna"}, Allow: patterns(t, "skill://acme/billing/secret skill://acme/anna")},
+		{Groups: []string{"ops"}, Deny: patterns(t, "skill://acme/billing/secret")},
+	}
+	who := map[string]Subject{
+		"nobody":            {},
+		"anna":              {Name: "anna"},
+		"billing":           {Name: "b", Groups: []string{"billing"}},
+		"anna-ops":          {Name: "anna", Groups: []string{"x", "ops"}},
+		"billing as a name": {Name: "billing"},
+	}
+	for base, want := range map[string]string{ // by default deny, then by default allow
+		"common/git":          "anna anna-ops billing billing as a name nobody / anna anna-ops billing billing as a name nobody",
+		"common/games/chess":  "anna billing as a name nobody / anna billing as a name nobody",
+		"acme/billing/refund": "anna-ops billing / anna anna-ops billing billing as a name nobody",
+		"acme/billing/secret": "anna billing / anna billing billing as a name nobody",
+		"acme/anna":           "anna anna-ops / anna anna-ops billing billing as a name nobody",
+		"other":               " / anna anna-ops billing billing as a name nobody",
+	} {
+		var got []string
+		for _, allow := range []bool{false, true} {
+			p := NewPolicy(allow, rules)
+			var seen []string
+			for name, s := range who {
+				if p.Sight(s).Sees(entry(base)) {
+					seen = append(seen, name)
+				}
+			}
+			slices.Sort(seen)
+			got = append(got, strings.Join(seen, " "))
+		}
+		if got := strings.Join(got, " / "); got != want {
+			t.Errorf("%s is seen by\n%s, want\n%s", base, got, want)
+		}
+	}
+}
+
+// One value for all for whom the same rules hold: a snapshot keeps what each shows.
+func TestSightIsShared(t *testing.T) {
+	p := NewPolicy(false, []Rule{{Groups: []string{"a"}}, {Groups: []string{"b"}}, {Subjects: []string{"anna"}}})
+	of := func(name string, groups ...string) *catalog.Sight { return p.Sight(Subject{name, groups}) }
+	if of("x", "a") != of("y", "c", "a") || of("x") != of("y", "c") || of("anna", "b") != of("anna", "b", "b") {
+		t.Error("two sights where the same rules hold")
+	}
+	if of("x", "a") == of("x", "b") || of("x", "a") == of("x", "a", "b") || of("x") == of("anna") {
+		t.Error("one sight where other rules hold")
+	}
+}
+
+// A skipped skill has no URI, and is judged by where it lies.
+func TestPolicyOnSkippedSkills(t *testing.T) {
+	sight := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://acme/secret/** skill://whole")}}).Sight(Subject{})
+	for _, c := range []struct {
+		prefix, path, folder string
+		sees                 bool
+	}{
+		{"acme", "secret/x", "x", false}, {"acme", "open/x", "x", true}, {"", "acme/secret", "secret", false},
+		{"", "secret/x", "x", true}, {"", ".", "whole", false}, {"whole", ".", "x", true},
+	} {
+		e := &catalog.Entry{Skill: &skill.Skill{Bundle: skill.Bundle{Path: c.path, Folder: c.folder}}, Root: skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
+		if got := sight.Sees(e); got != c.sees {
+			t.Errorf("%+v: seen = %v", c, got)
+		}
+	}
+}
+
+func TestIdle(t *testing.T) {
+	p := NewPolicy(false, []Rule{{Allow: patterns(t, "skill://a/** skill://b/**")}, {Deny: patterns(t, "skill://a/secert skill://a/x")}})
+	var got []string
+	for _, pattern := range p.Idle([]*catalog.Entry{entry("a/secret"), entry("a/x")}) {
+		got = append(got, pattern.String())
+	}
+	if want := []string{"skill://b/**", "skill://a/secert"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,119 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Pattern stands for the URIs of skills: "skill://acme/billing/refunds" for that
+// one skill, "skill://acme/*" for the skills directly below acme, and
+// "skill://acme/**" for acme and everything below it. A * stands for any text
+// within one segment of the path, a segment ** for any number of segments, none
+// included; both stand for themselves as %2A.
+type Pattern struct {
+	text     string
+	segments []segment
+}
+
+// segment is one of a pattern: any number of segments, or texts with anything
+// between them.
+type segment struct {
+	deep  bool
+	parts []string
+}
+
+// ParsePattern reads a pattern. The error says what is wrong with it, without
+// repeating it.
+func ParsePattern(text string) (Pattern, error) {
+	rest, ok := strings.CutPrefix(text, skill.Scheme)
+	switch {
+	case !ok:
+		return Pattern{}, errors.New("it does not begin with skill://")
+	case strings.ContainsAny(rest, "?#"):
+		return Pattern{}, errors.New("it has a query or a fragment; a literal ? is written %3F, a literal # %23")
+	}
+	rest = strings.TrimSuffix(rest, "/"+skill.MainFile)
+	p := Pattern{text: text}
+	for s := range strings.SplitSeq(rest, "/") {
+		switch {
+		case s == "":
+			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end stands for a folder and all in it")
+		case s == "**":
+			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row say what one does
+				p.segments = append(p.segments, segment{deep: true})
+			}
+			continue
+		case strings.Contains(s, "**"):
+			return Pattern{}, errors.New("** stands beside other text; it is a segment of its own")
+		}
+		var seg segment
+		for part := range strings.SplitSeq(s, "*") {
+			plain, err := url.PathUnescape(part)
+			if err != nil {
+				return Pattern{}, fmt.Errorf("%w; a literal %% is written %%25", err)
+			}
+			seg.parts = append(seg.parts, plain)
+		}
+		if one := seg.parts; len(one) == 1 && (one[0] == "." || one[0] == "..") {
+			return Pattern{}, errors.New("no URI of a skill has the segments . and ..")
+		}
+		p.segments = append(p.segments, seg)
+	}
+	return p, nil
+}
+
+// String is the pattern as it was written.
+func (p Pattern) String() string { return p.text }
+
+// Match reports whether a skill's folder, by its path in the URI space, is one
+// that the pattern stands for.
+func (p Pattern) Match(base string) bool {
+	return base != "" && matchAll(p.segments, strings.Split(base, "/"))
+}
+
+// matchAll goes through both once, and back to the last ** alone, so that no
+// pattern costs more than the product of the lengths.
+func matchAll(want []segment, have []string) bool {
+	w, h := 0, 0
+	back, from := -1, 0 // behind the last **, and what it has not taken yet
+	for h < len(have) {
+		switch {
+		case w < len(want) && want[w].deep:
+			w++
+			back, from = w, h
+		case w < len(want) && want[w].match(have[h]):
+			w++
+			h++
+		case back >= 0:
+			from++
+			w, h = back, from
+		default:
+			return false
+		}
+	}
+	return !slices.ContainsFunc(want[w:], func(s segment) bool { return !s.deep })
+}
+
+func (s segment) match(text string) bool {
+	first, last := s.parts[0], s.parts[len(s.parts)-1]
+	if len(s.parts) == 1 {
+		return text == first
+	}
+	if len(text) < len(first)+len(last) || !strings.HasPrefix(text, first) || !strings.HasSuffix(text, last) {
+		return false
+	}
+	text = text[len(first) : len(text)-len(last)]
+	for _, part := range s.parts[1 : len(s.parts)-1] {
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			return false
+		}
+		text = after
+	}
+	return true
+}

@@ -1,0 +1,34 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Marks tell two states of a view apart, for whoever is told of changes and must
+// not be told of those out of sight. Equal marks: that list is the same.
+type Marks struct {
+	Listing   skill.Digest // of what a model is shown of the skills
+	Served    skill.Digest // of the skills that have a URI, and their SKILL.md
+	Invocable skill.Digest // of the skills that people may invoke
+}
+
+// Marks are made once for a snapshot.
+func (v View) Marks() Marks {
+	v.marksOnce.Do(func() {
+		listing, served, invocable := sha256.New(), sha256.New(), sha256.New()
+		for _, e := range v.Listed {
+			fmt.Fprintf(listing, "%q %q %q %q\n", e.Name, e.Description, e.Base, e.Root.Scope)
+		}
+		for _, e := range v.Served() {
+			fmt.Fprintf(served, "%q %q %x %s\n", e.Base, e.Link, e.Digest, e.Status)
+		}
+		for _, e := range v.Invocable() {
+			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)
+		}
+		v.marks = Marks{skill.Digest(listing.Sum(nil)), skill.Digest(served.Sum(nil)), skill.Digest(invocable.Sum(nil))}
+	})
+	return v.marks
+}

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Access is the section access: who may ask a server, and what they see.
+type Access struct {
+	Tokens []access.Holder
+	// Policy is nil where the file says nothing of what is seen: all see all.
+	Policy *access.Policy
+}
+
+// accessSection is the section before it is judged as a whole.
+type accessSection struct {
+	allow  *bool
+	tokens []access.Holder
+	rules  []access.Rule
+}
+
+var accessKeys = []key[accessSection]{
+	{"default", "allow, deny", "", "what becomes of a skill of which no rule speaks; it must be there where there are rules", func(d *decoder, v skill.Value, a *accessSection) {
+		const at = "access.default"
+		if v.Kind != skill.String || v.Text != "allow" && v.Text != "deny" {
+			d.add(RuleValue, v.Position, at, "write allow or deny", "%s is not allow or deny", at)
+			return
+		}
+		allow := v.Text == "allow"
+		a.allow = &allow
+	}},
+	{"tokens", "list", "", "who may ask over HTTP, beside those of `--token-file`", func(d *decoder, v skill.Value, a *accessSection) {
+		first := map[skill.Digest]int{}
+		for i, item := range d.items("access.tokens", v) {
+			at := "access.tokens[" + strconv.Itoa(i) + "]"
+			var h access.Holder
+			before := len(d.problems)
+			section(d, at, item, tokenKeys(at), &h)
+			switch line, twice := first[h.Hash]; {
+			case len(d.problems) > before:
+			case h.Hash == skill.Digest{} || h.Name == "":
+				d.add(RuleValue, item.Position, at, "write hash: sha256:… as 'knack config token' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
+			case twice:
+				d.add(RuleValue, item.Position, at, "make a token of its own for each subject", "%s has the hash of the token on line %d", at, line)
+			}
+			first[h.Hash] = item.Position.Line
+			a.tokens = append(a.tokens, h)
+		}
+	}},
+	{"rules", "list", "", "who sees which skills; a deny outweighs every allow", func(d *decoder, v skill.Value, a *accessSection) {
+		for i, item := range d.items("access.rules", v) {
+			at := "access.rules[" + strconv.Itoa(i) + "]"
+			var r access.Rule
+			before := len(d.problems)
+			section(d, at, item, ruleOfKeys(at), &r)
+			if len(d.problems) == before && len(r.Allow)+len(r.Deny) == 0 {
+				d.add(RuleValue, item.Position, at, "write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]", "%s neither allows nor denies anything", at)
+			}
+			a.rules = append(a.rules, r)
+		}
+	}},
+}
+
+func tokenKeys(at string) []key[access.Holder] {
+	return []key[access.Holder]{
+		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v skill.Value, h *access.Holder) {
+			hash, err := skill.ParseDigest(v.Text)
+			if v.Kind != skill.String || err != nil { // it may be a token, so it is not repeated
+				d.add(RuleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is no hash of a token", at)
+				return
+			}
+			h.Hash = hash
+		}},
+		{"subject", "text", "", "whose the token is: a name for rules and logs", func(d *decoder, v skill.Value, h *access.Holder) {
+			h.Name = d.name(at+".subject", v)
+		}},
+		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v skill.Value, h *access.Holder) {
+			h.Groups = d.names(at+".groups", v)
+		}},
+	}
+}
+
+func ruleOfKeys(at string) []key[access.Rule] {
+	patterns := func(d *decoder, at string, v skill.Value) (all []access.Pattern) {
+		for i, item := range d.items(at, v) {
+			p, err := access.ParsePattern(item.Text)
+			if item.Kind != skill.String || err != nil {
+				why := "is no text"
+				if err != nil && item.Kind == skill.String {
+					why = "is no pattern: " + err.Error()
+				}
+				d.add(RuleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
+				continue
+			}
+			all = append(all, p)
+		}
+		return all
+	}
+	return []key[access.Rule]{
+		{"subjects", "list", "", "the rule holds for these; without subjects and groups it holds for all", func(d *decoder, v skill.Value, r *access.Rule) {
+			r.Subjects = d.someNames(at+".subjects", v)
+		}},
+		{"groups", "list", "", "the rule holds for everybody in one of these", func(d *decoder, v skill.Value, r *access.Rule) {
+			r.Groups = d.someNames(at+".groups", v)
+		}},
+		{"allow", "list", "", "patterns of the skills that are seen", func(d *decoder, v skill.Value, r *access.Rule) {
+			r.Allow = patterns(d, at+".allow", v)
+		}},
+		{"deny", "list", "", "patterns of the skills that are not", func(d *decoder, v skill.Value, r *access.Rule) {
+			r.Deny = patterns(d, at+".deny", v)
+		}},
+	}
+}
+
+// accessOf reads the section.
+func accessOf(d *decoder, v skill.Value) Access {
+	var a accessSection
+	before := len(d.problems)
+	section(d, "access", v, accessKeys, &a)
+	if len(d.problems) == before && a.allow == nil && len(a.rules) > 0 {
+		d.add(RuleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default: nothing says what becomes of the skills that no rule speaks of")
+	}
+	out := Access{Tokens: a.tokens}
+	if a.allow != nil {
+		out.Policy = access.NewPolicy(*a.allow, a.rules)
+	}
+	return out
+}
+
+// items are those of a list.
+func (d *decoder) items(at string, v skill.Value) []skill.Value {
+	if v.Kind != skill.List {
+		d.add(RuleValue, v.Position, at, "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]", "%s is no list", at)
+	}
+	return v.Items
+}
+
+// name reads a text that is not blank.
+func (d *decoder) name(at string, v skill.Value) string {
+	name := strings.TrimSpace(v.Text)
+	if v.Kind != skill.String || name == "" {
+		d.add(RuleValue, v.Position, at, "write a name; one that YAML takes for something else stands in quotes", "%s is no name", at)
+	}
+	return name
+}
+
+func (d *decoder) names(at string, v skill.Value) (all []string) {
+	for _, item := range d.items(at, v) {
+		all = append(all, d.name(at, item))
+	}
+	return all
+}
+
+// someNames are names for whom a rule holds. None would mean all, which nobody
+// says by an empty list.
+func (d *decoder) someNames(at string, v skill.Value) []string {
+	all := d.names(at, v)
+	if v.Kind == skill.List && len(all) == 0 {
+		d.add(RuleValue, v.Position, at, "name somebody, or leave the key out: then the rule holds for all", "%s is empty", at)
+	}
+	return all
+}
+
+// accessDocument lists the keys of the items, for the documentation.
+func accessDocument() []Key {
+	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleOfKeys("")))
+}

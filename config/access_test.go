@@ -1,0 +1,89 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+const hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+func TestAccess(t *testing.T) {
+	c, problems := Parse([]byte(`access:
+  default: deny
+  tokens:
+    - {hash: ` + hash + `, subject: anna, groups: [billing, "1"]}
+  rules:
+    - allow: ["skill://common/**"]
+    - groups: [billing]
+      allow: ["skill://acme/**"]
+      deny: ["skill://acme/x"]
+    - subjects: [bert]
+      deny: ["skill://common/games"]
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	digest, err := skill.ParseDigest(hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anna := access.Subject{Name: "anna", Groups: []string{"billing", "1"}}
+	if diff := cmp.Diff([]access.Holder{{Hash: digest, Subject: anna}}, c.Access.Tokens); diff != "" {
+		t.Error(diff)
+	}
+	for who, sees := range map[*access.Subject]map[string]bool{
+		&anna:          {"common/games": true, "acme/y": true, "acme/x": false, "other": false},
+		{Name: "bert"}: {"common/games": false, "common/git": true, "acme/y": false},
+	} {
+		for base, want := range sees {
+			e := &catalog.Entry{Skill: &skill.Skill{}, Base: base}
+			if got := c.Access.Policy.Sight(*who).Sees(e); got != want {
+				t.Errorf("%s sees %s: %v", who.Name, base, got)
+			}
+		}
+	}
+	if c, problems := Parse([]byte("access:\n  tokens: [{hash: " + hash + ", subject: a}]\n")); len(problems) > 0 || c.Access.Policy != nil || len(c.Access.Tokens) != 1 {
+		t.Errorf("without rules all see all: %+v %v", c, problems)
+	}
+}
+
+func TestAccessRefuses(t *testing.T) {
+	const list = "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]"
+	for text, want := range map[string]string{
+		"default: no":            "config-value@2:12 access.default: access.default is not allow or deny | write allow or deny",
+		"defualt: deny":          "config-key@2:3 access.defualt: there is no key 'defualt' in access | did you mean default?",
+		"tokens: x":              "config-value@2:11 access.tokens: access.tokens is no list | " + list,
+		"tokens: [{subject: a}]": "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack config token' prints it, and subject: with a name",
+		"tokens: [{hash: knack_secret, subject: a}]":                                   "config-value@2:19 access.tokens[0].hash: access.tokens[0].hash is no hash of a token | write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself",
+		"tokens: [{hash: " + hash + ", subject: 1}]":                                   "config-value@2:101 access.tokens[0].subject: access.tokens[0].subject is no name | write a name; one that YAML takes for something else stands in quotes",
+		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a token of its own for each subject",
+		"tokens: [{hash: " + hash + ", subject: a, group: [x]}]":                       "config-key@2:104 access.tokens[0].group: there is no key 'group' in access.tokens[0] | did you mean groups?",
+		"tokens: [{hash: " + hash + ", subject: a, groups: x}]":                        "config-value@2:112 access.tokens[0].groups: access.tokens[0].groups is no list | " + list,
+		"rules: [{allow: [\"skill://a\"]}]":                                            "config-value@2:3 access.default: access has rules and no default: nothing says what becomes of the skills that no rule speaks of | write default: deny, or default: allow",
+		"rules: [{subjects: [a]}]":                                                     "config-value@2:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]",
+		"rules: [{subjects: [], deny: [\"skill://a\"]}]":                               "config-value@2:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",
+		"rules: [{deny: [\"acme/**\"]}]":                                               "config-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+		"rules: [{deny: [1]}]":                                                         "config-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+	} {
+		c, problems := Parse([]byte("access:\n  " + text + "\n"))
+		var got []string
+		for _, p := range problems {
+			got = append(got, string(p.Rule)+"@"+p.Position.String()+" "+p.Field+": "+p.Message+" | "+p.Mend)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if c.Access.Policy != nil || c.Access.Tokens != nil {
+			t.Errorf("%s: something of it holds", text)
+		}
+		if strings.Contains(strings.Join(got, ""), "knack_secret") {
+			t.Error("a token is repeated")
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/search"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+func searchCommand(env *Env) *cobra.Command {
+	var from sourceFlags
+	var limit int
+	var explain, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Find skills by words of their name, tags, description or headings, best first",
+		Long: `Find skills by words of their name, tags, description or headings, best first.
+
+A skill is found when one word fits: as it is, with another ending, as a beginning,
+or with a letter or two wrong. Case and accents do not count. Skills that are kept
+from models are found too, and marked; models do not find them.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if !search.HasWords(strings.Join(args, " ")) {
+				return usageError("usage: "+cmd.UseLine(), "%s takes words to look for", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usageError("give a whole number from 1 on", "--limit %d: there must be room for one skill", limit)
+			}
+			v, err := from.view(cmd.Context(), *env)
+			if err != nil {
+				return err
+			}
+			query := strings.Join(args, " ")
+			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
+			if err != nil {
+				return runError("", "the search was interrupted: %w", err)
+			}
+			if asJSON {
+				if err := printJSON(env.Stdout, searchJSON(v, query, found)); err != nil {
+					return err
+				}
+			} else {
+				printFound(env, v, found, explain)
+			}
+			if found.Total == 0 {
+				return notFound(v, query)
+			}
+			return nil
+		},
+	}
+	from.register(cmd, env)
+	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "show at most `N` skills")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say below each skill which words were found, where and how")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the reasons")
+	return cmd
+}
+
+func notFound(v catalog.View, query string) error {
+	hint := "try other words; knack list shows all skills"
+	for _, word := range append([]string{query}, strings.Fields(skill.CutBytes(query, skill.EchoLimit))...) {
+		if near := v.SkippedNear(word, 1); len(near) > 0 {
+			hint = tool.Reason(near[0])
+			break
+		}
+	}
+	return &failure{exitNo, fmt.Errorf("no skill matches '%s'", skill.Echo(query)), hint}
+}
+
+// searching is the JSON form of search.
+type searching struct {
+	Query  string        `json:"query"`
+	Total  int           `json:"total"`
+	Skills []foundSkills `json:"skills"`
+}
+
+type foundSkills struct {
+	Called string  `json:"called"` // what loads it
+	Score  float32 `json:"score"`
+	listedSkill
+	Matches []foundMatch `json:"matches"`
+}
+
+type foundMatch struct {
+	Word  string `json:"word"`
+	Term  string `json:"term"`
+	Field string `json:"field"`
+	How   string `json:"how"`
+}
+
+func searchJSON(v catalog.View, query string, found catalog.Found) searching {
+	out := searching{Query: query, Total: found.Total, Skills: []foundSkills{}}
+	for _, h := range found.Hits {
+		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, listedSkill: skillJSON(h.Entry)}
+		for _, m := range h.Matches {
+			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field.String(), m.How.String()})
+		}
+		out.Skills = append(out.Skills, f)
+	}
+	return out
+}
+
+func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
+	width := 0
+	for _, h := range found.Hits {
+		width = max(width, min(utf8.RuneCountInString(clean(skill.OneLine(v.Called(h.Entry)))), 40))
+	}
+	for _, h := range found.Hits {
+		printSkill(env, h.Entry, v.Called(h.Entry), width)
+		if explain {
+			fmt.Fprintf(env.Stdout, "      %s\n", reasons(h.Matches))
+		}
+	}
+	if left := found.Total - len(found.Hits); left > 0 {
+		fmt.Fprintf(env.Stdout, "and %s; -n shows more\n", skill.Count(left, "other skill"))
+	}
+}
+
+// reasons says where and how each word was found: "deploy in name (deployment,
+// another ending), description".
+func reasons(all []search.Match) string {
+	var words []string
+	for i, m := range all {
+		where := m.Field.String()
+		switch m.How {
+		case search.Stem:
+			where += " (" + m.Term + ", another ending)"
+		case search.Joined:
+			where += " (as one word)"
+		case search.Prefix:
+			where += " (" + m.Term + ", which begins so)"
+		case search.Typo:
+			where += " (" + m.Term + ", spelt like it)"
+		}
+		if i > 0 && all[i-1].Word == m.Word {
+			words[len(words)-1] += ", " + where
+			continue
+		}
+		words = append(words, m.Word+" in "+where)
+	}
+	return clean(strings.Join(words, "; "))
+}

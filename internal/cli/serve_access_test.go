@@ -1,0 +1,120 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/cli"
+)
+
+// Who sees what comes from the configuration, and is read again on SIGHUP: taken
+// over whole, or not at all.
+func TestServeAccess(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"common", "secret", "more"} {
+		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
+	}
+	anna, annaLine := access.NewToken()
+	bert, bertLine := access.NewToken()
+	carl, carlLine := access.NewToken()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	put(t, tokens, carlLine+" carl\n")
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	head := "access:\n  default: deny\n  tokens:\n    - {hash: " + annaLine + ", subject: anna, groups: [insiders]}\n"
+	const common, inside = "    - allow: [\"skill://common\"]\n", "    - {groups: [insiders], allow: [\"skill://**\"]}\n"
+	withBert := "    - {hash: " + bertLine + ", subject: bert}\n"
+	put(t, file, head+withBert+"  rules:\n"+common+inside+"    - deny: [\"skill://sercet\"]\n")
+
+	url, log := servingLog(t, "--dir", dir, "--config", file, "--token-file", tokens)
+	sees := func(token string) string {
+		code, out, errs := check(t, token, url)
+		if code != 0 {
+			_, last, _ := strings.Cut(strings.TrimSpace(errs), "error: ")
+			return last
+		}
+		return strings.Join(strings.Fields(out)[:2], " ")
+	}
+	expect := func(what string, want map[string]string) {
+		t.Helper()
+		for token, want := range want {
+			if got := sees(token); !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %s", what, got, want)
+			}
+		}
+	}
+	logged := func(text string) {
+		t.Helper()
+		for deadline := time.Now().Add(15 * time.Second); !strings.Contains(log(), text); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the log lacks %q:\n%s", text, log())
+			}
+		}
+	}
+	hangUp := func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
+	logged(`msg="no skill matches a pattern of the access rules: it may be misspelt" pattern=skill://sercet`)
+
+	put(t, file, head+"  rules:\n"+common+"  rulse: 1\n")
+	hangUp()
+	logged(`reason="` + file + `:7:3: there is no key 'rulse' in access`)
+	expect("after a file that is wrong", map[string]string{anna: "3 skills,", bert: "1 skill,"})
+
+	put(t, file, "access: {default: allow}\n")
+	put(t, tokens, "")
+	hangUp()
+	logged("it holds no token's hash")
+	put(t, tokens, carlLine+"\n")
+
+	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
+	hangUp()
+	logged("the configuration was read again")
+	expect("after a reload", map[string]string{anna: "2 skills,", bert: "Unauthorized", carl: "1 skill,"})
+
+	for text := range map[string]string{anna: "", bert: "", carl: ""} {
+		if strings.Contains(log(), text) {
+			t.Error("the log has a token")
+		}
+	}
+}
+
+func TestServeAccessRefuses(t *testing.T) {
+	_, line := access.NewToken()
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	for text, want := range map[string]string{
+		"access: {default: maybe}\n":                             "knack.yaml:1:19: access.default is not allow or deny",
+		"access: {tokens: [{hash: " + line + ", subject: a}]}\n": "--no-auth: the configuration has tokens",
+	} {
+		put(t, file, text)
+		var errs bytes.Buffer
+		env := cli.Env{Stderr: &errs, Getenv: func(string) string { return "" }, Dir: filepath.Dir(file)}
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		code := cli.Main(ctx, env, []string{"serve", "--http", "0", "--no-auth", "--config", "knack.yaml"})
+		stop()
+		if code != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: %d %s", text, code, errs.String())
+		}
+	}
+}
+
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,322 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Two who hold a token: all sees everything, some must not see what is hidden.
+// Everything hidden has the word zebra in it; aardvark is a word of nothing, as
+// long and as far from every other name.
+const (
+	hiddenWord = "zebra"
+	absentWord = "aardv"
+)
+
+func hiddenLibrary() map[string]string {
+	return map[string]string{
+		"open/SKILL.md":               skillText("open", "For everybody."),
+		"open/notes.txt":              "notes",
+		"zebra/SKILL.md":              skillText("zebra", "Zebra stripes."),
+		"zebra/zebra.txt":             "zebra file",
+		"zebra/deep/zebra.md":         "zebra deep",
+		"around/SKILL.md":             skillText("zebra-around", "Has a zebra in it."),
+		"around/zebra-in/SKILL.md":    skillText("zebra-in", "The zebra in it."),
+		"zebra-broken/SKILL.md":       "zebra without frontmatter",
+		"zebra-person/SKILL.md":       "---\nname: zebra-person\ndescription: For people who are zebras.\ndisable-model-invocation: true\n---\n",
+		"zebra-first/SKILL.md":        skillText("shared", "The zebra of this name."),
+		"zz-second/SKILL.md":          skillText("shared", "The open one of this name."),
+		"invisible/SKILL.md":          skillText("zebra-ink", "Folder without the word, zebra within."),
+		"zebra-unlisted/SKILL.md":     skillText("Zebra Unlisted", "Zebra with a name that is not published."),
+		"open-person/SKILL.md":        "---\nname: open-person\ndescription: For people.\ndisable-model-invocation: true\n---\n",
+		"open-broken/SKILL.md":        "no frontmatter",
+		"open-unlisted/SKILL.md":      skillText("Open Unlisted", "Not published."),
+		"zebra-group/inner/SKILL.md":  skillText("zebra-inner", "In a group of zebras."),
+		"zebra-group/inner/zebra.bin": "\x00zebra",
+	}
+}
+
+type holders struct {
+	verifier  access.Verifier
+	policy    *access.Policy
+	all, some string // tokens
+}
+
+func twoHolders(t *testing.T) holders {
+	t.Helper()
+	pattern := func(text string) access.Pattern {
+		p, err := access.ParsePattern(text)
+		must(t, err)
+		return p
+	}
+	h := holders{policy: access.NewPolicy(true, []access.Rule{{Groups: []string{"some"}, Deny: []access.Pattern{
+		pattern("skill://**/*zebra*/**"), pattern("skill://zebra-ink"), pattern("skill://shared"), // URIs are by name
+	}}})}
+	var held []access.Holder
+	for _, group := range []string{"all", "some"} {
+		token, line := access.NewToken()
+		d, err := skill.ParseDigest(line)
+		must(t, err)
+		held = append(held, access.Holder{Hash: d, Subject: access.Subject{Name: group, Groups: []string{group}}})
+		if group == "all" {
+			h.all = token
+		} else {
+			h.some = token
+		}
+	}
+	h.verifier = access.NewTokens(held)
+	return h
+}
+
+// raw asks and returns every byte of the answer, with the id taken out.
+func (c *client) raw(method string, params map[string]any) string {
+	c.t.Helper()
+	resp := c.post(c.body(method, params))
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	must(c.t, err)
+	text := eventName.ReplaceAllString(string(data), "id: 0")
+	return strings.Replace(text, fmt.Sprintf(`"id":%d`, c.next), `"id":0`, 1)
+}
+
+var eventName = regexp.MustCompile(`(?m)^id: .*$`)
+
+// ways are the calls that could show a skill, by a word that is part of its name,
+// folder and files.
+func ways(word string, tools []*tool.Tool) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	add := func(method string, params map[string]any) {
+		text, _ := json.Marshal(params)
+		all[method+" "+string(text)] = params
+	}
+	names := []string{word, strings.ToUpper(word), word + "-in", word + "-inner", word + "-person", word + "-broken", word + "-ink", "dir-1:" + word, word + "-group", word + " unlisted", word[:4]}
+	var uris []string
+	for _, at := range []string{"", "/SKILL.md", "/" + word + ".txt", "/deep", "/deep/" + word + ".md", "/absent"} {
+		uris = append(uris, "skill://"+word+at)
+	}
+	for _, at := range []string{"/SKILL.md", "-ink/SKILL.md", "-broken/SKILL.md", "-person/SKILL.md", "-group/inner/SKILL.md", "-group", "-in/SKILL.md", "-around/SKILL.md", "-around/" + word + "-in/SKILL.md", "-inner/SKILL.md", "-group/" + word + "-inner/SKILL.md", "-group/" + word + "-inner/" + word + ".bin"} {
+		uris = append(uris, "skill://"+word+at)
+	}
+	for _, uri := range uris {
+		add("resources/read", map[string]any{"uri": uri})
+		add("skills/get", map[string]any{"uri": uri})
+		add("resources/directory/read", map[string]any{"uri": uri})
+		add("resources/subscribe", map[string]any{"uri": uri})
+		add("completion/complete", map[string]any{"ref": map[string]any{"type": "ref/resource", "uri": "skill://{+path}"}, "argument": map[string]any{"name": "path", "value": strings.TrimPrefix(uri, "skill://")}})
+	}
+	for _, name := range names {
+		add("prompts/get", map[string]any{"name": name})
+		add("completion/complete", map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": name}, "argument": map[string]any{"name": "arguments", "value": ""}})
+		for _, t := range tools {
+			for _, args := range []map[string]any{
+				{"name": name}, {"skill_name": name}, {"skill_name": name, "file_path": "SKILL.md"}, {"skill_name": name, "file_path": word + ".txt"}, {"skill": name}, {"query": name}, {"uri": "skill://" + name + "/SKILL.md"}, {"uri": name},
+			} {
+				fits := slices.ContainsFunc(t.Required(), func(p string) bool { _, ok := args[p]; return ok })
+				if fits || len(t.Required()) == 0 {
+					add("tools/call", map[string]any{"name": t.Name, "arguments": args})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// lists are the calls that show whatever there is.
+func lists(tools []*tool.Tool) map[string]map[string]any {
+	all := map[string]map[string]any{
+		"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
+		"resources/read skill://engage/SKILL.md":          {"uri": "skill://engage/SKILL.md"},
+		"resources/read skill://index.json":               {"uri": "skill://index.json"},
+		"resources/directory/read skill://":               {"uri": "skill://"},
+		"completion/complete path":                        {"ref": map[string]any{"type": "ref/resource", "uri": "skill://{+path}"}, "argument": map[string]any{"name": "path", "value": ""}},
+		"resources/read skill://around/SKILL.md":          {"uri": "skill://around/SKILL.md"},
+		"resources/read skill://around/zebra-in/SKILL.md": {"uri": "skill://around/%7Aebra-in/SKILL.md"},
+		"resources/directory/read skill://around":         {"uri": "skill://around"},
+		"skills/get skill://around/SKILL.md":              {"uri": "skill://around/SKILL.md"},
+		"resources/read skill://invisible/SKILL.md":       {"uri": "skill://invisible/SKILL.md"},
+		"prompts/get shared":                              {"name": "shared"},
+	}
+	for _, t := range tools {
+		for i, args := range []map[string]any{{}, {"query": ""}, {"query": "stripes"}, {"name": "shared"}, {"skill_name": "shared"}, {"name": "invisible"}, {"skill_name": "around", "file_path": "zebr" + "a-in/SKILL.md"}, {"name": "zebr"}, {"skill": "shared"}} {
+			all[fmt.Sprint("tools/call ", t.Name, i)] = map[string]any{"name": t.Name, "arguments": args}
+		}
+	}
+	return all
+}
+
+// Whoever may not see a skill gets, on every way to it, the answer of one that
+// does not exist, and finds it in no list.
+func TestHiddenSkillsAreAbsent(t *testing.T) {
+	for _, set := range tool.SetNames() {
+		t.Run(set, func(t *testing.T) {
+			h := twoHolders(t)
+			w := start(t, setting{files: hiddenLibrary(), tools: set, policy: h.policy, http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+			for _, era := range eras {
+				reached := map[string]bool{}
+				for _, token := range []string{h.all, h.some} {
+					w.token = token
+					c := w.dial(era)
+					some := token == h.some
+					tools := tools(t, set)
+					begins := "server/discover"
+					if era == legacy {
+						begins = "initialize"
+					}
+					for way, params := range lists(tools) {
+						method, _, _ := strings.Cut(way, " ")
+						got := c.raw(method, params)
+						said, _ := json.Marshal(params)
+						shows := strings.Count(strings.ToLower(got), hiddenWord) > strings.Count(string(said), hiddenWord)
+						if some && shows {
+							t.Errorf("%s %s: %s", era, way, got)
+						}
+						if !some && shows {
+							reached[method] = true
+						}
+					}
+					absent := ways(absentWord, tools)
+					for way, params := range ways(hiddenWord, tools) {
+						method, _, _ := strings.Cut(way, " ")
+						got := c.raw(method, params)
+						twin := replaceWord(way, hiddenWord, absentWord)
+						want := replaceWord(c.raw(method, absent[twin]), absentWord, hiddenWord)
+						if absent[twin] == nil {
+							t.Fatal("no twin of ", way)
+						}
+						if some && got != want {
+							t.Errorf("%s %s\n got %s\nwant %s", era, way, got, want)
+						}
+						if !some && got != want {
+							reached[method] = true
+						}
+					}
+					if got := c.raw(begins, map[string]any{"protocolVersion": era, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "x", "version": "1"}}); some && strings.Contains(strings.ToLower(got), hiddenWord) {
+						t.Errorf("%s: %s", begins, got)
+					}
+				}
+				want := []string{"completion/complete", "prompts/get", "prompts/list", "resources/directory/read", "resources/list", "resources/read", "skills/get", "skills/list", "tools/call", "tools/list"}
+				if era == legacy {
+					want = append(want, "resources/subscribe")
+				}
+				for _, method := range want {
+					if !reached[method] && (method != "tools/list" || set == "default" || set == "universal") {
+						t.Errorf("%s: no way of %s leads to a hidden skill for one who may see it: the test tests nothing", era, method)
+					}
+				}
+			}
+		})
+	}
+}
+
+// replaceWord keeps the letters' case.
+func replaceWord(text, from, to string) string {
+	return strings.NewReplacer(from, to, strings.ToUpper(from), strings.ToUpper(to), from[:4], to[:4], strings.ToUpper(from[:4]), strings.ToUpper(to[:4])).Replace(text)
+}
+
+// Changes of what is hidden are told to nobody who may not see it.
+func TestHiddenChangesAreNotTold(t *testing.T) {
+	h := twoHolders(t)
+	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+	streams := map[string]<-chan message{}
+	var who []string
+	for _, token := range []string{h.all, h.some} {
+		w.token = token
+		name := map[bool]string{true: "some", false: "all"}[token == h.some]
+		c := w.dial(modern)
+		resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
+			"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
+			"resourceSubscriptions": []string{"skill://open/notes.txt", "skill://zebra/zebra.txt"},
+		}}))
+		defer resp.Body.Close()
+		streams[name+" modern"] = events(resp)
+		c = w.dial(legacy)
+		resp, err := http.DefaultClient.Do(c.request("GET", ""))
+		must(t, err)
+		defer resp.Body.Close()
+		streams[name+" legacy"] = events(resp)
+		c.call("resources/subscribe", map[string]any{"uri": "skill://open/notes.txt"})
+		c.call("resources/subscribe", map[string]any{"uri": "skill://zebra/zebra.txt"})
+		c.call("logging/setLevel", map[string]any{"level": "debug"})
+		who = append(who, name+" modern", name+" legacy")
+	}
+	// until gathers what a stream says until the end of the change in sight.
+	until := func(from <-chan message, last func(message) bool) (said []string) {
+		deadline := time.After(20 * time.Second)
+		for {
+			select {
+			case m := <-from:
+				if strings.HasPrefix(m.Method, "notifications/") && m.Method != "notifications/subscriptions/acknowledged" {
+					said = append(said, m.Method+" "+string(m.Params))
+				}
+				if last(m) {
+					return said
+				}
+			case <-deadline:
+				t.Fatal("what must be told was not: ", said)
+			}
+		}
+	}
+	put(t, w.dir, map[string]string{
+		"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra-new/SKILL.md": skillText("zebra-new", "A zebra."), "zebra/zebra.txt": "another",
+		"zebra-skipped/SKILL.md": "no frontmatter zebra",
+	})
+	// Those who may see it are told; then comes a change that all may see.
+	for _, name := range who {
+		if strings.HasPrefix(name, "all") {
+			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
+		}
+	}
+	time.Sleep(500 * time.Millisecond) // what should not come would be on its way
+	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
+	for _, name := range who {
+		said := until(streams[name], func(m message) bool {
+			return m.Method == "notifications/resources/updated" && strings.Contains(string(m.Params), "open/notes.txt")
+		})
+		if strings.HasPrefix(name, "some") && len(said) != 1 {
+			t.Errorf("%s is told %q", name, said)
+		}
+	}
+	put(t, w.dir, map[string]string{"open/SKILL.md": skillText("open", "For all.")})
+	for _, name := range who {
+		until(streams[name], func(m message) bool { return m.Method == "notifications/tools/list_changed" })
+	}
+}
+
+// A policy that comes later holds for sessions and subscriptions that are there.
+func TestRestrictLater(t *testing.T) {
+	h := twoHolders(t)
+	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+	w.token = h.some
+	c := w.dial(legacy)
+	resp, err := http.DefaultClient.Do(c.request("GET", ""))
+	must(t, err)
+	defer resp.Body.Close()
+	stream := events(resp)
+	for _, uri := range []string{"skill://open/notes.txt", "skill://zebra/zebra.txt"} {
+		if m := c.call("resources/subscribe", map[string]any{"uri": uri}); m.Error != nil {
+			t.Fatal(m.Error.Message)
+		}
+	}
+	w.server.Restrict(h.policy)
+	if m := c.call("resources/read", map[string]any{"uri": "skill://zebra/zebra.txt"}); m.Error == nil {
+		t.Errorf("read: %s", m.Result)
+	}
+	put(t, w.dir, map[string]string{"zebra/zebra.txt": "other stripes"})
+	time.Sleep(3 * time.Second) // the period after which a change would be told
+	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
+	if m := await(t, stream, "notifications/resources/updated"); !strings.Contains(string(m.Params), "open") {
+		t.Errorf("told of %s", m.Params)
+	}
+}
