@@ -97,6 +97,7 @@ func run(args []string) error {
 		return err
 	}
 	defer end()
+	var failed []error
 	page := page{begun: time.Now(), rounds: b.rounds, load: load}
 	for _, m := range measurements {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), m.name) {
@@ -105,7 +106,8 @@ func run(args []string) error {
 		fmt.Fprintf(b.log, "%s…\n", m.name)
 		rows, err := m.run(b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			failed = append(failed, fmt.Errorf("%s: %w", m.name, err))
+			rows = append(rows, row{m.name, "–", "–", "not measured: " + err.Error(), "–"})
 		}
 		page.rows = append(page.rows, rows...)
 	}
@@ -115,9 +117,9 @@ func run(args []string) error {
 		*out = "doc/performance.md"
 	}
 	if *out == "" {
-		return page.write(os.Stdout, "")
+		return errors.Join(append(failed, page.write(os.Stdout, ""))...)
 	}
-	return page.save(*out)
+	return errors.Join(append(failed, page.save(*out))...)
 }
 
 func names() string {
