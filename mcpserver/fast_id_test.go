@@ -87,3 +87,13 @@ func TestCallID(t *testing.T) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 }
+
+func BenchmarkCallID(b *testing.B) {
+	message := []byte(idSeeds[0])
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := callID(message); !ok {
+			b.Fatal("not found")
+		}
+	}
+}

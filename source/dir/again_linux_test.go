@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -135,5 +136,26 @@ func TestAgainYoung(t *testing.T) {
 	}
 	if first.Version == again.Version {
 		t.Error("a tree that was made a moment ago was not scanned again")
+	}
+}
+
+// BenchmarkUnchanged measures a scan of 1,000 skills in which nothing has changed.
+func BenchmarkUnchanged(b *testing.B) {
+	root := b.TempDir()
+	for i := range 1000 {
+		add(b, root, map[string]string{fmt.Sprintf("skill-%04d/SKILL.md", i): "---\nname: x\n---\n"})
+	}
+	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
+	first, err := s.Scan(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		again, err := s.Scan(b.Context())
+		if err != nil || again.Version != first.Version {
+			b.Fatal(again.Version, err)
+		}
 	}
 }
