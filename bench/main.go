@@ -174,7 +174,11 @@ func (b *bench) tree(n int) (*tree, error) {
 	t := &tree{n: n, home: filepath.Join(b.work, fmt.Sprintf("home-%d", n))}
 	t.root = filepath.Join(t.home, ".claude", "skills")
 	t.options = genskills.Options{Seed: 1, MainOnly: n > 10_000}
-	if _, err := os.Stat(t.root); errors.Is(err, os.ErrNotExist) {
+	// A tree that an older generator left is another one.
+	if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(t.skill(n-1).Path), "SKILL.md")); err != nil {
+		if err := os.RemoveAll(t.root); err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(b.log, "  %d skills\n", n)
 		if err := os.MkdirAll(filepath.Dir(t.root), 0o755); err != nil {
 			return nil, err

@@ -128,7 +128,7 @@ func New(sources []Source, o Options) *Catalog {
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
-		refreshing: make(chan struct{}, 1), gates: gates{all: map[place]*queue{}},
+		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[place]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},

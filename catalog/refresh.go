@@ -14,6 +14,7 @@ import (
 // at every interval, until the context ends. A source that fails keeps its last
 // good skills.
 func (c *Catalog) Run(ctx context.Context) error {
+	defer c.stop()
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
@@ -48,6 +49,14 @@ const (
 // for: longer where many skills make it costly.
 func (c *Catalog) Interval() time.Duration {
 	return max(c.interval, min(time.Duration(c.rest.Load()), restMost))
+}
+
+// stop ends what goes on for whoever would look next.
+func (c *Catalog) stop() {
+	c.mu.Lock()
+	all := slices.Concat(c.dropped, c.sources)
+	c.mu.Unlock()
+	c.endLooks(all)
 }
 
 // settle waits until the pokes pause.

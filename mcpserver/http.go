@@ -279,6 +279,10 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseRPC(w, http.StatusBadRequest, s.id, no)
 		return
 	}
+	if no := decodeName(r.Header); modern && no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
+		return
+	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if modern && s.method == "subscriptions/listen" {
 		leave() // it waits, and does not work

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -45,6 +46,9 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.Header().Del("Content-Length") // an error may become shorter
+	if strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
+		a.Header().Set("X-Accel-Buffering", "no") // a proxy passes each event on (Streamable HTTP, Receiving Messages)
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -56,7 +60,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 		}
 		return len(data), nil
 	}
-	a.begun = true
+	a.WriteHeader(http.StatusOK)
 	if whole := len(data); whole > 0 {
 		// A copy: what the SDK writes is also what it keeps for clients that resume.
 		if data = worded(data); bytes.Contains(data, []byte(`\u00`)) {
@@ -90,6 +94,7 @@ func (a *answer) FlushError() error {
 	if a.refused != 0 {
 		return nil
 	}
+	a.WriteHeader(http.StatusOK)
 	_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
 	return a.control.Flush()
 }
@@ -106,7 +111,13 @@ func (a *answer) finish() {
 		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, plain(rpc.Error))
 		return
 	}
-	refuseRPC(a.ResponseWriter, statusOf(a.refused, a.text.String()), a.sent.id, plainText(a.refused, a.text.String()))
+	status := statusOf(a.refused, a.text.String())
+	if a.sent.id == nil {
+		// A notification that is not taken has an error's status, whatever it is
+		// (Streamable HTTP, Sending Messages).
+		status = max(status, http.StatusBadRequest)
+	}
+	refuseRPC(a.ResponseWriter, status, a.sent.id, plainText(a.refused, a.text.String()))
 }
 
 // worded is data with the error that it is, if it is one, worded by plain. The SDK

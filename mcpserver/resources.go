@@ -185,6 +185,14 @@ func malformedURI(uri, end string) string {
 			return "a skill's URI has no " + what
 		}
 	}
+	if len(uri) > len(skill.Scheme) && strings.EqualFold(uri[:len(skill.Scheme)], skill.Scheme) {
+		authority, rest, _ := strings.Cut(uri[len(skill.Scheme):], "/")
+		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+			if _, err := skill.ParseURI(skill.Scheme + authority[i+1:] + "/" + rest); err == nil {
+				return "a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name"
+			}
+		}
+	}
 	return "want a URI of the form skill://<path>" + end
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -77,7 +76,6 @@ type Server struct {
 		sync.Mutex
 		templates, prompts bool
 	}
-	prompted   skill.Digest // of the list of prompts that was last announced
 	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
 
@@ -118,7 +116,6 @@ func New(o Options) *Server {
 	}
 	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
-	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -274,7 +271,7 @@ func (s *Server) announce(d catalog.Diff) {
 	}
 	s.subscriptions.poke()
 	s.logSkipped(d)
-	if s.promptsDiffer() {
+	if d.Invocable >= 0 && d.Invocable < maxPrompts {
 		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
 			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		} else {

@@ -181,7 +181,11 @@ func listByURI() *Tool {
 // out. Its descriptions are shortened until the list keeps the budget.
 func uriList(v catalog.View) (string, SkillList) {
 	if len(v.Listed) == 0 {
-		return "There are no skills.", SkillList{Skills: []ListedSkill{}}
+		text := "There are no skills."
+		for _, p := range unread(v) {
+			text += "\n" + p.line()
+		}
+		return text, SkillList{Skills: []ListedSkill{}}
 	}
 	for _, most := range []int{foundLength, 400, 200, 100, 50, 0} {
 		list := SkillList{Skills: make([]ListedSkill, 0, len(v.Listed))}

@@ -137,7 +137,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
-			words, _ := folderFault(err)
+			words, _ := skill.FolderReason(err)
 			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
 		}
 	}
@@ -165,7 +165,7 @@ func banner(env *Env, v catalog.View) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), unread(r))
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), unread(r))
 		case !r.Missing:
 			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}
