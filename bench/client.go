@@ -147,18 +147,6 @@ func (p *proc) peak() float64 {
 	return float64(kb) / 1024
 }
 
-// cpu is the processor time that the process has used.
-func (p *proc) cpu() time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	user, _ := strconv.Atoi(f[11])
-	system, _ := strconv.Atoi(f[12])
-	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100 on every Linux that has Go
-}
-
 // calls are requests as they go over the wire, one after the other.
 type calls struct {
 	requests [][]byte // with their ids
