@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -76,14 +75,6 @@ func refreshes(ctx context.Context, c *catalog.Catalog) (r refreshed, err error)
 		wall, used = append(wall, ms(time.Since(begun))), append(used, ms(processor()-cpu))
 	}
 	return refreshed{quantile(wall, .5), quantile(used, .5), c.Interval().Seconds()}, nil
-}
-
-func processor() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // searches asks for three words of descriptions, every fourth with a letter
