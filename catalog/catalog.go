@@ -82,7 +82,8 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
-	rest    atomic.Int64  // nanoseconds that the last refresh asks for
+	rest    atomic.Int64 // nanoseconds that the last refresh asks for
+	last    atomic.Pointer[refreshed]
 	ready   chan struct{} // closed with the first snapshot
 	large   chan struct{} // closed when that is known to take its time
 	isLarge sync.Once

@@ -40,9 +40,9 @@ const (
 	// restShare is how many times as long as the last refresh took the catalogue
 	// rests at least: one that is always under way takes 1 % of a processor.
 	restShare = 100
-	// restMost bounds that, since a disk that did not answer for a while says nothing
-	// about the next time.
-	restMost = 5 * time.Minute
+	// restMost bounds that: contract 002 asks for a refresh at least every 30 s,
+	// whatever it costs.
+	restMost = DefaultInterval
 )
 
 // Interval is how long after the last refresh the next one comes that nobody asked
@@ -128,6 +128,8 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 		c.rest.Store(int64(restShare * c.took))
 	}
 	c.mu.Unlock()
+	ended := time.Now()
+	c.last.Store(&refreshed{ended, ended.Sub(begun)})
 	c.tell()
 	return nil
 }

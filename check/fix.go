@@ -160,11 +160,8 @@ func (j *judged) better(old *judged) bool {
 		return false
 	}
 	for _, f := range old.doc.Fields {
-		if old.faulty(f) {
-			continue
-		}
 		now, ok := j.doc.Field(f.Key)
-		if !ok || !sameValue(f.Key, f.Value, now.Value) {
+		if !ok || !old.faulty(f) && !sameValue(f.Key, f.Value, now.Value) {
 			return false
 		}
 	}

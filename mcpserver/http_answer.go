@@ -19,9 +19,7 @@ const writeChunk = 64 << 10
 // protocol cannot read, become JSON-RPC errors, and none repeats what was sent. The errors
 // in answers are worded as over stdio.
 type answer struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
+	paced
 	sent    sent
 	refused int          // the status of a refusal, else 0
 	text    bytes.Buffer // and what it said
@@ -29,11 +27,8 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
-	return &answer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout, sent: s}
+	return &answer{paced: newPaced(w, timeout), sent: s}
 }
-
-// Unwrap lets [http.ResponseController] reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader holds a refusal back.
 func (a *answer) WriteHeader(status int) {
@@ -52,7 +47,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes in pieces, each with its own deadline.
+// Write holds a refusal back, and words errors.
 func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 {
 		if a.text.Len() < maxRefusal {
@@ -74,19 +69,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 			}()
 		}
 	}
-	m, err := a.writeAll(data)
-	return n + m, err
-}
-
-// writeAll writes in pieces, each with its own deadline.
-func (a *answer) writeAll(data []byte) (n int, err error) {
-	for n < len(data) && err == nil {
-		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
-		var m int
-		m, err = a.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
-		n += m
-	}
-	return n, err
+	return a.paced.Write(data)
 }
 
 // FlushError sends what is buffered, within the deadline.

@@ -111,7 +111,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return nil, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", tool.RedactURI(asked), skill.Reason(err)), err)
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
 	}
 	return s.readResult(p, contents(asked, file, data)), nil
 }
@@ -202,7 +202,7 @@ const missingResource = "Resource not found: "
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
-	uri = tool.RedactURI(uri)
+	uri = skill.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil // a string always marshals

@@ -53,7 +53,10 @@ type Options struct {
 	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
 	// it; see [tool.Host].
 	Engage func() string
-	Log    *slog.Logger
+	// Observe, if set, hears of everything that a client did with skills, after it
+	// was answered, from the goroutine of the call.
+	Observe func(context.Context, Use)
+	Log     *slog.Logger
 }
 
 // Server is an MCP server for any number of sessions.
@@ -64,6 +67,7 @@ type Server struct {
 	log     *slog.Logger
 	mcp     *mcp.Server
 	roots   *clientRoots
+	observe func(context.Context, Use)
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -85,7 +89,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	s.places.grace = placeGrace
@@ -114,7 +118,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s

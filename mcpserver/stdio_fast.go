@@ -31,7 +31,7 @@ type quick struct {
 // kept, l learns its answer.
 func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
 	q := &c.quick
-	if q.server == nil || q.server.host.Observe != nil {
+	if q.server == nil || q.server.observes() {
 		return nil, false
 	}
 	id, ok := callID(line)

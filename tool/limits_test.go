@@ -327,6 +327,6 @@ func TestRedactURI(t *testing.T) {
 		"token":                              "token",
 		"":                                   "",
 	} {
-		same(t, RedactURI(in), want)
+		same(t, skill.RedactURI(in), want)
 	}
 }

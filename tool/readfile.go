@@ -217,8 +217,8 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	}
 	var names []string
 	for _, d := range entries {
-		if strings.HasPrefix(d.Name(), ".") {
-			continue
+		if strings.HasPrefix(d.Name(), ".") || skill.CleanPath(d.Name()) != nil {
+			continue // not to be had by any path
 		}
 		if len(names) == directoryEntries {
 			names = append(names, "…")

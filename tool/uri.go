@@ -86,11 +86,11 @@ func getByURI() *Tool {
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
 				}
-				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", RedactURI(asked), supported(v)), nil
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", skill.RedactURI(asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
-				return failure("%s", notForModels(RedactURI(asked))), nil
+				return failure("%s", notForModels(skill.RedactURI(asked))), nil
 			}
 			r := Result{
 				Text:   "URI: " + uri.String() + "\n\n" + d.Text,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"syscall"
 	"time"
@@ -112,10 +113,12 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			_ = c.Refresh(ctx)
 		}
 	}
+	pages := web.pagesOf(&options)
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
+	go giveBack(ctx)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, c, server, log)
+		return web.serveHTTP(interrupted, env, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
@@ -154,6 +157,32 @@ func tuneCollector(env *Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(softLimit)
+	}
+}
+
+// What giveBack keeps beyond twice what lives, and how often it looks.
+const (
+	spare     = 32 << 20
+	giveEvery = 15 * time.Second
+)
+
+// giveBack returns to the system what a flood of calls or connections has left.
+// The collector alone would keep it: it waits for the heap to grow, which it does
+// not once the flood is over.
+func giveBack(ctx context.Context) {
+	tick := time.NewTicker(giveEvery)
+	defer tick.Stop()
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		metrics.Read(held)
+		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*held[2].Value.Uint64()+spare {
+			debug.FreeOSMemory()
+		}
 	}
 }
 
