@@ -164,10 +164,10 @@ func TestWaveHeap(t *testing.T) {
 
 // The fastest of a few calls keeps each limit; the others may have met a busy
 // machine. A test must not fail on a slow day, so this one runs with the
-// benchmarks: make bench.
+// benchmarks: make bench-go.
 func TestContractTimes(t *testing.T) {
 	if os.Getenv("KNACK_TIMES") == "" {
-		t.Skip("times are held by make bench, which sets KNACK_TIMES")
+		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
 	}
 	h, sources := onDisk(t, 1000)
 	within := func(name string, limit time.Duration, do func()) {
