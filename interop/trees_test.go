@@ -2,6 +2,7 @@ package interop
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,29 @@ func trees(t *testing.T) []*tree {
 		}
 	}
 	return out
+}
+
+// keep is where the fixtures and the generated skills are to stay, for whoever
+// repeats a row of doc/conformance.md by hand.
+var keep = flag.String("trees", "", "write the folders fixtures and generated into `DIR`, and leave them there")
+
+func treesDir() string {
+	if *keep != "" {
+		return *keep
+	}
+	return work
+}
+
+func TestInteropTrees(t *testing.T) {
+	if *keep == "" && testing.Short() {
+		t.Skip("2,000 skills are for longer runs")
+	}
+	for _, tree := range []*tree{fixtures(t), generated(t)} {
+		found, err := filepath.Glob(filepath.Join(tree.dir, "*"))
+		if err != nil || len(found) < 5 {
+			t.Errorf("%s: %d folders, %v", tree.dir, len(found), err)
+		}
+	}
 }
 
 // corpus is a folder of real skills. 772 of its 776 are published: two
@@ -105,7 +129,7 @@ var once struct {
 func fixtures(t *testing.T) *tree {
 	t.Helper()
 	once.fixtures.Do(func() {
-		r := &tree{name: "fixtures", dir: filepath.Join(work, "fixtures"), skills: 5, files: 18}
+		r := &tree{name: "fixtures", dir: filepath.Join(treesDir(), "fixtures"), skills: 5, files: 18}
 		once.tree[0], once.err[0] = r, put(r.dir, map[string]string{
 			"a-odd/SKILL.md":                     oddMD, // byte-order mark, CRLF
 			"a-odd/!0 ä#%41.bin":                 "\x00\x01\xff",
@@ -149,7 +173,7 @@ const generatedSkills = 2000
 func generated(t *testing.T) *tree {
 	t.Helper()
 	once.generated.Do(func() {
-		g := &generator{tree: tree{name: "generated", dir: filepath.Join(work, "generated")}, rand: rand.New(rand.NewPCG(2640, 4))}
+		g := &generator{tree: tree{name: "generated", dir: filepath.Join(treesDir(), "generated")}, rand: rand.New(rand.NewPCG(2640, 4))}
 		for i := range generatedSkills {
 			if err := g.skill(i); err != nil {
 				once.err[1] = err

@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"slices"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/tool"
@@ -30,6 +32,8 @@ func takesLinks(ss *mcp.ServerSession) bool {
 	if ss == nil {
 		return false
 	}
+	// What the client proposed. A version that is not served was answered with one
+	// that is, and has them.
 	p := ss.InitializeParams()
-	return p != nil && p.ProtocolVersion >= "2025-06-18"
+	return p != nil && (p.ProtocolVersion >= "2025-06-18" || !slices.Contains(mcp.SupportedProtocolVersions(), p.ProtocolVersion))
 }
