@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -160,11 +161,13 @@ func (j *judged) better(old *judged) bool {
 		return false
 	}
 	for _, f := range old.doc.Fields {
-		if old.faulty(f) {
-			continue
-		}
 		now, ok := j.doc.Field(f.Key)
-		if !ok || !sameValue(f.Key, f.Value, now.Value) {
+		switch {
+		case old.faulty(f):
+			if !ok || now.Value.Kind == skill.String && !sameText(f.Value.Text, now.Value.Text) {
+				return false
+			}
+		case !ok || !sameValue(f.Key, f.Value, now.Value):
 			return false
 		}
 	}
@@ -179,6 +182,14 @@ func (j *judged) faulty(f skill.Field) bool {
 		}
 	}
 	return false
+}
+
+// sameText compares the text that was read in a field with a fault with what is
+// read now. Blanks around it are dropped where it is used; a block of lines keeps
+// its line ends.
+func sameText(was, is string) bool {
+	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
+	return was == is || strings.Contains(is, "\n") && was == skill.OneLine(is)
 }
 
 // sameValue compares what was read before with what is read now. The type of a
