@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +29,9 @@ var fixes = []struct {
 	{"text behind >", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
 	{"text behind |", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
 	{"colon over lines", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
+	{"glued field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
+	{"quoted field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
+	{"colon in the key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
 	{"two blanks", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
 	{"colon and comment", skill.RuleYAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
 	{"no-break space", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
@@ -169,6 +174,13 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if !bytes.HasSuffix(data, got[is.Body:]) {
 		t.Errorf("%s: there is a body that was not there", name)
 	}
+	words := func(s []byte) string {
+		return strings.Join(regexp.MustCompile(`[\pL\pN]+`).FindAllString(string(s), -1), " ")
+	}
+	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
+	if a, b := words(data), words(got); !twins && level == Certain && a != b {
+		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
+	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
 		if p.Rule == skill.RuleYAMLSyntax {
@@ -192,6 +204,7 @@ func FuzzFix(f *testing.F) {
 		f.Add([]byte(c.broken), "git", true)
 	}
 	f.Add([]byte("---\r\nname: a\rdescription: b: c\r\n---x"), "a", true)
+	f.Add([]byte("---\nname: git\n\nna:\x18gion: Git: it's all\n---\nbody\n"), "git", false)
 	f.Fuzz(func(t *testing.T, data []byte, folder string, guess bool) {
 		level := Certain
 		if guess {
@@ -215,8 +228,11 @@ func TestBetter(t *testing.T) {
 		"a field is lost":     {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\ndescription: 'a: b'\n---\n", false},
 		"text is lost":        {"---\nname: git\ndescription: d\n\n# Title\ntext\n", "---\nname: git\ndescription: d\n---\n# Title\n", false},
 		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
+		"a name is lost":      {"---\nname:git\ndescription: a: b\n---\n", "---\ndescription: 'a: b'\n---\n", false},
+		"a key is renamed":    {"---\nname: git\ndescription: d\nx:y: a: b\n---\n", "---\nname: git\ndescription: d\nx: 'y: a: b'\n---\n", false},
+		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git")); got != c.want {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,6 +104,8 @@ var (
 	reEntry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
 	reItem  = regexp.MustCompile(`^([ \t]*-)([ \t]+)(.*)$`)
 	reText  = regexp.MustCompile(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
+	// reOddField is a field with its key in quotes, or without the blank.
+	reOddField = regexp.MustCompile(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
 	// reIndicator is all that may stand behind the colon of a block of text.
 	reIndicator = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?$`)
 	reNote      = regexp.MustCompile(`[ \t]#`)
@@ -287,10 +290,16 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 		return at, at + 1
 	}
 	to = max(to, from+1)
-	for to < len(j.lines) && !reField.MatchString(j.lines[to].text) && !strings.HasPrefix(j.lines[to].text, "---") {
+	for to < len(j.lines) && !j.begins(to) && !strings.HasPrefix(j.lines[to].text, "---") {
 		to++
 	}
 	return from, to
+}
+
+// begins reports whether a field begins on the line, soundly or not.
+func (j *judged) begins(at int) bool {
+	return reField.MatchString(j.lines[at].text) || reOddField.MatchString(j.lines[at].text) ||
+		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
 // quoteLine puts the value on one line in single quotes.
@@ -348,10 +357,16 @@ func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 		return nil, None
 	}
 	first := j.lines[from].text
-	colon := strings.IndexByte(first, ':')
-	if colon < 0 {
+	colon := strings.Index(first, f.Key) // which may hold colons, and stand in quotes
+	if colon < 0 || colon > 1 {
 		return nil, None
 	}
+	colon += len(f.Key)
+	after := strings.IndexByte(first[colon:], ':')
+	if after < 0 {
+		return nil, None
+	}
+	colon += after
 	value := strings.TrimLeft(first[colon+1:], " \t")
 	if j.isMeant(value) || value != "" && strings.ContainsAny(value[:1], `'"`) && strings.Count(strings.Join(textsOf(j.lines[from:to]), "\n")[colon:], value[:1]) == 1 {
 		return nil, None
