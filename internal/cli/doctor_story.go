@@ -162,7 +162,7 @@ func (s *story) print(w io.Writer, x *examined) {
 
 func (p *paper) printBare(b bareFolder) {
 	for _, f := range b.Files {
-		if near := strings.ToLower(f); strings.HasPrefix(near, "skill") && !strings.EqualFold(f, skill.MainFile) {
+		if nearMain(f) {
 			p.line("%s holds no SKILL.md, but %s.", b.At, f)
 			p.line("  mend: rename %s to SKILL.md", f)
 			return
