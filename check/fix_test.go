@@ -237,3 +237,11 @@ func TestBetter(t *testing.T) {
 		}
 	}
 }
+
+// The folder's name is added as the string that it is.
+func TestFixOddName(t *testing.T) {
+	got, _ := Fix([]byte("---\ndescription: d\n---\n"), "null", Guess)
+	if want := "---\nname: 'null'\ndescription: d\n---\n"; string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -73,7 +73,7 @@ func (j *judged) candidates(folder string) []candidate {
 		case skill.RuleNameMissing:
 			if _, has := j.doc.Field("name"); !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", j.splice(first, first, "name: "+folder+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", j.splice(first, first, skill.NameField(folder)+j.end(first)))
 			}
 		}
 	}
