@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz bench search mutate interop build
+.PHONY: check test race fuzz fuzz-record bench search mutate interop web-shots build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -26,6 +26,10 @@ fuzz:
 		done; \
 	done
 
+# The same, and the executions are added up in internal/safety/testdata/fuzz.tsv.
+fuzz-record:
+	SAFETY=full SAFETY_WRITE=1 SAFETY_FUZZTIME=$(FUZZTIME) go test -count=1 -timeout 0 -v -run 'TestSafety/fuzz' ./internal/safety
+
 bench:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
@@ -43,5 +47,26 @@ interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	go test -count=1 -run Interop ./interop
 
+# A picture of every page, in both themes and two widths, to be looked at: in shots/.
+web-shots:
+	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
+	rm -rf shots
+	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./web/walk
+
 build:
 	CGO_ENABLED=0 go build -trimpath -o knack ./cmd/knack
+
+# What was linked into the binary, as CycloneDX.
+sbom: build
+	go run ./internal/sbom knack >knack.cdx.json
+
+# doc/reliability.md says what each of these counts. safety takes about 45 minutes
+# and writes its table there; SAFETY_SOAK=1m shortens the longest part.
+hostile:
+	SAFETY=full go test -count=1 -v -run 'TestSafety/hostile-tree' ./internal/safety
+
+safety:
+	SAFETY=full SAFETY_WRITE=1 go test -count=1 -timeout 0 -v -run 'TestSafety$$' ./internal/safety
+
+safety-selftest:
+	SAFETY=full go test -count=1 -timeout 0 -v -run 'TestSelftest$$' ./internal/safety

@@ -60,7 +60,7 @@ func ParsePattern(text string) (Pattern, error) {
 			seg.parts = append(seg.parts, plain)
 		}
 		if one := seg.parts; len(one) == 1 && (one[0] == "." || one[0] == "..") {
-			return Pattern{}, errors.New("no URI of a skill has the segments . and ..")
+			return Pattern{}, errors.New("a segment is . or .., which no URI of a skill has")
 		}
 		p.segments = append(p.segments, seg)
 	}

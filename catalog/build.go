@@ -92,16 +92,12 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 				s.longest = max(s.longest, len(base))
 				break
 			}
-			if err != nil && n > 1 {
-				e.Status, e.Skill = Skipped, e.RefusedFolder()
-				break
-			}
 		}
 	}
 }
 
 // candidate is the n-th path that an entry may have: with its name, with its
-// folder's, then ones that nothing else has.
+// folder's, then ones that nothing else has, without what no URI may hold.
 func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n int) string {
 	at := folderPath(e.Skill)
 	switch n {
@@ -113,7 +109,30 @@ func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n in
 	case 1:
 		return join(root.Prefix, at)
 	}
+	if skill.CleanPath(at) != nil {
+		if named, ok := renamed(e.Skill); ok {
+			at = named
+		}
+		at = sayable(at)
+	}
 	return join(root.Label, at) + strings.Repeat("~", n-2)
+}
+
+// sayable writes "~" for what a folder may be called and a path in a URI may not:
+// a backslash, a drive letter's colon, percent signs that look like an encoding.
+// What comes out can always stand in one.
+func sayable(at string) string {
+	parts := strings.Split(at, "/")
+	for i, part := range parts {
+		if skill.CleanPath(part) == nil {
+			continue
+		}
+		parts[i] = strings.NewReplacer("\\", "~", "%", "~", ":", "~", "\x00", "~").Replace(strings.ToValidUTF8(part, "~"))
+		if strings.Trim(part, ".") == "" {
+			parts[i] = "~"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // folderPath is the path of a skill's folder, with a name for the root's own.

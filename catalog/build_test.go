@@ -106,16 +106,23 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// A folder whose path no URI can carry is skipped, and says why.
+// A folder whose path no URI can carry is served under one that it can.
 func TestUnspeakableFolder(t *testing.T) {
-	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "ok/SKILL.md", text("ok", "d")))
+	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "a~b/in/SKILL.md", text("other", "d"), "w%2fx/SKILL.md", text("W", "d"),
+		"C:/SKILL.md", text("c", "d"), "ok/SKILL.md", text("ok", "d"), "q\\r/s/SKILL.md", text("t", "d"), "%2e%2e/SKILL.md", text("Up", "d")))
 	v := view(t, c)
-	if len(v.Skipped) != 1 || v.Skipped[0].Available {
-		t.Fatalf("skipped: %v", said(v.Entries))
+	diffs(t, "skipped", said(v.Skipped), []string(nil))
+	got := map[string]string{}
+	for _, e := range v.Entries {
+		got[e.Path] = e.URI.String()
+		if at, file := v.At(e.URI); at != e || file != skill.MainFile {
+			t.Errorf("%s leads to %v, %s", e.URI, at, file)
+		}
 	}
-	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Rule != skill.RuleFolderName || p.Mend == "" {
-		t.Errorf("unexplained: %+v", p)
-	}
+	diffs(t, "URIs", got, map[string]string{
+		"a\\b/in": "skill://r/a~b/in/SKILL.md", "a~b/in": "skill://r/a~b/other/SKILL.md", "w%2fx": "skill://r/w~2fx/SKILL.md", "C:": "skill://r/c/SKILL.md",
+		"ok": "skill://r/ok/SKILL.md", "q\\r/s": "skill://r/q~r/t/SKILL.md", "%2e%2e": "skill://r/~2e~2e/SKILL.md",
+	})
 	news := told(c)
 	refresh(t, c)
 	diffs(t, "news of an unchanged catalogue", *news, []string(nil))

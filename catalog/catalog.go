@@ -73,6 +73,7 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
+	last    atomic.Pointer[refreshed]
 	ready   chan struct{} // closed with the first snapshot
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
@@ -116,7 +117,7 @@ func New(sources []Source, o Options) *Catalog {
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1),
-		refreshing: make(chan struct{}, 1), gates: gates{all: map[place]*queue{}},
+		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[place]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/knack-dev/knack/skill"
@@ -12,7 +13,10 @@ type Diff struct {
 	Before                  []*Entry // the old state of each of Changed
 	// Listing: what a model is shown of the skills differs.
 	Listing bool
-	Version uint64 // of the new snapshot
+	// Invocable is the first place at which [Snapshot.Invocable] differs in a name or
+	// a description, -1 where it is the same.
+	Invocable int
+	Version   uint64 // of the new snapshot
 
 	prev, next *Snapshot
 }
@@ -34,7 +38,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed)}
+	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for _, e := range next.Entries {
 		old := prev.at(e)
 		switch {
@@ -59,6 +63,15 @@ func (e *Entry) changed(now *Entry) bool {
 		e.Link != now.Link || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
 }
 
+func firstOther(a, b []*Entry) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i].Name != b[i].Name || a[i].Description != b[i].Description {
+			return i
+		}
+	}
+	return -1
+}
+
 func sameListing(a, b []*Entry) bool {
 	if len(a) != len(b) {
 		return false
@@ -77,11 +90,17 @@ func sameRoots(prev, next *Snapshot) bool {
 	}
 	for i := range prev.Roots {
 		a, b := prev.Roots[i], next.Roots[i]
-		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || (a.Err == nil) != (b.Err == nil) || len(a.Notices) != len(b.Notices) {
+		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || !sameReason(a, b) || len(a.Notices) != len(b.Notices) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameReason(a, b RootStatus) bool {
+	why, _ := a.Reason()
+	now, _ := b.Reason()
+	return why == now
 }
 
 // logNews tells of everything that is skipped or failed, once for as long as it
@@ -95,7 +114,8 @@ func (c *Catalog) logNews(next *Snapshot) {
 	}
 	for _, r := range next.Roots {
 		if r.Err != nil {
-			c.logOnce(before, "root not read", r.Dir, skill.Problem{Rule: "root-unreadable", Message: r.Err.Error()})
+			reason, mend := r.Reason()
+			c.logOnce(before, "root not read", cmp.Or(r.Shown, r.Label), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
 		}
 		for _, n := range r.Notices {
 			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})

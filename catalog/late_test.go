@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -60,5 +61,91 @@ func TestNoPatience(t *testing.T) {
 	close(d.answer)
 	if err := c.Refresh(context.Background()); err != nil || view(t, c).Named("x") == nil {
 		t.Errorf("after the disk is back: %v", err)
+	}
+}
+
+// A refresh that is cancelled, however often, ends no look that another one waits
+// for: a root that takes its time joins when it is read.
+func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
+	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+	c := New([]Source{d}, Options{Patience: 50 * time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	waitFor(t, "the root is late", func() bool { v := view(t, c); return errors.Is(v.Roots[0].Err, ErrLate) })
+	c.mu.Lock()
+	shared := c.sources[0].look
+	c.mu.Unlock()
+	cancelled := 0
+	for range 10 {
+		call, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if c.Refresh(call) != nil {
+			cancelled++
+		}
+		cancel()
+	}
+	if cancelled == 0 {
+		t.Fatal("no refresh was cancelled")
+	}
+	c.mu.Lock()
+	if c.sources[0].look != shared {
+		t.Error("the look that others wait for is another one by now")
+	}
+	c.mu.Unlock()
+	close(d.answer)
+	waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// The end of Run ends the look that it left behind.
+func TestRunEndsLooks(t *testing.T) {
+	scanning := make(chan context.Context, 1)
+	c := New([]Source{hangs{source("a"), scanning}}, Options{Patience: time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	scan := <-scanning
+	view(t, c) // the root is late by now
+	stop()
+	<-ended
+	select {
+	case <-scan.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("the look goes on")
+	}
+}
+
+// hangs is a source that scans until it is told to end.
+type hangs struct {
+	Source
+	scanning chan<- context.Context
+}
+
+func (h hangs) Scan(ctx context.Context) (skill.Scan, error) {
+	h.scanning <- ctx
+	<-ctx.Done()
+	return skill.Scan{}, ctx.Err()
+}
+
+// That a root is not read for another reason than before is news, also where no
+// skill came or went.
+func TestReasonOfRootChanges(t *testing.T) {
+	m := source("a")
+	c := catalogOf(t, m)
+	for _, x := range []struct {
+		err  error
+		want [2]string
+	}{
+		{fs.ErrPermission, [2]string{"permission denied", "let the user who runs knack read the folder"}},
+		{errDisk, [2]string{"cannot be read", "see whether the disk and the folder can be read at all"}},
+		{nil, [2]string{}},
+	} {
+		m.set(func() { m.err = x.err })
+		refresh(t, c)
+		reason, mend := view(t, c).Roots[0].Reason()
+		diffs(t, "the reason", [2]string{reason, mend}, x.want)
 	}
 }

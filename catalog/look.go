@@ -12,9 +12,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ErrLate is why a root is shown as it was before, or empty: its disk has not
-// answered yet. The root joins as soon as it does.
-var ErrLate = errors.New("it has not answered yet; a network drive may be down")
+// ErrLate is why a root is shown as it was before, or empty: a look at it has not
+// ended yet, since it is large or its disk does not answer. It joins as soon as it
+// has.
+var ErrLate = errors.New("it is still being read")
 
 // A look is one scan of one source with the reading that follows from it. It runs
 // on its own, so that a disk that does not answer holds up nobody else.
@@ -30,9 +31,12 @@ type look struct {
 // lookAtAll looks at the sources at once and waits for all of them; with
 // patience, for no longer than that. What comes later asks for a refresh.
 func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, error) {
-	looks := make([]*look, len(sources))
+	looks, own := make([]*look, len(sources)), make([]*held, 0, len(sources))
 	for i, s := range sources {
-		looks[i] = c.lookAt(ctx, s)
+		l, began := c.lookAt(ctx, s)
+		if looks[i] = l; began {
+			own = append(own, s)
+		}
 	}
 	var patience <-chan time.Time
 	if c.patience > 0 {
@@ -54,7 +58,7 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, 
 			case <-patience:
 				late = true
 			case <-ctx.Done():
-				c.endLooks(sources)
+				c.endLooks(own) // the others are waited for
 				return nil, ctx.Err()
 			}
 		}
@@ -69,15 +73,15 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, 
 
 // lookAt starts a look, or joins the one that is still under way: a source is
 // scanned by one goroutine at a time.
-func (c *Catalog) lookAt(ctx context.Context, h *held) *look {
+func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.look != nil {
-		return h.look
+		return h.look, false
 	}
 	// It may outlive the refresh that began it, so it has a context of its own.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	l := &look{done: make(chan struct{}), begun: time.Now(), end: end}
+	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
 	go func() {
@@ -91,7 +95,7 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) *look {
 			c.Poke()
 		}
 	}()
-	return l
+	return l, true
 }
 
 // taken is the result of a look, or, while there is none, what the root had
@@ -125,7 +129,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	return r, nil
 }
 
-// endLooks ends what was begun for a refresh that nobody waits for any more.
+// endLooks ends looks that nobody waits for any more.
 func (c *Catalog) endLooks(sources []*held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

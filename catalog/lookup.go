@@ -10,8 +10,9 @@ import (
 )
 
 // Named finds the skill that a name stands for: trimmed and case-folded, first
-// in root order; else, as "<root label>:<name>", the one of that root. A skill
-// that its author keeps from models is found too: the caller says so. No name
+// in root order; else, as "<root label>:<name>", the one of that root; else, behind
+// the label, the one in its place there, see [Snapshot.Names]. A skill that its
+// author keeps from models is found too: the caller says so. No name
 // holds a control character, so one that does stands for nothing.
 func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
@@ -27,6 +28,27 @@ func (s *Snapshot) Named(name string) *Entry {
 	for _, e := range s.byKey[skill.KeyOf(rest)] {
 		if strings.EqualFold(e.Root.Label, label) {
 			return e
+		}
+	}
+	for _, r := range s.Roots {
+		if strings.EqualFold(r.Label, label) {
+			return s.placed(r.Label, rest)
+		}
+	}
+	return nil
+}
+
+// placed finds the skill of a root that a name of its place means: the path of its
+// folder with ":" for "/", or its mark.
+func (s *Snapshot) placed(label, name string) *Entry {
+	if e := s.byPlace[place{label, strings.ReplaceAll(name, ":", "/")}]; e != nil && e.Status != Skipped {
+		return e
+	}
+	if strings.HasPrefix(name, "~") {
+		for _, e := range s.Entries {
+			if e.Root.Label == label && e.Status != Skipped && e.mark() == name {
+				return e
+			}
 		}
 	}
 	return nil

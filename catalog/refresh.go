@@ -14,6 +14,7 @@ import (
 // at every interval, until the context ends. A source that fails keeps its last
 // good skills.
 func (c *Catalog) Run(ctx context.Context) error {
+	defer c.stop()
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
@@ -32,6 +33,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// stop ends what goes on for whoever would look next.
+func (c *Catalog) stop() {
+	c.mu.Lock()
+	all := slices.Concat(c.dropped, c.sources)
+	c.mu.Unlock()
+	c.endLooks(all)
 }
 
 // settle waits until the pokes pause.
@@ -97,6 +106,8 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.rebuild(found)
 	c.looked, c.took = begun, time.Since(begun)
 	c.mu.Unlock()
+	now := time.Now()
+	c.last.Store(&refreshed{now, now.Sub(begun)})
 	c.tell()
 	return nil
 }

@@ -110,10 +110,10 @@ func TestUnreadableIsTriedAgain(t *testing.T) {
 		p, _ := view(t, c).Entries[0].SkipReason()
 		return p.Message
 	}
-	diffs(t, "at first", reason(), "SKILL.md: permission denied")
+	diffs(t, "at first", reason(), "cannot be read: permission denied")
 	fails.err = errDisk
 	refresh(t, c)
-	diffs(t, "then", reason(), "SKILL.md: cannot be read")
+	diffs(t, "then", reason(), "cannot be read")
 	fails.err = nil
 	refresh(t, c)
 	diffs(t, "at last", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})

@@ -25,14 +25,14 @@ func (v View) Served() []*Entry {
 // Invocable are the skills that people may invoke, in the order of the listing:
 // root order, then by name. Those that are kept from models are among them. It is
 // sorted once for a snapshot.
-func (v View) Invocable() []*Entry {
-	v.invocableOnce.Do(func() {
-		order := make(map[string]int, len(v.Roots))
-		for i, r := range v.Roots {
+func (s *Snapshot) Invocable() []*Entry {
+	s.invocableOnce.Do(func() {
+		order := make(map[string]int, len(s.Roots))
+		for i, r := range s.Roots {
 			order[r.Label] = i
 		}
 		var all []*Entry
-		for _, e := range v.Entries {
+		for _, e := range s.Entries {
 			if e.Status == Available && e.UserInvocable {
 				all = append(all, e)
 			}
@@ -40,7 +40,7 @@ func (v View) Invocable() []*Entry {
 		slices.SortStableFunc(all, func(a, b *Entry) int {
 			return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
 		})
-		v.invocable = all
+		s.invocable = all
 	})
-	return v.invocable
+	return s.invocable
 }

@@ -102,6 +102,9 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	for _, r := range s.Roots {
 		r.Count = shown[r.Label]
 		r.Notices = nil // they name paths of which nobody knows what would be there
+		if r.Count == 0 {
+			r.Err = nil // nor is anything of it known to be in sight
+		}
 		if r.Count > 0 || left[r.Label] == 0 {
 			out.Roots = append(out.Roots, r)
 		}

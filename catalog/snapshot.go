@@ -1,6 +1,10 @@
 package catalog
 
 import (
+	"encoding/hex"
+	"errors"
+	"iter"
+	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/skill"
@@ -38,15 +42,34 @@ type Entry struct {
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
 // Called is the name that loads the skill: its own, "<root label>:<name>" where
-// another one answers to that, or its URI where that pair means another one too,
-// as between two of one root.
+// another one answers to that, or where that pair means another one too, as
+// between two of one root, one of its place.
 func (s *Snapshot) Called(e *Entry) string {
-	for _, name := range []string{e.Name, e.Qualified()} {
-		if s.Named(name) == e {
-			return name
-		}
+	for name := range s.Names(e) {
+		return name
 	}
 	return e.URI.String()
+}
+
+// Names are the names that [Snapshot.Named] finds the skill by: its own,
+// "<root label>:<name>", and those of its place, which mean no other skill of its
+// root: "<root label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
+func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		place := strings.ReplaceAll(e.Path, "/", ":")
+		for _, name := range []string{e.Name, e.Qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.mark()} {
+			if s.Named(name) == e && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// mark tells a skill from the others of its root where its path does not serve as
+// a name: it has nothing in it that any contract refuses.
+func (e *Entry) mark() string {
+	d := skill.DigestOf([]byte(e.URI.String()))
+	return "~" + hex.EncodeToString(d[:6])
 }
 
 // Qualified is "<root label>:<name>", which names a shadowed skill.
@@ -62,6 +85,21 @@ type RootStatus struct {
 	Err     error // why it could not be read; its last good skills stay in force
 	Notices []skill.Notice
 	Count   int // skills found, in any status
+}
+
+// Late reports whether the root is still being read; see [ErrLate].
+func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
+
+// Reason says in words why the root is not read, and what to do: no path of the
+// machine in it. Both are empty where it is.
+func (r RootStatus) Reason() (reason, mend string) {
+	switch {
+	case r.Err == nil:
+		return "", ""
+	case r.Late():
+		return ErrLate.Error(), "ask again in a while; if it stays so, see whether its disk answers"
+	}
+	return skill.FolderReason(r.Err)
 }
 
 // Snapshot is one immutable state of the merged view. Nothing in it changes

@@ -25,14 +25,10 @@ var busyPatience = 5 * time.Second
 // the context lasts: what is still under way then goes to nobody. Where as many
 // reads of the skill or of its root as may be are waiting for a disk, the error
 // is [skill.ErrBusy]; else it is the context's. A panic of the work is the
-// caller's.
+// caller's. What concerns no skill is no read of one: see [View.FoldersNow].
 func Within[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
-	var at [2]place
-	if e != nil {
-		at = [2]place{{e.Root.Label, e.Path}, {label: e.Root.Label}}
-	}
-	leave, err := v.catalog.gates.enter(ctx, at)
+	leave, err := v.catalog.gates.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
 		return none, err
 	}
@@ -68,7 +64,15 @@ func Within[T any](ctx context.Context, v View, e *Entry, work func() T) (T, err
 // gates count the reads under way, for each skill and each root.
 type gates struct {
 	mu  sync.Mutex
-	all map[place]*queue
+	all map[share]*queue
+}
+
+// share is what a queue is for: a skill, or its root. The two are told apart by
+// their kind and not by the path, so that nobody waits for a second slot where it
+// holds the first.
+type share struct {
+	place
+	root bool
 }
 
 type queue struct {
@@ -77,23 +81,24 @@ type queue struct {
 }
 
 // enter takes a slot of the skill, then one of its root.
-func (g *gates) enter(ctx context.Context, at [2]place) (leave func(), err error) {
-	first, err := g.take(ctx, at[0], readsOfSkill)
+func (g *gates) enter(ctx context.Context, at place) (leave func(), err error) {
+	ofSkill, ofRoot := share{at, false}, share{place{label: at.label}, true}
+	first, err := g.take(ctx, ofSkill, readsOfSkill)
 	if err != nil {
 		return nil, err
 	}
-	second, err := g.take(ctx, at[1], readsOfRoot)
+	second, err := g.take(ctx, ofRoot, readsOfRoot)
 	if err != nil {
-		g.give(at[0], first, true)
+		g.give(ofSkill, first, true)
 		return nil, err
 	}
 	return func() {
-		g.give(at[1], second, true)
-		g.give(at[0], first, true)
+		g.give(ofRoot, second, true)
+		g.give(ofSkill, first, true)
 	}, nil
 }
 
-func (g *gates) take(ctx context.Context, at place, slots int) (*queue, error) {
+func (g *gates) take(ctx context.Context, at share, slots int) (*queue, error) {
 	g.mu.Lock()
 	t := g.all[at]
 	if t == nil {
@@ -131,7 +136,7 @@ func (t *queue) wait(ctx context.Context) error {
 	}
 }
 
-func (g *gates) give(at place, t *queue, held bool) {
+func (g *gates) give(at share, t *queue, held bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if held {

@@ -86,8 +86,8 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 func TestReadsOfRootAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = time.Millisecond
-	g := gates{all: map[place]*queue{}}
-	at := func(i int) [2]place { return [2]place{{"a", string(rune('0' + i))}, {label: "a"}} }
+	g := gates{all: map[share]*queue{}}
+	at := func(i int) place { return place{"a", string(rune('0' + i))} }
 	var leave []func()
 	for i := range readsOfRoot {
 		l, err := g.enter(t.Context(), at(i/readsOfSkill))
@@ -121,4 +121,28 @@ func TestWithinPanics(t *testing.T) {
 		diffs(t, "places held", len(v.catalog.gates.all), 0)
 	}()
 	_, _ = Within(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
+}
+
+// More callers than there are places take turns: none of them holds one place
+// while it waits for another of the same, whatever the skill's path is.
+func TestManyReadsTakeTurns(t *testing.T) {
+	for _, path := range []string{"x", ".", ""} {
+		v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
+		x, s := *v.Named("x"), *v.Named("x").Skill
+		s.Path = path
+		x.Skill = &s
+		const calls = 100
+		ended := make(chan error, calls)
+		for range calls {
+			go func() {
+				_, err := Within(t.Context(), v, &x, func() int { time.Sleep(time.Millisecond); return 1 })
+				ended <- err
+			}()
+		}
+		for range calls {
+			if err := <-ended; err != nil {
+				t.Fatalf("a skill at %q: %v", path, err)
+			}
+		}
+	}
 }

@@ -90,10 +90,6 @@ func Skill(ctx context.Context, b skill.Bundle) Report {
 			}
 		}
 	}
-	if sub.skill.Available && !sub.skill.InURI() {
-		sub.skill = sub.skill.RefusedFolder()
-		r.Skill = sub.skill
-	}
 	if s.FS != nil {
 		sub.list(ctx)
 	}

@@ -38,6 +38,9 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *ski
 		return nil, notFound(p.URI, malformedURI(p.URI, ", without a slash at its end"))
 	}
 	e, dir := v.At(uri)
+	if r := s.unlistedFolder(uri); e == nil && r != nil {
+		return &skillsext.ReadDirectoryResult{Cacheable: s.cacheable(entryTTL), Resources: []*mcp.Resource{r}}, nil
+	}
 	if e == nil {
 		return nil, notFound(p.URI, "no skill has it")
 	}

@@ -38,6 +38,10 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
+	// smallBody is above all but a few requests, and maxArriving of them at once take
+	// at most 64 MiB.
+	smallBody   = 16 << 10
+	maxArriving = 4096
 	// maxEvents bounds what is kept, of all sessions together, for clients that
 	// resume a stream; the oldest goes first.
 	maxEvents = 32 << 20
@@ -51,8 +55,13 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Verifier, if set, must know the token of every request but for /healthz.
+	// Verifier, if set, must know the token of every request but for /healthz and
+	// /readyz.
 	Verifier access.Verifier
+	// Pages, if set, answers at every path that is none of this package's, behind
+	// the same checks. What it reads of the catalogue in a request's context is what
+	// the request's subject may see.
+	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
 	MaxCalls       int           // calls that are worked on at once
@@ -90,7 +99,7 @@ func def[T int | int64 | time.Duration](v *T, to T) {
 }
 
 // HTTP serves MCP over Streamable HTTP: at /mcp, both protocol eras on the one
-// URL, and /healthz.
+// URL; /healthz and /readyz; and [HTTPOptions.Pages] elsewhere.
 //
 // The SDK serves one era or the other: a stateful handler refuses 2026-07-28, a
 // stateless one has no sessions. Requests are told apart by their
@@ -102,7 +111,8 @@ type HTTP struct {
 	root           http.Handler
 
 	calls, streams chan struct{}
-	creating       sync.Mutex // held while a session may be made, so that the cap holds
+	arriving       chan struct{} // small bodies on their way
+	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
@@ -114,7 +124,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams)}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving)}
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
@@ -131,9 +141,8 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
 	mux.HandleFunc("/healthz", h.healthz)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
-	})
+	mux.HandleFunc("/readyz", h.readyz)
+	mux.Handle("/", h.pages())
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err
@@ -246,17 +255,28 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return
 	}
+	// A body that comes slowly must not take a place from a call that could be worked
+	// on: a small one has to be here first.
+	small := r.ContentLength > 0 && r.ContentLength <= smallBody
+	var body []byte
+	ok := true
+	if small {
+		if body, ok = h.readSmall(w, r); !ok {
+			return
+		}
+	}
 	if !take(h.calls) {
-		refuseBusy(w, http.StatusTooManyRequests, nil, "too many calls at once; try again")
+		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
 	place := h.server.places.take(func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
 	r.Header.Del(placeHeader)
-	body, ok := h.read(w, r)
-	if !ok {
-		return
+	if !small {
+		if body, ok = h.read(w, r); !ok {
+			return
+		}
 	}
 	s, ok := peek(w, body)
 	if !ok {
@@ -267,6 +287,10 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		return
 	}
 	if no := agreed(r.Header.Get("Mcp-Protocol-Version"), s); no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
+		return
+	}
+	if no := decodeName(r.Header); modern && no != nil {
 		refuseRPC(w, http.StatusBadRequest, s.id, no)
 		return
 	}
@@ -296,6 +320,18 @@ func take(slots chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+const tooManyCalls = "too many calls at once; try again"
+
+// readSmall reads one of a bounded number of small bodies.
+func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	if !take(h.arriving) {
+		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
+		return nil, false
+	}
+	defer func() { <-h.arriving }()
+	return h.read(w, r)
 }
 
 // read takes in a body of bounded size that must arrive in bounded time.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,9 +19,7 @@ const writeChunk = 64 << 10
 // protocol cannot read, become JSON-RPC errors, and none repeats what was sent. The errors
 // in answers are worded as over stdio.
 type answer struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
+	paced
 	sent    sent
 	refused int          // the status of a refusal, else 0
 	text    bytes.Buffer // and what it said
@@ -28,11 +27,8 @@ type answer struct {
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, s sent) *answer {
-	return &answer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout, sent: s}
+	return &answer{paced: newPaced(w, timeout), sent: s}
 }
-
-// Unwrap lets [http.ResponseController] reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader holds a refusal back.
 func (a *answer) WriteHeader(status int) {
@@ -45,10 +41,13 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.Header().Del("Content-Length") // an error may become shorter
+	if strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
+		a.Header().Set("X-Accel-Buffering", "no") // a proxy passes each event on (Streamable HTTP, Receiving Messages)
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes in pieces, each with its own deadline.
+// Write holds a refusal back, and words errors.
 func (a *answer) Write(data []byte) (n int, err error) {
 	if a.refused != 0 {
 		if a.text.Len() < maxRefusal {
@@ -56,7 +55,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 		}
 		return len(data), nil
 	}
-	a.begun = true
+	a.WriteHeader(http.StatusOK)
 	if whole := len(data); whole > 0 {
 		// A copy: what the SDK writes is also what it keeps for clients that resume.
 		if data = worded(data); bytes.Contains(data, []byte(`\u00`)) {
@@ -70,13 +69,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 			}()
 		}
 	}
-	for n < len(data) && err == nil {
-		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
-		var m int
-		m, err = a.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
-		n += m
-	}
-	return n, err
+	return a.paced.Write(data)
 }
 
 // FlushError sends what is buffered, within the deadline.
@@ -84,6 +77,7 @@ func (a *answer) FlushError() error {
 	if a.refused != 0 {
 		return nil
 	}
+	a.WriteHeader(http.StatusOK)
 	_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
 	return a.control.Flush()
 }
@@ -100,7 +94,13 @@ func (a *answer) finish() {
 		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, plain(rpc.Error))
 		return
 	}
-	refuseRPC(a.ResponseWriter, statusOf(a.refused, a.text.String()), a.sent.id, plainText(a.refused, a.text.String()))
+	status := statusOf(a.refused, a.text.String())
+	if a.sent.id == nil {
+		// A notification that is not taken has an error's status, whatever it is
+		// (Streamable HTTP, Sending Messages).
+		status = max(status, http.StatusBadRequest)
+	}
+	refuseRPC(a.ResponseWriter, status, a.sent.id, plainText(a.refused, a.text.String()))
 }
 
 // worded is data with the error that it is, if it is one, worded by plain. The SDK

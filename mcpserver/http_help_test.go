@@ -121,6 +121,7 @@ type setting struct {
 	more    func(*mcp.Server) // registers what only a test needs
 	tools   string            // the sets; empty is the default
 	policy  *access.Policy
+	engage  func() string
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -141,7 +142,7 @@ func start(t *testing.T, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}

@@ -448,7 +448,7 @@ func awaitFree(t *testing.T, c *client) {
 
 func TestHalfARequest(t *testing.T) {
 	t.Parallel()
-	const half = "Content-Length: 1000\r\n\r\n{\"js"
+	const half, large = "Content-Length: 1000\r\n\r\n{\"js", "Content-Length: 100000\r\n\r\n{\"js"
 	gate, begun := make(chan struct{}), make(chan struct{}, 8)
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: 300 * time.Millisecond}, more: waiting(gate, begun)})
 	// One that is refused before its body is read must end as well.
@@ -463,7 +463,8 @@ func TestHalfARequest(t *testing.T) {
 	}()
 	<-begun
 	for status, text := range map[string]string{
-		"429": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half,
+		"429": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + large,
+		"408": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half, // small: it asks for no place before it is here
 		"403": "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n" + half,
 		"415": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half,
 		"404": "POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half,

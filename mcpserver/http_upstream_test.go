@@ -73,3 +73,11 @@ func TestUpstreamRepeatsHeaders(t *testing.T) {
 		t.Errorf("upstream repeats no header any more: http_answer.go need not reword it: %s", text)
 	}
 }
+
+func TestUpstreamComparesEncodedNamesRaw(t *testing.T) {
+	status, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:é",`+upstreamMeta+`}}`,
+		"Mcp-Method", "resources/read", "Mcp-Name", "=?base64?eDrDqQ==?=")
+	if status != http.StatusBadRequest || !strings.Contains(text, "-32020") {
+		t.Errorf("upstream decodes names: http_name.go may go: %d %s", status, text)
+	}
+}

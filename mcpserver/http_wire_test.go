@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -23,10 +25,13 @@ import (
 //
 //	> a body to POST; with a method before it, that method: > DELETE
 //	header NAME: VALUE for the next request alone; without a value the header is left out
+//	stream is as >, for what goes on: its status and headers; header stands before it
+//	hear METHOD…: the next events of the stream, until each of the notifications has come
+//	write PATH changes the skills; the file is in NEW/
 //	< status, headers by name, and the lines of the body
 //
 // Every other header is the era's. $SESSION, $EVENT and $TIME stand for what differs
-// from run to run.
+// from run to run, $LAST for the last event that was heard.
 func TestHTTPWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/http/*.txtar")
 	must(t, err)
@@ -38,14 +43,18 @@ func TestHTTPWire(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
 			must(t, err)
-			skills := map[string]string{}
+			skills, later := map[string]string{}, map[string]string{}
 			for _, f := range archive.Files[:len(archive.Files)-1] {
+				if name, ok := strings.CutPrefix(f.Name, "NEW/"); ok {
+					later[name] = string(f.Data)
+					continue
+				}
 				skills[f.Name] = string(f.Data)
 			}
 			w := start(t, setting{files: skills})
 			must(t, w.catalog.Refresh(t.Context())) // the first answer has its numbers
 			session := &archive.Files[len(archive.Files)-1]
-			got := replayHTTP(&client{site: w, era: era}, string(session.Data))
+			got := replayHTTP(&client{site: w, era: era}, later, string(session.Data))
 			if *update {
 				session.Data = []byte(got)
 				must(t, os.WriteFile(file, txtar.Format(archive), 0o644))
@@ -58,9 +67,31 @@ func TestHTTPWire(t *testing.T) {
 	}
 }
 
-func replayHTTP(c *client, session string) string {
+func replayHTTP(c *client, later map[string]string, session string) string {
 	var out bytes.Buffer
 	headers := http.Header{}
+	request := func(rest string) *http.Request {
+		method, body := http.MethodPost, rest
+		if first, after, _ := strings.Cut(rest, " "); first != "" && strings.ToUpper(first) == first && !strings.ContainsAny(first, `{[",`) {
+			method, body = first, after
+		}
+		r := c.request(method, body)
+		for name, values := range headers {
+			r.Header[name] = values
+			if values[0] == "" {
+				r.Header.Del(name)
+			}
+		}
+		headers = http.Header{}
+		return r
+	}
+	said := func(lines ...string) {
+		for _, line := range lines {
+			fmt.Fprintln(&out, strings.TrimRight("< "+line, " "))
+		}
+	}
+	var open *heard
+	defer func() { open.close() }()
 	for line := range strings.Lines(session) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "< ") || line == "<" {
@@ -71,29 +102,96 @@ func replayHTTP(c *client, session string) string {
 		switch verb {
 		case "header":
 			name, value, _ := strings.Cut(rest, ":")
-			headers.Set(name, strings.TrimSpace(value))
+			headers.Set(name, strings.TrimSpace(strings.ReplaceAll(value, "$LAST", open.last())))
 		case ">":
-			method, body := http.MethodPost, rest
-			if first, after, _ := strings.Cut(rest, " "); first != "" && strings.ToUpper(first) == first && !strings.ContainsAny(first, `{[",`) {
-				method, body = first, after
+			said(c.answered(request(rest))...)
+		case "stream":
+			open.close()
+			again := headers.Clone()
+			resp, err := http.DefaultClient.Do(request(rest))
+			must(c.t, err)
+			for resp.StatusCode == http.StatusConflict { // the server has not heard yet that the other one is closed
+				resp.Body.Close()
+				time.Sleep(10 * time.Millisecond)
+				headers = again.Clone()
+				resp, err = http.DefaultClient.Do(request(rest))
+				must(c.t, err)
 			}
-			r := c.request(method, body)
-			for name, values := range headers {
-				r.Header[name] = values
-				if values[0] == "" {
-					r.Header.Del(name)
-				}
-			}
-			headers = http.Header{}
-			for _, said := range c.answered(r) {
-				fmt.Fprintln(&out, strings.TrimRight("< "+said, " "))
-			}
+			open = &heard{t: c.t, body: resp.Body, lines: bufio.NewReader(resp.Body)}
+			said(c.headed(resp)...)
+		case "hear":
+			said(open.until(strings.Fields(rest))...)
+		case "write":
+			put(c.t, c.dir, map[string]string{rest: later[rest]})
 		case "", "#":
 		default:
 			c.t.Fatalf("what is %q?", line)
 		}
 	}
 	return out.String()
+}
+
+// heard is an open stream.
+type heard struct {
+	t     *testing.T
+	body  io.Closer
+	lines *bufio.Reader
+	id    string // of the last event
+}
+
+func (h *heard) close() {
+	if h != nil {
+		h.body.Close()
+	}
+}
+
+func (h *heard) last() string {
+	if h == nil {
+		return ""
+	}
+	return h.id
+}
+
+// until reads events until each of the notifications has come. Those of a list come
+// in any order, each from a timer of its own; they are written by name.
+func (h *heard) until(methods []string) []string {
+	h.t.Helper()
+	timeout := time.AfterFunc(30*time.Second, func() { h.body.Close() })
+	defer timeout.Stop()
+	var events []string
+	missing := slices.Clone(methods)
+	event := ""
+	for len(missing) > 0 {
+		line, err := h.lines.ReadString('\n')
+		if err != nil {
+			h.t.Fatalf("the stream ended before %q: %v; it said %q", missing, err, events)
+		}
+		line = strings.TrimRight(line, "\r\n")
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			h.id = id
+			continue // the order of a list's events is not certain
+		}
+		if line != "" {
+			event += line + "\n"
+			continue
+		}
+		for i, method := range missing {
+			if strings.Contains(event, `"method":"`+method+`"`) {
+				missing = slices.Delete(missing, i, i+1)
+				break
+			}
+		}
+		if strings.Contains(event, `"method"`) {
+			events = append(events, strings.TrimSuffix(event, "\n"))
+		}
+		event = ""
+	}
+	slices.Sort(events)
+	var said []string
+	for _, e := range events {
+		said = append(said, strings.Split(e, "\n")...)
+	}
+	return said
 }
 
 var eventID = regexp.MustCompile(`(?m)^id: [A-Z2-7]+_`)
@@ -103,8 +201,20 @@ func (c *client) answered(r *http.Request) (said []string) {
 	resp, err := http.DefaultClient.Do(r)
 	must(c.t, err)
 	defer resp.Body.Close()
+	said = c.headed(resp)
 	body, err := io.ReadAll(resp.Body)
 	must(c.t, err)
+	text := modified.ReplaceAllString(string(body), `"lastModified":"$$TIME"`)
+	text = eventID.ReplaceAllString(strings.ReplaceAll(text, c.addr, "$ADDR"), "id: $$EVENT_")
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		said = append(said, "")
+		said = append(said, strings.Split(text, "\n")...)
+	}
+	return said
+}
+
+// headed writes down an answer's status and headers.
+func (c *client) headed(resp *http.Response) (said []string) {
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
 		c.session = id
 		resp.Header.Set("Mcp-Session-Id", "$SESSION")
@@ -114,12 +224,6 @@ func (c *client) answered(r *http.Request) (said []string) {
 		if name != "Date" && name != "Content-Length" {
 			said = append(said, name+": "+strings.Join(resp.Header[name], ", "))
 		}
-	}
-	text := modified.ReplaceAllString(string(body), `"lastModified":"$$TIME"`)
-	text = eventID.ReplaceAllString(strings.ReplaceAll(text, c.addr, "$ADDR"), "id: $$EVENT_")
-	if text = strings.TrimRight(text, "\n"); text != "" {
-		said = append(said, "")
-		said = append(said, strings.Split(text, "\n")...)
 	}
 	return said
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
 )
 
 // Clients are told of exactly the lists that changed, once.
@@ -19,48 +21,53 @@ func TestListChanged(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "one")})
-			c := scanned(t, folder(root))
-			var tools, resources atomic.Int32
-			connect(t, serve(t, c), era, &mcp.ClientOptions{
+			c := catalog.New([]catalog.Source{folder(root)}, catalog.Options{})
+			server := serve(t, c) // before the first scan, as in a program
+			must(t, c.Refresh(t.Context()))
+			var tools, resources, prompts atomic.Int32
+			connect(t, server, era, &mcp.ClientOptions{
 				ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { tools.Add(1) },
 				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { resources.Add(1) },
+				PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { prompts.Add(1) },
 			})
 			for _, step := range []struct {
-				what             string
-				do               func()
-				tools, resources int32
+				what                      string
+				do                        func()
+				tools, resources, prompts int32
 			}{
-				{"nothing", func() {}, 0, 0},
-				{"a skill added", func() { put(t, root, map[string]string{"tar/SKILL.md": skillMD("tar", "Tar.", "")}) }, 1, 1},
-				{"a description changed", func() { put(t, root, map[string]string{"tar/SKILL.md": skillMD("tar", "Archives.", "")}) }, 1, 1},
-				{"a body changed", func() { put(t, root, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "two and more")}) }, 0, 1},
+				{"nothing", func() {}, 0, 0, 0},
+				{"a body changed first", func() { put(t, root, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "another")}) }, 0, 1, 0},
+				{"a skill added", func() { put(t, root, map[string]string{"tar/SKILL.md": skillMD("tar", "Tar.", "")}) }, 1, 1, 1},
+				{"a description changed", func() { put(t, root, map[string]string{"tar/SKILL.md": skillMD("tar", "Archives.", "")}) }, 1, 1, 1},
+				{"a body changed", func() { put(t, root, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "two and more")}) }, 0, 1, 0},
 				{"a file touched", func() {
 					at := time.Now().Add(-time.Hour)
 					must(t, os.Chtimes(filepath.Join(root, "git/SKILL.md"), at, at))
-				}, 0, 0},
-				{"another file added", func() { put(t, root, map[string]string{"git/notes.md": "notes"}) }, 0, 0},
-				{"a faulty skill added", func() { put(t, root, map[string]string{"bad/SKILL.md": "text"}) }, 0, 0},
-				{"it became a skill", func() { put(t, root, map[string]string{"bad/SKILL.md": skillMD("good", "Good.", "")}) }, 1, 1},
-				{"and faulty again", func() { put(t, root, map[string]string{"bad/SKILL.md": "text"}) }, 1, 1},
-				{"it was removed", func() { must(t, os.RemoveAll(filepath.Join(root, "bad"))) }, 0, 0},
-				{"a shadowed skill added", func() { put(t, root, map[string]string{"x/tar/SKILL.md": skillMD("Tar", "Another.", "")}) }, 0, 1},
+				}, 0, 0, 0},
+				{"another file added", func() { put(t, root, map[string]string{"git/notes.md": "notes"}) }, 0, 0, 0},
+				{"a faulty skill added", func() { put(t, root, map[string]string{"bad/SKILL.md": "text"}) }, 0, 0, 0},
+				{"it became a skill", func() { put(t, root, map[string]string{"bad/SKILL.md": skillMD("good", "Good.", "")}) }, 1, 1, 1},
+				{"and faulty again", func() { put(t, root, map[string]string{"bad/SKILL.md": "text"}) }, 1, 1, 1},
+				{"it was removed", func() { must(t, os.RemoveAll(filepath.Join(root, "bad"))) }, 0, 0, 0},
+				{"a shadowed skill added", func() { put(t, root, map[string]string{"x/tar/SKILL.md": skillMD("Tar", "Another.", "")}) }, 0, 1, 0},
 				{"a skill kept from models", func() {
 					put(t, root, map[string]string{"mine/SKILL.md": "---\nname: mine\ndescription: Mine.\ndisable-model-invocation: true\n---\n"})
-				}, 0, 1},
-				{"a skill removed", func() { must(t, os.RemoveAll(filepath.Join(root, "git"))) }, 1, 1},
-				{"nothing again", func() {}, 0, 0},
+				}, 0, 1, 1},
+				{"a skill removed", func() { must(t, os.RemoveAll(filepath.Join(root, "git"))) }, 1, 1, 1},
+				{"nothing again", func() {}, 0, 0, 0},
 			} {
 				tools.Store(0)
 				resources.Store(0)
+				prompts.Store(0)
 				step.do()
 				must(t, c.Refresh(t.Context()))
-				for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && (tools.Load() < step.tools || resources.Load() < step.resources); {
+				for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && (tools.Load() < step.tools || resources.Load() < step.resources || prompts.Load() < step.prompts); {
 					time.Sleep(time.Millisecond)
 				}
 				time.Sleep(60 * time.Millisecond) // for one too many: the SDK gathers changes for 10 ms
-				if tools.Load() != step.tools || resources.Load() != step.resources {
-					t.Errorf("%s: told %d times of tools and %d of resources, want %d and %d",
-						step.what, tools.Load(), resources.Load(), step.tools, step.resources)
+				if tools.Load() != step.tools || resources.Load() != step.resources || prompts.Load() != step.prompts {
+					t.Errorf("%s: told %d times of tools, %d of resources and %d of prompts, want %d, %d and %d",
+						step.what, tools.Load(), resources.Load(), prompts.Load(), step.tools, step.resources, step.prompts)
 				}
 			}
 		})

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -128,14 +128,26 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 		}
 		text += "\n" + said
 	}
-	res := &mcp.GetPromptResult{
+	res := &promptResult{
 		Description: skill.OneLine(e.Description),
 		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
+	}
+	if modern(p) {
+		res.ResultType = skillsext.Complete
 	}
 	if d.Fallback {
 		res.Meta = fallbackMeta()
 	}
 	return res, nil
+}
+
+// promptResult is the SDK's with the resultType of 2026-07-28, which the SDK sets
+// in its own handlers alone.
+type promptResult struct {
+	mcp.ResultBase
+	ResultType  string               `json:"resultType,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Messages    []*mcp.PromptMessage `json:"messages"`
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
@@ -151,30 +163,6 @@ func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string
 		}
 	}
 	return values, nil
-}
-
-// promptsDiffer reports whether the list of prompts is another one than when it
-// was last called, which is where the last change was announced. It is called by
-// one goroutine at a time.
-func (s *Server) promptsDiffer() bool {
-	select {
-	case <-s.catalog.Ready():
-	default:
-		return true
-	}
-	v, err := s.catalog.View(context.Background())
-	if err != nil {
-		return true
-	}
-	all := v.Invocable()
-	sum := sha256.New()
-	for _, e := range all[:min(len(all), maxPrompts)] {
-		fmt.Fprintf(sum, "%q %q\n", e.Name, e.Description)
-	}
-	now := skill.Digest(sum.Sum(nil))
-	differ := now != s.prompted
-	s.prompted = now
-	return differ
 }
 
 // fallbackMeta says that a text is the one that was served last.

@@ -111,7 +111,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return nil, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", tool.RedactURI(asked), skill.Reason(err)), err)
+		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
 	}
 	return s.readResult(p, contents(asked, file, data)), nil
 }
@@ -185,6 +185,14 @@ func malformedURI(uri, end string) string {
 			return "a skill's URI has no " + what
 		}
 	}
+	if len(uri) > len(skill.Scheme) && strings.EqualFold(uri[:len(skill.Scheme)], skill.Scheme) {
+		authority, rest, _ := strings.Cut(uri[len(skill.Scheme):], "/")
+		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+			if _, err := skill.ParseURI(skill.Scheme + authority[i+1:] + "/" + rest); err == nil {
+				return "a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name"
+			}
+		}
+	}
 	return "want a URI of the form skill://<path>" + end
 }
 
@@ -194,7 +202,7 @@ const missingResource = "Resource not found: "
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
-	uri = tool.RedactURI(uri)
+	uri = skill.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil // a string always marshals

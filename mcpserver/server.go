@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -54,7 +53,10 @@ type Options struct {
 	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
 	// it; see [tool.Host].
 	Engage func() string
-	Log    *slog.Logger
+	// Observe, if set, hears of everything that a client did with skills, after it
+	// was answered, from the goroutine of the call.
+	Observe func(context.Context, Use)
+	Log     *slog.Logger
 }
 
 // Server is an MCP server for any number of sessions.
@@ -65,6 +67,7 @@ type Server struct {
 	log     *slog.Logger
 	mcp     *mcp.Server
 	roots   *clientRoots
+	observe func(context.Context, Use)
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -76,7 +79,6 @@ type Server struct {
 		sync.Mutex
 		templates, prompts bool
 	}
-	prompted   skill.Digest // of the list of prompts that was last announced
 	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
 
@@ -86,7 +88,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	s.places.grace = placeGrace
@@ -115,9 +117,8 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
-	s.promptsDiffer() // from now on
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
@@ -270,7 +271,7 @@ func (s *Server) announce(d catalog.Diff) {
 	}
 	s.subscriptions.poke()
 	s.logSkipped(d)
-	if s.promptsDiffer() {
+	if d.Invocable >= 0 && d.Invocable < maxPrompts {
 		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
 			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		} else {

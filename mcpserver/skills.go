@@ -165,6 +165,9 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsex
 	}
 	e, file := v.At(uri)
 	if e == nil {
+		if got := s.unlisted(uri); got != nil {
+			return &skillsext.GetSkillResult{Cacheable: s.cacheable(entryTTL), Skill: got}, nil
+		}
 		if why := skippedAt(v, uri); why != "" {
 			return nil, notFound(p.URI, why)
 		}

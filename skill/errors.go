@@ -19,5 +19,5 @@ var (
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
 	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
 	// [MaxDepth] levels, so that a list of its files would lack some.
-	ErrIncomplete = errors.New("a folder cannot be read, or is more than 12 levels deep, so that files would be missing")
+	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so that files would be missing")
 )

@@ -132,6 +132,25 @@ func Reason(err error) string {
 	return "cannot be read"
 }
 
+// ErrNotFolder says that something else stands in a folder's place.
+var ErrNotFolder = errors.New("it is a file, not a folder")
+
+// FolderReason words why a folder that should hold skills cannot be read, and how
+// to mend it: no path of the machine in it.
+func FolderReason(err error) (reason, mend string) {
+	switch {
+	case errors.Is(err, ErrNotFolder):
+		return ErrNotFolder.Error(), "give a folder"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such folder", "check the path, or create the folder"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied", "let the user who runs knack read the folder"
+	case errors.Is(err, syscall.ELOOP):
+		return "link loop", "make the link point to a folder, or name the folder itself"
+	}
+	return Reason(err), "see whether the disk and the folder can be read at all"
+}
+
 // ReadServed reads a file of the skill by the path under which it is served or
 // under which it lies on disk: SKILL.md is the main file, whatever its spelling.
 func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {

@@ -183,11 +183,15 @@ func TestListIncomplete(t *testing.T) {
 		fsys fs.FS
 		want error
 	}{
-		"deepest":      {fstest.MapFS{"SKILL.md": main, deepest + "in": {}}, nil},
-		"too deep":     {fstest.MapFS{"SKILL.md": main, tooDeep + "out": {}}, ErrIncomplete},
-		"deep hidden":  {fstest.MapFS{"SKILL.md": main, ".x/" + tooDeep + "out": {}}, nil},
-		"closed":       {refusing{fstest.MapFS{"SKILL.md": main, "closed/x": {}}}, ErrIncomplete},
-		"a pipe aside": {fstest.MapFS{"SKILL.md": main, "pipe": {Mode: fs.ModeNamedPipe}}, nil},
+		"deepest":       {fstest.MapFS{"SKILL.md": main, deepest + "in": {}}, nil},
+		"too deep":      {fstest.MapFS{"SKILL.md": main, tooDeep + "out": {}}, ErrIncomplete},
+		"deep hidden":   {fstest.MapFS{"SKILL.md": main, ".x/" + tooDeep + "out": {}}, nil},
+		"closed":        {refusing{fstest.MapFS{"SKILL.md": main, "closed/x": {}}}, ErrIncomplete},
+		"backslash":     {fstest.MapFS{"SKILL.md": main, "a\\b.md": {}}, ErrIncomplete},
+		"in a folder":   {fstest.MapFS{"SKILL.md": main, "a\\b/c.md": {}}, ErrIncomplete},
+		"not UTF-8":     {fstest.MapFS{"SKILL.md": main, "\xff.md": {}}, ErrIncomplete},
+		"pipe named so": {fstest.MapFS{"SKILL.md": main, "a\\b": {Mode: fs.ModeNamedPipe}}, nil},
+		"a pipe aside":  {fstest.MapFS{"SKILL.md": main, "pipe": {Mode: fs.ModeNamedPipe}}, nil},
 	} {
 		s := skillOf(MainFile, nil)
 		s.FS = tt.fsys

@@ -142,7 +142,11 @@ func (s *Skill) fault(err error) {
 	case errors.Is(err, fs.ErrPermission):
 		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"
 	}
-	s.problem(rule, Position{}, "", s.Entry+": "+Reason(err), mend)
+	message := "cannot be read"
+	if why := Reason(err); why != message {
+		message += ": " + why
+	}
+	s.problem(rule, Position{}, "", message, mend) // where it lies stands beside it
 }
 
 func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
@@ -157,6 +161,9 @@ func (s *Skill) judgeFile() {
 	if s.Entry != "" && len(s.Others) > 0 {
 		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others, " and "))), "delete or rename it")
 	}
+	if s.Path != "" && !s.InURI() {
+		s.problem(RuleFolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
+	}
 	sortProblems(s.Problems)
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
@@ -165,15 +172,6 @@ func (s *Skill) judgeFile() {
 		s.Publishable = s.Publishable && !r.Unpublishes
 	}
 	s.Publishable = s.Publishable && s.Available
-}
-
-// Refused is the same skill, unavailable for a reason that stands outside its
-// SKILL.md.
-func (s *Skill) Refused(rule RuleID, message, mend string) *Skill {
-	n := *s
-	n.Problems = append([]Problem{{Rule: rule, Message: message, Mend: mend}}, s.Problems...)
-	n.Available, n.Publishable = false, false
-	return &n
 }
 
 // InURI reports whether a URI can name the skill below its root: by its folder's
@@ -188,11 +186,6 @@ func (s *Skill) InURI() bool {
 		_, err = NewURI(path.Join(path.Dir(at), s.Name, MainFile))
 	}
 	return err == nil
-}
-
-// RefusedFolder is the same skill, unavailable because no URI can name it.
-func (s *Skill) RefusedFolder() *Skill {
-	return s.Refused(RuleFolderName, "the path of its folder cannot stand in a URI", "rename the folder")
 }
 
 // SkipReason is the first problem that makes the skill unavailable.

@@ -30,8 +30,9 @@ type File struct {
 
 // List lists the regular files of the skill in path order: no dot-entries,
 // nothing that leaves the skill. It stops after limit files and then says so.
-// Where a folder cannot be read, or lies more than [MaxDepth] levels down, the
-// error is [ErrIncomplete], and the files are those that were found.
+// Where a folder cannot be read, or lies more than [MaxDepth] levels down, or a
+// file has a path that no URI can carry, the error is [ErrIncomplete], and the
+// files are those that were found.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
@@ -58,10 +59,14 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 			return nil
 		}
 		name := s.served(p)
+		info, err := fs.Stat(s.FS, p)
 		if name == "" {
+			// A name that is not UTF-8 no fs.FS takes, but the folder has it.
+			if regular := err == nil && info.Mode().IsRegular() || err != nil && e.Type().IsRegular(); regular && CleanPath(p) != nil {
+				lacks = cmp.Or(lacks, p)
+			}
 			return nil
 		}
-		info, err := fs.Stat(s.FS, p)
 		if errors.Is(err, fs.ErrPermission) {
 			lacks = cmp.Or(lacks, p)
 		}

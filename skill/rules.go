@@ -82,7 +82,7 @@ var Rules = []Rule{
 	{RuleFileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
 	{RuleFileVariants, SeverityWarning, false, false, "knack", "a folder holds one spelling of SKILL.md"},
 
-	{RuleFolderName, SeverityError, true, true, "knack", "the path of the skill's folder can stand in a URI"},
+	{RuleFolderName, SeverityWarning, false, false, "knack", "the path of the skill's folder can stand in a URI"},
 
 	{RuleTextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
 	{RuleTextControl, SeverityWarning, false, false, "knack", "the text holds no control characters"},

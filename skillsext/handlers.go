@@ -98,7 +98,7 @@ func getMethod(get GetSkillHandler, limits Limits) func(context.Context, *mcp.Se
 			return nil, err
 		}
 		if res == nil || res.Skill == nil {
-			return nil, invalid("No skill is served at %s", skill.Echo(p.URI))
+			return nil, invalid("No skill is served at %s", skill.RedactURI(p.URI))
 		}
 		if err := limits.check(res.Skill); err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func readDirectoryMethod(server *mcp.Server, read ReadDirectoryHandler) error {
 			return nil, err
 		}
 		if res == nil {
-			return nil, invalid("%s is not a directory resource", skill.Echo(p.URI))
+			return nil, invalid("%s is not a directory resource", skill.RedactURI(p.URI))
 		}
 		out := *res
 		era(p, &out.Meta, &out.ResultType, &out.Cacheable)

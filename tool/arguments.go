@@ -48,7 +48,7 @@ func (a arguments) onlyKeys(allowed []string) error {
 	var unknown []string
 	for k := range a {
 		if !slices.Contains(allowed, k) {
-			unknown = append(unknown, "'"+skill.Excerpt(RedactURI(k))+"'")
+			unknown = append(unknown, "'"+skill.Excerpt(skill.RedactURI(k))+"'")
 		}
 	}
 	if len(unknown) == 0 {

@@ -45,9 +45,11 @@ type Found struct {
 	Scope       string `json:"scope"`
 }
 
-// Problem is one skipped skill in the answer of find_skills.
+// Problem is a skill, or a folder, that was skipped, or a root that is not read, in
+// the answer of find_skills.
 type Problem struct {
-	Skill  string `json:"skill"`
+	Skill  string `json:"skill,omitempty"`
+	Root   string `json:"root,omitempty"` // its label
 	Reason string `json:"reason"`
 }
 
@@ -173,24 +175,31 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	if end := start + len(r.Skills); end < found.Total {
 		r.NextCursor = placeAfter(end, all[end-1].Entry).String()
 	}
-	skipped := v.Skipped
+	skipped, names := v.Skipped, []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
-		skipped = skippedNear(v, query)
+		skipped, names = skippedNear(v, query), namesIn(query)
 	}
+	// Any skill may lie in a root that is not read, so that comes first.
+	r.Problems = append(r.Problems, unread(v)...)
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
 		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
 	}
+	r.Problems = append(r.Problems, passedOver(v, names)...)
+	r.Problems = r.Problems[:min(len(r.Problems), problemLimit)]
 	return r, start, nil
 }
 
-// called is the name under which the skill tool loads what was found. A name that
-// takes folding to be shown loads as it is shown, but not behind a label.
+// called is the name under which both the skill tool loads what was found and
+// read_file_in_skill reads its files: its own, or the first of those of its place
+// that contract 001 takes and that stands in a line as it is.
 func called(v catalog.View, e *catalog.Entry) string {
-	name := v.Called(e)
-	if name != e.Name && v.Named(skill.OneLine(name)) != e {
-		return e.URI.String()
+	for name := range v.Names(e) {
+		shown := name == e.Name || skill.OneLine(name) == name // its own loads as it is shown
+		if shown && validFolderName(name) && resolve(v, name, false) == e {
+			return name
+		}
 	}
-	return name
+	return e.URI.String()
 }
 
 // calledOrFolder is what a skipped skill is called in an answer.
@@ -225,6 +234,8 @@ func findText(r FindResult, query string, start int) string {
 	switch {
 	case r.Total == 0 && strings.TrimSpace(query) != "":
 		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", skill.Echo(query))
+	case r.Total == 0 && slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Root != "" }):
+		b.WriteString("No skills were found, and not every root was read.")
 	case r.Total == 0:
 		b.WriteString("There are no skills.")
 	case len(r.Skills) == 0:
@@ -239,7 +250,7 @@ func findText(r FindResult, query string, start int) string {
 		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.NextCursor)
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "\n'%s' was skipped: %s", p.Skill, p.Reason)
+		b.WriteString("\n" + p.line())
 	}
 	return b.String()
 }

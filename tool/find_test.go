@@ -114,8 +114,8 @@ func TestFindProblems(t *testing.T) {
 		"ship/SKILL.md":   "# Ship\n",
 		"off/SKILL.md":    "---\nname: off\ndescription: Git, kept from models\ndisable-model-invocation: true\n---\n",
 	}))
-	deploy := Problem{"deploy", ".claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"}
-	ship := Problem{"ship", ".claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"}
+	deploy := Problem{Skill: "deploy", Reason: ".claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"}
+	ship := Problem{Skill: "ship", Reason: ".claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"}
 	git := Found{"git", "Git", "skill://claude-project/git/SKILL.md", "project"}
 	same(t, call(t, h, "default", "find_skills", args{}), Result{
 		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'deploy' was skipped: " + deploy.Reason + "\n'ship' was skipped: " + ship.Reason,
@@ -254,6 +254,6 @@ func TestFindShadowed(t *testing.T) {
 	for _, f := range call(t, h, "default", "find_skills", args{}).Object.(FindResult).Skills {
 		names[f.Description] = f.Name
 	}
-	same(t, names["Second"], "skill://claude-project/b/review/SKILL.md")
+	same(t, names["Second"], "claude-project:b:review")
 	same(t, names["Third"], "claude-user:Review")
 }

@@ -43,7 +43,7 @@ type Fit struct {
 // the clients that are known to cut, and all the others, which come first.
 func Fits(v catalog.View) []Fit {
 	around := length(defaultHead) + length(skillTail)
-	need := length(list(v.Listed, elements, escapeXML, int(^uint(0)>>1), findName))
+	need := wholeLength(v.Listed, elements, escapeXML)
 	var out []Fit
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
 		f := Fit{Client: name, Limit: clientCut[name], Budget: budgetFor(Client{Name: name}, around), Need: need}
@@ -51,7 +51,7 @@ func Fits(v catalog.View) []Fit {
 		f.Form, f.Cut = a.form, a.cut
 		for i, e := range v.Listed {
 			switch {
-			case slices.Contains(a.left, i):
+			case inOrder(a.left, i):
 				f.Left = append(f.Left, e)
 			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(skill.OneLine(e.Description)) > a.cut:
 				f.Shortened = append(f.Shortened, e)
@@ -60,4 +60,23 @@ func Fits(v catalog.View) []Fit {
 		out = append(out, f)
 	}
 	return out
+}
+
+// wholeLength is how long a list of whole descriptions is, without writing it.
+func wholeLength(entries []*catalog.Entry, st style, escape func(string) string) int {
+	if len(entries) == 0 {
+		return length(st.empty)
+	}
+	n := len(entries) - 1 // the line ends between them
+	for _, e := range entries {
+		n += length(st.item(escape(skill.OneLine(e.Name)), escape(skill.OneLine(e.Description)), location(e)))
+	}
+	return n
+}
+
+// inOrder reports whether a list of indexes that rise has this one. Of 10,000
+// skills nearly all may be left out.
+func inOrder(rising []int, i int) bool {
+	_, ok := slices.BinarySearch(rising, i)
+	return ok
 }

@@ -21,6 +21,9 @@ func TestFits(t *testing.T) {
 		if fits[0].Client != "" || fits[0].Budget != Budget || len(fits) != 1+len(clientCut) {
 			t.Fatalf("%d skills: %+v", n, fits)
 		}
+		if whole := length(list(v.Listed, elements, escapeXML, 1<<30, findName)); fits[0].Need != whole {
+			t.Errorf("%d skills: needs %d characters, reported %d", n, whole, fits[0].Need)
+		}
 		for _, f := range fits {
 			text := defaultSkill().Define(v, Client{Name: f.Client}).Description
 			_, text, _ = strings.Cut(text, "<available_skills>\n")

@@ -25,18 +25,36 @@ func Instructions(v catalog.View, tools []*Tool) string {
 	}
 	fmt.Fprintf(&b, "This server has %s: instructions for particular kinds of task.", skill.Count(len(v.Listed), "skill"))
 	b.WriteString(use)
-	if n := len(v.Skipped); n > 0 {
-		fmt.Fprintf(&b, "\n\n%s skipped:", were(n))
-		for i, e := range v.Skipped {
-			line := "\n- " + Cut(Reason(e), 300)
-			if utf8.RuneCountInString(b.String())+utf8.RuneCountInString(line) > instructionsBudget-80 {
-				fmt.Fprintf(&b, "\n- and %d more; `knack list --all` shows them", n-i)
-				break
-			}
-			b.WriteString(line)
+	roots, skipped := unread(v), make([]string, 0, len(v.Skipped))
+	if n := len(roots); n > 0 {
+		lines := make([]string, n)
+		for i, p := range roots {
+			lines[i] = p.Root + ": " + p.Reason
 		}
+		fmt.Fprintf(&b, "\n\n%s not read:", were(n, "root"))
+		writeReasons(&b, lines)
+	}
+	for _, e := range v.Skipped {
+		skipped = append(skipped, Reason(e))
+	}
+	if n := len(skipped); n > 0 {
+		fmt.Fprintf(&b, "\n\n%s skipped:", were(n, "skill"))
+		writeReasons(&b, skipped)
 	}
 	return b.String()
+}
+
+// writeReasons writes as many lines as the budget holds, and how many there are
+// more.
+func writeReasons(b *strings.Builder, reasons []string) {
+	for i, why := range reasons {
+		line := "\n- " + Cut(why, 300)
+		if utf8.RuneCountInString(b.String())+utf8.RuneCountInString(line) > instructionsBudget-80 {
+			fmt.Fprintf(b, "\n- and %d more; `knack list --all` shows them", len(reasons)-i)
+			return
+		}
+		b.WriteString(line)
+	}
 }
 
 // usage says which tool does what, for the tools that are there.
@@ -53,9 +71,9 @@ func usage(tools []*Tool) string {
 	return text
 }
 
-func were(n int) string {
+func were(n int, what string) string {
 	if n == 1 {
-		return "1 skill was"
+		return "1 " + what + " was"
 	}
-	return fmt.Sprintf("%d skills were", n)
+	return fmt.Sprintf("%d %ss were", n, what)
 }

@@ -271,9 +271,9 @@ func TestWaveSystemError(t *testing.T) {
 	root.fsys = failing{root.files, map[string]error{"x/SKILL.md": syscall.EIO}}
 	h := hostOf(t, root)
 	_, err := (&SkillManager{Host: h}).LoadSkill(t.Context(), "x")
-	same(t, err, error(&SkillErrorDetails{Type: SkillSystemError, SkillName: "x", Message: "SKILL.md: input/output error",
+	same(t, err, error(&SkillErrorDetails{Type: SkillSystemError, SkillName: "x", Message: "cannot be read: input/output error",
 		Suggestions: []string{"see whether the disk and the file can be read at all"}}))
-	e := "Error invoking skill 'x': SKILL.md: input/output error\n\nAvailable skills:\n(none)"
+	e := "Error invoking skill 'x': cannot be read: input/output error\n\nAvailable skills:\n(none)"
 	same(t, call(t, h, "wave", "Skill", args{"skill_name": "x"}), Result{Text: e, IsError: true, Object: ToolResult{Content: e, Error: e}})
 }
 
@@ -327,6 +327,6 @@ func TestRedactURI(t *testing.T) {
 		"token":                              "token",
 		"":                                   "",
 	} {
-		same(t, RedactURI(in), want)
+		same(t, skill.RedactURI(in), want)
 	}
 }

@@ -113,7 +113,7 @@ func TestParseSkillFile(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"s/other/SKILL.md":  "2:7: 'Skill_Name' is not made of a-z, 0-9 and single inner hyphens; 2:7: the folder is called 'other', not 'Skill_Name'; 3:13: description is empty",
-		"s/none/SKILL.md":   "SKILL.md: no such file",
+		"s/none/SKILL.md":   "cannot be read: no such file",
 		"../x/SKILL.md":     "'../x/SKILL.md' is no path of a file",
 		"/etc/SKILL.md":     "'/etc/SKILL.md' is no path of a file",
 		"s/latin/SKILL.md":  "3:14: the file is not valid UTF-8",

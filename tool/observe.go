@@ -115,7 +115,7 @@ func (e Event) arguments() string {
 	}
 	var parts []string
 	show := func(name string) {
-		shown, value := RedactURI(name), notShown
+		shown, value := skill.RedactURI(name), notShown
 		if slices.Contains(e.Parameters, name) {
 			shown, value = name, argument(name, given[name])
 		}
@@ -138,7 +138,7 @@ func argument(name string, raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
 		if name == "uri" || isSkillURI(s) {
-			s = RedactURI(s)
+			s = skill.RedactURI(s)
 		}
 		return string(skill.AppendJSONString(nil, s))
 	}

@@ -18,7 +18,7 @@ import (
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
-var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as listed"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`)
+var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed; one with a slash, a backslash or two dots in it by its folder"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`)
 
 const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.`
 
@@ -217,8 +217,8 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	}
 	var names []string
 	for _, d := range entries {
-		if strings.HasPrefix(d.Name(), ".") {
-			continue
+		if strings.HasPrefix(d.Name(), ".") || skill.CleanPath(d.Name()) != nil {
+			continue // not to be had by any path
 		}
 		if len(names) == directoryEntries {
 			names = append(names, "…")

@@ -69,7 +69,7 @@ func TestReadFileDefinition(t *testing.T) {
 	}
 	text := func(d string) any { return map[string]any{"type": "string", "description": d} }
 	same(t, got, any(map[string]any{"type": "object", "required": []any{"skill_name", "file_path"}, "properties": map[string]any{
-		"skill_name": text("Name of the skill, as listed"),
+		"skill_name": text("Name of the skill, as find_skills gives it or as listed; one with a slash, a backslash or two dots in it by its folder"),
 		"file_path":  text("Path of the file relative to the skill's folder, for example 'examples/usage.py'"),
 	}}))
 }

@@ -220,3 +220,22 @@ func TestVanishedFolder(t *testing.T) {
 		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'")
 	}
 }
+
+// However many ask at once, a folder without a document is told from none.
+func TestManyAskForAFolderWithoutDocument(t *testing.T) {
+	h, _, root := countedHost(t)
+	for i := range 1000 { // so that each looks for a while
+		if err := os.Mkdir(filepath.Join(root, fmt.Sprint("plain", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range 100 {
+		name, want := "plain7", `{"error":"SKILL.MD not found for skill 'plain7'"}`
+		if i%2 == 1 {
+			name, want = "none", `{"error":"Skill 'none' not found in skills folder"}`
+		}
+		wg.Go(func() { same(t, call(t, h, "runner", "get_skill", args{"skill_name": name}).Text, want) })
+	}
+	wg.Wait()
+}

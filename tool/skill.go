@@ -124,7 +124,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case e == nil:
-			return Result{Text: skillNotFound(v, name, more)}, nil
+			return Result{Text: skillNotFound(v, name, more), Absent: true}, nil
 		case !e.ModelInvocable:
 			return failure("%s", notForModels(name)), nil
 		}
@@ -212,6 +212,10 @@ func hints(v catalog.View, name string) []string {
 	key := skill.KeyOf(name)
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
 		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", skill.Echo(path.Base(d.Path)), skill.Echo(d.Place()), d.Message, d.Mend))
+	}
+	roots := unread(v)
+	for _, p := range roots[:min(len(roots), unreadHints)] {
+		lines = append(lines, p.line())
 	}
 	if near := v.Near(name, 1); len(near) > 0 {
 		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name)))

@@ -52,14 +52,14 @@ func TestSkillEmptyList(t *testing.T) {
 			t.Errorf("the description ends in %q", d[len(d)-80:])
 		}
 		same(t, call(t, h, set, "skill", args{"name": "git"}), Result{
-			Text: "Skill 'git' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill."})
+			Text: "Skill 'git' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill.", Absent: true})
 	})
 }
 
 const shopList = "- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide"
 
 func missing(name, list string, hints ...string) Result {
-	return Result{Text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
+	return Result{Absent: true, Text: "Skill '" + name + "' not found.\n\nAvailable skills:\n" + list +
 		"\n\nUse the exact skill name (case-insensitive) to load a skill." + strings.Join(append([]string{""}, hints...), "\n")}
 }
 
@@ -207,7 +207,7 @@ func TestSkillSkipped(t *testing.T) {
 		{"empty description", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: deploy\ndescription: ''\n---\n"}, "",
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:3:14: description is empty (say in one or two sentences what the skill does and when to use it)"},
 		{"permission denied", "deploy", map[string]string{"deploy/SKILL.md": md("deploy", "d")}, "deploy/SKILL.md",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md: SKILL.md: permission denied (let the user who runs knack read the file and its folder)"},
+			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -382,7 +382,7 @@ func TestSkillUnreadableSinceListing(t *testing.T) {
 		h := hostOf(t, root)
 		deny.on.Store(true)
 		same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)",
-			"'git' exists but was skipped: .claude/skills/git/SKILL.md: SKILL.md: permission denied (let the user who runs knack read the file and its folder)"))
+			"'git' exists but was skipped: .claude/skills/git/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)"))
 	})
 }
 

@@ -76,6 +76,9 @@ type Result struct {
 	Text    string
 	Object  any
 	IsError bool
+	// Absent: there is no skill of that name to answer with. Contract 002 calls that
+	// no error, so that IsError does not say.
+	Absent bool
 	// Meta is what the answer says beside its contract's fields; mostly nil.
 	Meta map[string]any
 }

@@ -86,11 +86,11 @@ func getByURI() *Tool {
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
 				}
-				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", RedactURI(asked), supported(v)), nil
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", skill.RedactURI(asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
-				return failure("%s", notForModels(RedactURI(asked))), nil
+				return failure("%s", notForModels(skill.RedactURI(asked))), nil
 			}
 			r := Result{
 				Text:   "URI: " + uri.String() + "\n\n" + d.Text,
@@ -181,7 +181,11 @@ func listByURI() *Tool {
 // out. Its descriptions are shortened until the list keeps the budget.
 func uriList(v catalog.View) (string, SkillList) {
 	if len(v.Listed) == 0 {
-		return "There are no skills.", SkillList{Skills: []ListedSkill{}}
+		text := "There are no skills."
+		for _, p := range unread(v) {
+			text += "\n" + p.line()
+		}
+		return text, SkillList{Skills: []ListedSkill{}}
 	}
 	for _, most := range []int{foundLength, 400, 200, 100, 50, 0} {
 		list := SkillList{Skills: make([]ListedSkill, 0, len(v.Listed))}

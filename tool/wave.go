@@ -228,7 +228,7 @@ var strictRules = map[skill.RuleID]SkillErrorType{
 	skill.RuleYAMLSyntax: SkillMalformed, skill.RuleYAMLControl: SkillMalformed, skill.RuleYAMLDuplicate: SkillMalformed, skill.RuleYAMLMapping: SkillMalformed,
 	skill.RuleNameSyntax: SkillMalformed,
 
-	skill.RuleFolderName: SkillInvalid, skill.RuleNameMissing: SkillInvalid, skill.RuleNameControl: SkillInvalid, skill.RuleNameType: SkillInvalid, skill.RuleNamePattern: SkillInvalid,
+	skill.RuleNameMissing: SkillInvalid, skill.RuleNameControl: SkillInvalid, skill.RuleNameType: SkillInvalid, skill.RuleNamePattern: SkillInvalid,
 	skill.RuleNameLength: SkillInvalid, skill.RuleNameFolder: SkillInvalid,
 	skill.RuleDescriptionMissing: SkillInvalid, skill.RuleDescriptionType: SkillInvalid, skill.RuleDescriptionLength: SkillInvalid,
 }

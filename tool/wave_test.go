@@ -112,7 +112,7 @@ func TestWaveAnswers(t *testing.T) {
 		{"asked for by its folder", args{"skill_name": "folder"}, waveInvalid("folder", "2:7: the folder is called 'folder', not 'another'", "rename one of the two")},
 		{"no description", args{"skill_name": "nodesc"}, waveInvalid("nodesc", "2:1: description is missing", "add a line description: that says what the skill does and when to use it")},
 		{"description too long", args{"skill_name": "long"}, waveInvalid("long", "3:14: description has 1025 characters, over the limit of 1024", "move detail into the body")},
-		{"no permission", args{"skill_name": "denied"}, waveError("denied", "SKILL.md: permission denied", "")},
+		{"no permission", args{"skill_name": "denied"}, waveError("denied", "cannot be read: permission denied", "")},
 		{"kept from models", args{"skill_name": "hidden"}, waveError("hidden", "Skill 'hidden' is not available for model invocation.", "")},
 	}
 	h := waveHost(t)

@@ -116,7 +116,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		fmt.Fprint(env.Stderr, "\r\x1b[K")
 	}
 	if err != nil {
-		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s: %w", u.Redacted(), err)
+		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
 		err = printJSON(env.Stdout, report)
@@ -127,6 +127,18 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
 	}
 	return err
+}
+
+// unqueried words a failure to reach a server. A token can stand in the query or the
+// userinfo of a URL, and what failed below repeats both.
+func unqueried(u *url.URL, err error) string {
+	text := u.Redacted() + ": " + err.Error()
+	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
 }
 
 func printReport(w io.Writer, r *skillsext.Report) error {

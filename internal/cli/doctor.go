@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -81,12 +83,12 @@ type folders interface {
 
 // inside is what a skill's folder holds.
 type inside struct {
-	Files    int
-	More     bool // further files than the limit were not counted
-	Bytes    int64
-	Hidden   []string // dot-entries, the first few
-	NHidden  int
-	Problems []string // why its files keep it from being published
+	Files   int
+	More    bool // further files than the limit were not counted
+	Bytes   int64
+	Hidden  []string // dot-entries, the first few
+	NHidden int
+	Lacks   string // a file or folder without which a manifest would be incomplete
 }
 
 // hider is a file system that can count what it does not show.
@@ -137,6 +139,9 @@ func lookInside(ctx context.Context, e *catalog.Entry) (inside, error) {
 	files, more, err := e.List(ctx, skill.MaxFiles)
 	if ctx.Err() != nil {
 		return in, ctx.Err()
+	}
+	if lacks := (*fs.PathError)(nil); errors.Is(err, skill.ErrIncomplete) && errors.As(err, &lacks) {
+		in.Lacks, err = lacks.Path, nil
 	}
 	if err == nil {
 		in.Files, in.More = len(files), more
@@ -198,6 +203,11 @@ func (x *examined) unpublished(e *catalog.Entry) []finding {
 			Mend:    "give it a name of its own, or rename what has its place"})
 	}
 	in := x.skills[e]
+	if in.Lacks != "" {
+		out = append(out, finding{Rule: "files-incomplete", Severity: skill.SeverityWarning,
+			Message: skill.Quote(in.Lacks) + " cannot be listed: it cannot be read, is more than 12 levels deep, or has a name that no URI can carry, so that files would be missing",
+			Mend:    "give yourself permission to read it, move it up, or rename it"})
+	}
 	if in.More {
 		out = append(out, finding{Rule: "too-many-files", Severity: skill.SeverityWarning,
 			Message: "it has more than 512 files, the limit of the Skills extension", Mend: "move what no agent reads out of the skill's folder"})

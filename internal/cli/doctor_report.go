@@ -142,7 +142,7 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 // rootState is what there is to say of a root in one line.
 func (x *examined) rootState(r catalog.RootStatus) string {
 	if r.Err != nil {
-		return "cannot be read: " + unread(r).Error()
+		return unread(r)
 	}
 	s := fmt.Sprintf("%s, %d found", r.Scope, r.Count)
 	hidden := 0

@@ -81,7 +81,7 @@ func (x *examined) story(name string) *story {
 func (s *story) lookAround(x *examined, key skill.Key) {
 	for _, r := range x.view.Roots {
 		if r.Err != nil {
-			s.blind = append(s.blind, heading(r.Root)+" cannot be read: "+unread(r).Error())
+			s.blind = append(s.blind, heading(r.Root)+": "+unread(r))
 		}
 		for _, n := range r.Notices {
 			named := false

@@ -26,7 +26,7 @@ func serving(t *testing.T, args ...string) string {
 	return url
 }
 
-// servingLog is serving with what the server says on stderr after its URL.
+// servingLog is serving with what the server says on stderr.
 func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -56,13 +56,17 @@ func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 		}
 	})
 	lines := bufio.NewScanner(out)
-	for lines.Scan() {
+	next := func() bool {
+		more := lines.Scan()
+		mu.Lock()
+		defer mu.Unlock()
+		said.WriteString(lines.Text() + "\n")
+		return more
+	}
+	for next() {
 		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
 			go func() {
-				for lines.Scan() {
-					mu.Lock()
-					said.WriteString(lines.Text() + "\n")
-					mu.Unlock()
+				for next() {
 				}
 			}()
 			return url, log

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -84,6 +83,7 @@ type listedRoot struct {
 	Present bool           `json:"present"`
 	Count   int            `json:"count"`
 	Error   string         `json:"error,omitempty"`
+	Mend    string         `json:"mend,omitempty"`
 	Notices []listedNotice `json:"notices,omitempty"`
 }
 
@@ -108,7 +108,7 @@ func listJSON(v catalog.View, all bool) listing {
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
 		if r.Err != nil {
-			root.Error = unread(r).Error()
+			root.Error, root.Mend = r.Reason()
 		}
 		for _, n := range r.Notices {
 			root.Notices = append(root.Notices, listedNotice(n))
@@ -235,7 +235,7 @@ func printRoots(w io.Writer, v catalog.View) {
 		state := fmt.Sprintf("%d found", r.Count)
 		switch {
 		case r.Err != nil:
-			state = "cannot be read: " + unread(r).Error()
+			state = unread(r)
 		case r.Missing:
 			state = "not there"
 		}
@@ -250,12 +250,13 @@ func printRoots(w io.Writer, v catalog.View) {
 	}
 }
 
-// unread is why a root cannot be read. Its folder stands beside it already.
-func unread(r catalog.RootStatus) error {
-	if cause := errors.Unwrap(r.Err); cause != nil {
-		return cause
+// unread is why a root is not read and what to do, for a line that names it.
+func unread(r catalog.RootStatus) string {
+	reason, mend := r.Reason()
+	if !r.Late() {
+		reason = "cannot be read: " + reason
 	}
-	return r.Err
+	return reason + " (" + mend + ")"
 }
 
 func summary(v catalog.View, shadowed int, all bool) string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"syscall"
 	"time"
@@ -113,10 +114,12 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			_ = c.Refresh(ctx)
 		}
 	}
+	pages := web.pagesOf(&options)
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
+	go giveBack(ctx)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, c, server, log)
+		return web.serveHTTP(interrupted, env, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
@@ -138,7 +141,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
-			words, _ := folderFault(err)
+			words, _ := skill.FolderReason(err)
 			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
 		}
 	}
@@ -210,6 +213,32 @@ func tuneCollector(env *Env) {
 	}
 }
 
+// What giveBack keeps beyond twice what lives, and how often it looks.
+const (
+	spare     = 32 << 20
+	giveEvery = 15 * time.Second
+)
+
+// giveBack returns to the system what a flood of calls or connections has left.
+// The collector alone would keep it: it waits for the heap to grow, which it does
+// not once the flood is over.
+func giveBack(ctx context.Context) {
+	tick := time.NewTicker(giveEvery)
+	defer tick.Stop()
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		metrics.Read(held)
+		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*held[2].Value.Uint64()+spare {
+			debug.FreeOSMemory()
+		}
+	}
+}
+
 // banner tells the person at the terminal what is served, from where, what was
 // skipped, and how a client connects.
 func banner(env *Env, v catalog.View) {
@@ -218,7 +247,7 @@ func banner(env *Env, v catalog.View) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: cannot be read: %s\n", heading(r.Root), unread(r))
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), unread(r))
 		case !r.Missing:
 			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/web"
 )
 
 // httpFlags say where and to whom MCP is served over HTTP.
@@ -123,7 +125,7 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog, server *mcpserver.Server, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
 	o, conf, err := f.options(*env, log)
 	if err != nil {
 		return err
@@ -135,6 +137,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog,
 	if host != "" {
 		o.Hosts = append(o.Hosts, host)
 	}
+	o.Pages = f.pages(pages, ln.Addr())
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
@@ -150,6 +153,41 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog,
 		return runError("", "the server ended: %w", err)
 	}
 	return nil
+}
+
+// pagesOf is what the web catalogue shares with the MCP server, whose clients it
+// counts.
+func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
+	if f.addr == "" {
+		return web.Options{}
+	}
+	usage := web.NewUsage()
+	o.Observe = func(ctx context.Context, u mcpserver.Use) {
+		v, err := o.Catalog.View(ctx)
+		if err != nil {
+			return
+		}
+		switch {
+		case u.Method == "tools/list", u.Name == "list_skills":
+			usage.Listed(v, u.Client)
+		case u.Method == "tools/call":
+			usage.Called(v, u.Client, u.Name, u.Arguments)
+		case u.Method == "resources/read":
+			usage.Resource(v, u.Client, u.URI)
+		case u.Method == "prompts/get":
+			usage.Invoked(v, u.Client, u.Name)
+		}
+	}
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: usage, Log: o.Log}
+}
+
+// pages is the web catalogue.
+func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
+	o.Token = f.tokens
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		o.Command = executable() // who reads the page is on this machine
+	}
+	return web.New(o)
 }
 
 func endpoint(addr net.Addr, host string, secure bool) string {

@@ -90,7 +90,7 @@ func TestServeBanner(t *testing.T) {
 	}
 	want := `knack serves 3 skills over MCP on standard input and output.
   claude-user (~/.claude/skills): 2 found
-  agents-user (~/.agents/skills): cannot be read: is a file, not a folder
+  agents-user (~/.agents/skills): cannot be read: it is a file, not a folder (give a folder)
   builtin: 2 found
 Skipped:
   ~/.claude/skills/broken/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)

@@ -13,8 +13,8 @@ import (
 )
 
 // showAs prints what a tool answers when a model calls it with this skill, and
-// file: the text, whole. An answer that is an error is printed too, and then the
-// exit status says so.
+// file: the text, whole. An answer that is an error, or that there is no such
+// skill, is printed too, and then the exit status says so.
 func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []string) error {
 	t, err := toolFor(as, args[0])
 	if err != nil {
@@ -47,8 +47,14 @@ func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []s
 	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
 		text += "\n" // the prompt comes next
 	}
-	if err := printText(env, text); err != nil || !r.IsError {
+	if err := printText(env, text); err != nil {
 		return err
+	}
+	switch {
+	case r.Absent:
+		return &failure{exitNo, errors.New("the tool's answer is that there is no such skill"), ""}
+	case !r.IsError:
+		return nil
 	}
 	return &failure{exitNo, errors.New("the tool's answer is an error"), ""}
 }

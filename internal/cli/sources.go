@@ -2,13 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -99,17 +96,26 @@ func absolute(env Env, d string) string {
 	return filepath.Clean(d)
 }
 
-// shown writes a folder as people do: relative to the project, or with ~.
+// shown writes a folder as people do: relative to the project, or with ~, by
+// whichever of these is nearer. Everything is below the root of the file system,
+// in which graphical clients start servers, so that says nothing.
 func shown(d string, projects []string, home string) string {
-	for _, p := range projects {
-		if rel, ok := below(d, p); ok {
-			return rel
+	near := ""
+	for _, base := range append(slices.Clone(projects), home) {
+		if _, ok := below(d, base); ok && len(base) > len(near) && base != filepath.Dir(base) {
+			near = base
 		}
 	}
-	if rel, ok := below(d, home); ok {
-		return "~/" + rel
+	rel, ok := below(d, near)
+	switch {
+	case !ok:
+		return filepath.ToSlash(d)
+	case near != home:
+		return rel
+	case rel == ".":
+		return "~"
 	}
-	return filepath.ToSlash(d)
+	return "~/" + rel
 }
 
 func below(d, base string) (string, bool) {
@@ -174,23 +180,8 @@ func folderError(flag, shown string, err error) error {
 	if err == nil {
 		return nil
 	}
-	words, hint := folderFault(err)
+	words, hint := skill.FolderReason(err)
 	return runError(hint, "%s %s: %s", flag, shown, words)
-}
-
-// folderFault says in words what is wrong with a folder, and what to do.
-func folderFault(err error) (words, hint string) {
-	switch {
-	case errors.Is(err, dir.ErrNotFolder):
-		return "it is a file, not a folder", "give a folder"
-	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such folder", "check the path, or create the folder"
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied", "let the user who runs knack read the folder"
-	case errors.Is(err, syscall.ELOOP):
-		return "link loop", "make the link point to a folder, or name the folder itself"
-	}
-	return skill.Reason(err), "see whether the disk and the folder can be read at all"
 }
 
 // excluded: a label leaves out its root, and "claude-project" also the same

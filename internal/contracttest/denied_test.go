@@ -46,7 +46,7 @@ func notRoot(t *testing.T) {
 const (
 	folderDenied = "the folder cannot be read: permission denied"
 	folderMend   = "give yourself permission to read it, or move it out of the root"
-	fileDenied   = "SKILL.md: permission denied"
+	fileDenied   = "cannot be read: permission denied"
 	fileMend     = "let the user who runs knack read the file and its folder"
 )
 

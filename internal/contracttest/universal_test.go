@@ -105,7 +105,7 @@ func TestUniversal(t *testing.T) {
 		load("002-scenario-5", "claude-user:git", loading("git", "$USER/git", md("git", "Git as I use it"))),
 		load("002-scenario-9", "nodesc", skillMissing("nodesc", "'nodesc' exists but was skipped: .claude/skills/nodesc/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)")),
 		{id: "002-scenario-10", tool: "skill", args: `{"name":"denied"}`, denied: true,
-			want: skillMissing("denied", "'denied' exists but was skipped: .claude/skills/denied/SKILL.md: SKILL.md: permission denied (let the user who runs knack read the file and its folder)")},
+			want: skillMissing("denied", "'denied' exists but was skipped: .claude/skills/denied/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)")},
 		load("002-models", "hidden", answer{text: "Skill 'hidden' is not available for model invocation.", isError: true}),
 	}
 	run(t, w, "universal", rows)

@@ -211,6 +211,6 @@ func TestURILinks(t *testing.T) {
 		t.Error(line)
 	}
 	const list = "- a: d\n- b: d"
-	e := "Error invoking skill 'c': SKILL.md: leads outside the skill's folder\n\nAvailable skills:\n" + list
+	e := "Error invoking skill 'c': cannot be read: leads outside the skill's folder\n\nAvailable skills:\n" + list
 	w.ask(t, "wave", "Skill", `{"skill_name":"c"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 }

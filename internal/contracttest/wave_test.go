@@ -112,8 +112,8 @@ func TestWave(t *testing.T) {
 		call("003-access-3", "skill-1", one),
 		call("003-category-not-found", "nope", waveMissing("nope")),
 		call("003-category-invalid", "Upper", waveInvalid("Upper", "2:7: 'Upper' is not made of a-z, 0-9 and single inner hyphens", "for example name: upper")),
-		call("003-category-inaccessible", "linkout", waveError("linkout", "SKILL.md: leads outside the skill's folder", "")),
-		{id: "003-category-inaccessible", tool: "Skill", args: `{"skill_name":"denied"}`, denied: true, want: waveError("denied", "SKILL.md: permission denied", "")},
+		call("003-category-inaccessible", "linkout", waveError("linkout", "cannot be read: leads outside the skill's folder", "")),
+		{id: "003-category-inaccessible", tool: "Skill", args: `{"skill_name":"denied"}`, denied: true, want: waveError("denied", "cannot be read: permission denied", "")},
 		call("003-not-found", "nope", waveMissing("nope")),
 		call("003-invalid", "Upper", waveInvalid("Upper", "2:7: 'Upper' is not made of a-z, 0-9 and single inner hyphens", "for example name: upper")),
 	}
@@ -162,10 +162,10 @@ func TestSystemError(t *testing.T) {
 	w := newWorld(t, map[string]string{"x/SKILL.md": md("x", "d")})
 	w.catalog = catalog.New([]catalog.Source{failing{sourceOf(skill.Root{Label: "claude-project", Scope: skill.ScopeProject, Dir: w.dirs[0], Shown: ".claude/skills"})}}, catalog.Options{})
 	w.refresh()
-	e := "Error invoking skill 'x': SKILL.md: input/output error\n\nAvailable skills:\n(none)"
+	e := "Error invoking skill 'x': cannot be read: input/output error\n\nAvailable skills:\n(none)"
 	w.ask(t, "wave", "Skill", `{"skill_name":"x"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 	w.ask(t, "runner", "get_skill", `{"skill_name":"x"}`, docError("Error reading SKILL.MD for skill 'x': input/output error"))
 	w.ask(t, "runner", "read_file_in_skill", `{"skill_name":"x","file_path":"a"}`, fileError("x", "a", "Cannot read file 'a': input/output error"))
 	w.ask(t, "universal", "skill", `{"name":"x"}`, answer{text: "Skill 'x' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill.\n" +
-		"'x' exists but was skipped: .claude/skills/x/SKILL.md: SKILL.md: input/output error (see whether the disk and the file can be read at all)"})
+		"'x' exists but was skipped: .claude/skills/x/SKILL.md: cannot be read: input/output error (see whether the disk and the file can be read at all)"})
 }

@@ -27,10 +27,10 @@ func (w *walk) link(out *found, p place, name string) {
 	}
 	target, err := resolve(filepath.Join(p.real, name))
 	switch {
-	case errors.Is(err, ErrNotFolder):
+	case errors.Is(err, skill.ErrNotFolder):
 		return // a file beside the skills
 	case errors.Is(err, errLinkLoop):
-		say(RuleLinkLoop, "the link leads back to itself", "remove the link")
+		say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return
 	case errors.Is(err, fs.ErrNotExist):
 		say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
@@ -83,9 +83,55 @@ func resolve(link string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", ErrNotFolder
+		return "", skill.ErrNotFolder
 	}
 	return filepath.EvalSymlinks(link)
+}
+
+// linksTo lists the links that an absolute path passes through, as far as it
+// exists: each by the real path of its folder.
+func linksTo(path string) (links []string) {
+	if !filepath.IsAbs(path) {
+		return nil
+	}
+	at, rest := top(path)
+	for len(rest) > 0 && len(links) < maxLinks {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, part)
+		fi, err := os.Lstat(next)
+		if err != nil {
+			return links
+		}
+		if fi.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		links = append(links, next)
+		target, err := os.Readlink(next)
+		if err != nil {
+			return links
+		}
+		parts := strings.Split(filepath.ToSlash(target), "/")
+		if filepath.IsAbs(target) {
+			at, parts = top(target)
+		}
+		rest = append(parts, rest...)
+	}
+	return links
+}
+
+// top splits an absolute path into its volume's root and the parts below it.
+func top(path string) (root string, parts []string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
 }
 
 // within reports whether target is dir or below it. Both are real paths.

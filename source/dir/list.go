@@ -9,8 +9,9 @@ import (
 	"slices"
 )
 
-// ReadDir lists a directory in name order, without dot-entries and names that
-// could not be asked for. A link appears as what it leads to within the folder;
+// ReadDir lists a directory in name order, without dot-entries. A file or folder
+// whose name cannot be asked for (a backslash, bytes that are not UTF-8) is listed,
+// so that nobody takes the rest for all; it cannot be opened. A link appears as what it leads to within the folder;
 // one that leads nowhere or out of the folder is left out.
 //
 // Links to directories are listed only where the directory was itself reached
@@ -47,7 +48,12 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	out := make([]fs.DirEntry, 0, len(raw))
 	for _, e := range raw {
 		at := path.Join(dir, e.Name())
-		if checkName(e.Name()) != nil {
+		switch bad := checkName(e.Name()); {
+		case bad == nil:
+		case errors.Is(bad, fs.ErrInvalid) && (e.IsDir() || e.Type().IsRegular()):
+			out = append(out, entry{h: f, at: at, name: e.Name(), typ: e.Type()})
+			continue
+		default:
 			continue
 		}
 		if e.Type()&fs.ModeSymlink == 0 {

@@ -220,6 +220,7 @@ func TestReadDir(t *testing.T) {
 		".": {
 			"d case", "f chain.md", "d folder.md", "f inside.md", "f new\nline.md",
 			"f " + longName(), "d real", "d realdir", "f SKILL.md", "f \x01control.md",
+			"f back\\slash.md", "f bad\xffutf8.md", // there, and not to be had
 		},
 		"real":    {"d deep", "f link-to-file.md", "f up.md"},
 		"realdir": {"d deep", "f link-to-file.md", "f up.md"},
@@ -235,8 +236,13 @@ func TestReadDir(t *testing.T) {
 				for _, e := range entries {
 					kind := map[bool]string{true: "d ", false: "f "}[e.IsDir()]
 					got[kind+e.Name()] = true
-					if _, err := e.Info(); err != nil {
+					if _, err := e.Info(); errors.Is(err, fs.ErrInvalid) != (skill.CleanPath(e.Name()) != nil) || err != nil && !errors.Is(err, fs.ErrInvalid) {
 						t.Errorf("info of %q: %v", e.Name(), err)
+					}
+					if skill.CleanPath(e.Name()) != nil {
+						if _, err := fsys.Open(e.Name()); !errors.Is(err, fs.ErrInvalid) {
+							t.Errorf("open of %q: %v", e.Name(), err)
+						}
 					}
 				}
 				wanted := map[string]bool{}

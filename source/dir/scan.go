@@ -99,7 +99,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 // watch learns that its folders have gone, so that it looks out for the next.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
-	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotFolder)}
+	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder)}
 	if scan.Missing {
 		s.remember(nil)
 	}
@@ -119,11 +119,8 @@ func (s *Source) remember(folders []string) {
 	}
 }
 
-// ErrNotFolder says that something else stands in a root's place.
-var ErrNotFolder = errors.New("is a file, not a folder")
-
 // Check says what keeps the folder at an absolute path from being a root:
-// [fs.ErrNotExist], [ErrNotFolder], [fs.ErrPermission], a link loop
+// [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop
 // ([syscall.ELOOP]) or what else the system says; nil where nothing does.
 func Check(dir string) error {
 	real, err := realRoot(dir)
@@ -158,7 +155,7 @@ func realRoot(dir string) (string, error) {
 		return "", err
 	}
 	if !fi.IsDir() {
-		return "", ErrNotFolder
+		return "", skill.ErrNotFolder
 	}
 	return filepath.EvalSymlinks(dir)
 }

@@ -292,7 +292,7 @@ func TestScanRoot(t *testing.T) {
 			}
 		}
 		_, err := source(d, filepath.Join(base, "file")).Scan(ctx)
-		if err == nil || !strings.HasSuffix(err.Error(), "file: is a file, not a folder") {
+		if err == nil || !strings.HasSuffix(err.Error(), "file: it is a file, not a folder") {
 			t.Errorf("%s: file: %v", doorName, err)
 		}
 		ended, cancel := context.WithCancel(ctx)

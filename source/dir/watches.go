@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,6 +47,8 @@ type follower struct {
 	dir     string // the root as the user wrote it
 	root    string // its real path, as far as it exists
 	missing bool
+	links   map[string]bool // on the way to the root, by the real path of each
+	beside  map[string]bool // the folders that are watched for such a link alone
 	at      map[string]*spot
 	poked   chan struct{} // capacity 1
 	failed  chan error    // capacity 1
@@ -142,6 +145,7 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	if f.missing = len(dirs) == 0; f.missing {
 		dirs = []string{f.nearest()}
 	}
+	dirs = f.withLinks(dirs)
 	keep := make(map[string]bool, len(dirs))
 	fresh := 0
 	for _, dir := range dirs {
@@ -169,6 +173,21 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 		changed = changed || new
 	}
 	return changed, nil
+}
+
+// withLinks adds the folders in which the links on the way to the root lie: whoever
+// makes one of them lead elsewhere changes the root, and touches nothing in it.
+func (f *follower) withLinks(dirs []string) []string {
+	f.links, f.beside = map[string]bool{}, map[string]bool{}
+	all := slices.Clone(dirs)
+	for _, link := range linksTo(f.dir) {
+		f.links[link] = true
+		if dir := filepath.Dir(link); !slices.Contains(all, dir) {
+			f.beside[dir] = true
+			all = append(all, dir)
+		}
+	}
+	return all
 }
 
 // nearest is the nearest folder to the root that exists.

@@ -96,6 +96,13 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 // tell pokes a follower to whom an event can matter. What it watches is extended
 // before the poke, so that what is written during the scan is seen.
 func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
+	switch {
+	case f.links[name], f.beside[name]:
+		f.poke()
+		return
+	case f.beside[filepath.Dir(name)]:
+		return // something else beside a link
+	}
 	if f.missing {
 		if !within(name, f.root) {
 			return // something else beside the place of a missing root

@@ -314,3 +314,54 @@ func TestWatchesComeAndGo(t *testing.T) {
 		t.Errorf("left: %d folders, %d uses, %d ids, %d followers", folders, uses, len(w.ids), len(w.followers))
 	}
 }
+
+// A link on the way to a root, or in its place, that is made to lead elsewhere is
+// noticed at once, in place of the root itself or further up, there or missing;
+// what else happens beside it is not.
+func TestWatchesSeeLinksRetargeted(t *testing.T) {
+	base := tree(t, map[string]string{
+		"one/a/SKILL.md": "x", "two/b/SKILL.md": "x", "one/deep/skills/c/SKILL.md": "x", "two/deep/skills/d/SKILL.md": "x",
+		"three/": "", "three/other/e/SKILL.md": "x",
+		"links/root": "->../one", "links/chain": "->mid", "links/mid": "->" + "../one", "links/up": "->../one/deep", "links/gone": "->../three",
+	})
+	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
+	retarget := func(name, target string) {
+		t.Helper()
+		must(t, os.Symlink(target, at(name+".new")))
+		must(t, os.Rename(at(name+".new"), at(name)))
+	}
+	w := NewWatches()
+	root := watched(t, source(pickDoor(), at("links/root"), shared(w)))
+	chain := watched(t, source(pickDoor(), at("links/chain"), shared(w)))
+	up := watched(t, source(pickDoor(), at("links/up/skills"), shared(w)))
+	missing := watched(t, source(pickDoor(), at("links/gone/other/e/none"), shared(w)))
+	expect(t, root, "a deep/skills/c")
+	expect(t, chain, "a deep/skills/c")
+	expect(t, up, "c")
+	expect(t, missing, "")
+	time.Sleep(20 * time.Millisecond)
+	for _, found := range []<-chan string{root, chain, up, missing} {
+		for len(found) > 0 {
+			<-found
+		}
+	}
+	add(t, base, map[string]string{"links/unrelated": "x"})
+	time.Sleep(50 * time.Millisecond)
+	for i, found := range []<-chan string{root, chain, up, missing} {
+		if len(found) > 0 {
+			t.Errorf("root %d was scanned for what is beside its link", i)
+		}
+	}
+	retarget("links/root", "../two")
+	expect(t, root, "b deep/skills/d")
+	retarget("links/mid", "../two")
+	expect(t, chain, "b deep/skills/d")
+	retarget("links/up", "../two/deep")
+	expect(t, up, "d")
+	add(t, base, map[string]string{"four/other/e/none/f/SKILL.md": "x"})
+	retarget("links/gone", "../four")
+	expect(t, missing, "f")
+	// From now on the new place is the one that is watched.
+	add(t, base, map[string]string{"two/g/SKILL.md": "x"})
+	expect(t, root, "b deep/skills/d g")
+}

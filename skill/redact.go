@@ -1,11 +1,9 @@
-package tool
+package skill
 
 import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 // The secret boundary of contract 004: what is repeated of a text that a caller
@@ -23,7 +21,7 @@ var (
 
 // RedactURI is what an answer, an error or a log repeats of a URI: without
 // userinfo, query and fragment, "[redacted]" for each segment with anything like
-// a token in it, cut at [skill.EchoLimit] bytes and fit for one line. What could
+// a token in it, cut at [EchoLimit] bytes and fit for one line. What could
 // be userinfo is taken for it: everything up to the last "@".
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
@@ -39,7 +37,7 @@ func RedactURI(s string) string {
 	default:
 		rest = rest[at+1:]
 	}
-	segments := strings.Split(skill.CutBytes(head+rest, 16*skill.EchoLimit), "/")
+	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), "/")
 	for i, text := range segments {
 		if hasSecret(text) {
 			segments[i] = redacted
@@ -47,7 +45,7 @@ func RedactURI(s string) string {
 			segments[i] = redacted
 		}
 	}
-	return skill.Echo(strings.Join(segments, "/"))
+	return Echo(strings.Join(segments, "/"))
 }
 
 func hasSecret(text string) bool {
@@ -55,11 +53,11 @@ func hasSecret(text string) bool {
 		return true
 	}
 	for _, run := range longRun.FindAllString(text, -1) {
-		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isLetter) >= 0 {
+		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isASCIILetter) >= 0 {
 			return true
 		}
 	}
 	return false
 }
 
-func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func isASCIILetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }

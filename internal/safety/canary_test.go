@@ -1,0 +1,61 @@
+//go:build linux
+
+package safety
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// canary is a text that stands where it must not be read, and can be told in an
+// answer whichever way it was written there.
+type canary struct {
+	text  string
+	forms []string
+}
+
+// newCanary makes one from letters alone, which no encoding of an answer escapes.
+func newCanary(of string) canary {
+	sum := sha256.Sum256([]byte("canary " + of))
+	text := "CANARY"
+	for _, b := range sum {
+		text += string(rune('a'+b%26)) + string(rune('A'+b/26%26))
+	}
+	c := canary{text: text, forms: []string{text, hex.EncodeToString([]byte(text))}}
+	// A blob is base64 of the whole file: the text can stand at any of three offsets.
+	for skip := range 3 {
+		whole := base64.StdEncoding.EncodeToString([]byte(text[skip:]))
+		c.forms = append(c.forms, whole[:len(whole)/4*4-4])
+	}
+	return c
+}
+
+// within reports whether an answer holds the canary.
+func (c canary) within(answer string) bool {
+	for _, f := range c.forms {
+		if strings.Contains(answer, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaks is an error that names what the answer holds and must not.
+func leaks(answer string, cs map[string]canary) error {
+	for what, c := range cs {
+		if c.within(answer) {
+			return fmt.Errorf("leaks %s: %s", what, excerpt(answer))
+		}
+	}
+	return nil
+}
+
+func excerpt(s string) string {
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,361 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// load is what a server process holds, seen from outside.
+type load struct {
+	memory int64
+	files  int
+}
+
+func (k *knack) load() (l load) {
+	pid := strconv.Itoa(k.cmd.Process.Pid)
+	if entries, err := os.ReadDir("/proc/" + pid + "/fd"); err == nil {
+		l.files = len(entries)
+	}
+	data, _ := os.ReadFile("/proc/" + pid + "/status")
+	if _, rest, ok := strings.Cut(string(data), "VmRSS:"); ok {
+		kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		l.memory = kb << 10
+	}
+	return l
+}
+
+// goroutines ends a server and counts them in what it says then.
+func (k *knack) goroutines() int {
+	_ = k.cmd.Process.Signal(syscall.SIGQUIT)
+	<-k.ended
+	return strings.Count(k.said(), "\ngoroutine ")
+}
+
+// loadAverage is how many processes have wanted a processor during the last minute.
+func loadAverage() float64 {
+	data, _ := os.ReadFile("/proc/loadavg")
+	n, _, _ := strings.Cut(string(data), " ")
+	load, _ := strconv.ParseFloat(n, 64)
+	return load
+}
+
+// active are clients that each call once in a while, over a connection of their own.
+type active struct {
+	mu      sync.Mutex
+	took    []time.Duration
+	refused []string
+	stop    chan struct{}
+	wg      sync.WaitGroup
+}
+
+func (r *trial) active(k *knack, n int, pause time.Duration) *active {
+	a := &active{stop: make(chan struct{})}
+	for range n {
+		a.wg.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}, Timeout: r.patience()}
+			defer client.CloseIdleConnections()
+			wait := time.Duration(rand.Int64N(int64(pause)))
+			for {
+				select {
+				case <-a.stop:
+					return
+				case <-time.After(wait):
+				}
+				wait = pause
+				req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": "a.md"}))
+				if err != nil {
+					continue
+				}
+				begin := time.Now()
+				answer, err := whole(client, req)
+				took := time.Since(begin)
+				a.mu.Lock()
+				a.took = append(a.took, took)
+				if err != nil || !strings.Contains(answer, "INSIDE a") {
+					a.refused = append(a.refused, fmt.Sprintf("%v %s", err, excerpt(answer)))
+				}
+				a.mu.Unlock()
+			}
+		})
+	}
+	return a
+}
+
+// p99 measures for a while.
+func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
+	a.mu.Lock()
+	a.took = nil
+	a.mu.Unlock()
+	time.Sleep(during)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.took) == 0 {
+		return 0, 0
+	}
+	slices.Sort(a.took)
+	return a.took[len(a.took)*99/100], len(a.took)
+}
+
+func floods(r *trial) {
+	others := loadAverage()
+	root := filepath.Join(r.dir(), "skills")
+	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a"})
+	flags := []string{"--no-builtin", "--dir", root}
+	quiet := r.http(setting{}, flags...)
+	w := &ways{r: r}
+	_, err := w.post(quiet, modernEra, "", "tools/list", map[string]any{})
+	r.must(err)
+	w.client.CloseIdleConnections()
+	time.Sleep(200 * time.Millisecond)
+	base := quiet.goroutines()
+
+	k := r.http(setting{}, flags...)
+	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
+	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
+	a := r.active(k, clients, time.Duration(r.pick(1, 5))*time.Second)
+	time.Sleep(time.Duration(r.pick(1, 5)) * time.Second)
+	before := k.load()
+	const floor = 2500 * time.Microsecond
+	var ratios []float64
+	for range r.pick(1, 3) {
+		calm, _ := a.p99(time.Duration(r.pick(2, 12)) * time.Second)
+		f := r.flood(k, at, idle, half)
+		rough, n := a.p99(time.Duration(r.pick(4, 14)) * time.Second)
+		r.count(n)
+		ratio := float64(rough) / float64(max(calm, floor))
+		ratios = append(ratios, ratio)
+		r.note("p99 %.1f ms, flooded %.1f ms", float64(calm.Microseconds())/1000, float64(rough.Microseconds())/1000)
+		f.end(r)
+	}
+	close(a.stop)
+	a.wg.Wait()
+	if others > float64(runtime.NumCPU()) {
+		// Then every processor was taken before the first call, and whom a flood keeps
+		// waiting cannot be told.
+		r.untry("p99 and refusals: before it began the load was %.1f on %d processors; wants a machine that does nothing else", others, runtime.NumCPU())
+		r.calms(k, before, base, clients)
+		return
+	}
+	err = nil
+	// A machine that runs other things besides can double any time: CI only looks for
+	// a stall.
+	if best := slices.Min(ratios); best > float64(r.pick(20, 2)) {
+		err = fmt.Errorf("p99 is %.1f times the base", best)
+	}
+	r.check("p99 of active clients", err)
+	err = nil
+	if len(a.refused) > 0 {
+		err = fmt.Errorf("%d times an active client was refused: %s", len(a.refused), a.refused[0])
+	}
+	r.check("answers to active clients", err)
+	r.calms(k, before, base, clients)
+}
+
+// calms waits until the server holds again what it held before.
+func (r *trial) calms(k *knack, before load, goroutines, clients int) {
+	var now load
+	begin := time.Now()
+	for time.Since(begin) < 60*time.Second {
+		now = k.load()
+		// The active clients are gone too, each of which had a descriptor.
+		if now.files <= before.files-clients+8 && now.memory <= before.memory*3/2+32<<20 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	took := time.Since(begin)
+	err := error(nil)
+	if now.files > before.files-clients+8 {
+		err = fmt.Errorf("%d descriptors, %d before, %d of them clients", now.files, before.files, clients)
+	}
+	r.check("descriptors after the flood", err)
+	err = nil
+	if now.memory > before.memory*3/2+32<<20 {
+		err = fmt.Errorf("%d MiB, %d before", now.memory>>20, before.memory>>20)
+	}
+	r.check("memory after the flood", err)
+	after := k.goroutines()
+	err = nil
+	if after > goroutines+16 {
+		err = fmt.Errorf("%d goroutines, %d in a server that nobody flooded", after, goroutines)
+	}
+	r.check("goroutines after the flood", err)
+	r.note("back after %.1f s: %d descriptors, %d MiB (%d before), %d goroutines", took.Seconds(), now.files, now.memory>>20, before.memory>>20, after)
+}
+
+// flooding is what attackers do until they are told to stop.
+type flooding struct {
+	stop  chan struct{}
+	wg    sync.WaitGroup
+	conns sync.Map
+	halfs []net.Conn
+	begun time.Time
+
+	bodies, sent, headers atomic.Int64
+	faults                sync.Map
+}
+
+func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
+	f := &flooding{stop: make(chan struct{})}
+	dial := func() net.Conn {
+		c, err := net.DialTimeout("tcp", at, 5*time.Second)
+		if err != nil {
+			f.faults.Store("dial: "+err.Error(), true)
+			return nil
+		}
+		f.conns.Store(c, true)
+		return c
+	}
+	for range idle {
+		if c := dial(); c != nil {
+			_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		}
+	}
+	for range half {
+		if c := dial(); c != nil {
+			_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Half: ")
+			f.halfs = append(f.halfs, c)
+		}
+	}
+	f.begun = time.Now()
+	forever := func(n int, pause time.Duration, do func()) {
+		for range n {
+			f.wg.Go(func() {
+				for {
+					do()
+					select {
+					case <-f.stop:
+						return
+					case <-time.After(pause):
+					}
+				}
+			})
+		}
+	}
+	// Slow bodies, more than there are calls at once.
+	for range 400 {
+		if c := dial(); c != nil {
+			_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2000\r\n\r\n{")
+			f.wg.Go(func() { drip(f.stop, c, " ") })
+		}
+	}
+	// Slow headers.
+	for range half / 2 {
+		if c := dial(); c != nil {
+			_, _ = io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n")
+			f.wg.Go(func() { drip(f.stop, c, "X-Slow: 1\r\n") })
+		}
+	}
+	chunk := bytes.Repeat([]byte(" "), 64<<10)
+	forever(2, 500*time.Millisecond, func() { // bodies of 1 GiB
+		c := dial()
+		if c == nil {
+			return
+		}
+		defer f.conns.Delete(c)
+		defer c.Close()
+		_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 1<<30)
+		sent := 0
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		for sent < 1<<30 {
+			n, err := c.Write(chunk)
+			sent += n
+			if err != nil {
+				break
+			}
+		}
+		f.bodies.Add(1)
+		f.sent.Store(max(f.sent.Load(), int64(sent)))
+	})
+	var many []byte
+	for i := range 20_000 {
+		many = fmt.Appendf(many, "X-%d: %d\r\n", i, i)
+	}
+	forever(2, 200*time.Millisecond, func() { // header floods
+		c := dial()
+		if c == nil {
+			return
+		}
+		defer f.conns.Delete(c)
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n")
+		go func() { _, _ = c.Write(many) }()
+		answer := make([]byte, 64)
+		n, _ := c.Read(answer)
+		f.headers.Add(1)
+		if n > 0 && !strings.Contains(string(answer[:n]), " 431 ") && !strings.Contains(string(answer[:n]), " 400 ") {
+			f.faults.Store("a flood of headers gets "+string(answer[:n]), true)
+		}
+	})
+	return f
+}
+
+// drip sends a little every half second.
+func drip(stop <-chan struct{}, c net.Conn, text string) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(500 * time.Millisecond):
+			if _, err := io.WriteString(c, text); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// end looks at what became of the attackers, and lets them go.
+func (f *flooding) end(r *trial) {
+	// The server ends what is half open: 10 s for headers, and some more for a busy
+	// machine.
+	gone := 0
+	for _, c := range f.halfs {
+		deadline := f.begun.Add(14 * time.Second)
+		if soonest := time.Now().Add(time.Second); deadline.Before(soonest) {
+			deadline = soonest // what came in time can still be read
+		}
+		_ = c.SetReadDeadline(deadline)
+		_, err := c.Read(make([]byte, 512))
+		if err == nil {
+			_, err = c.Read(make([]byte, 512)) // behind a refusal
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			gone++
+		}
+	}
+	close(f.stop)
+	f.conns.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+	f.wg.Wait()
+	err := error(nil)
+	if gone != len(f.halfs) {
+		err = fmt.Errorf("%d of %d half-open connections are still open after 14 s", len(f.halfs)-gone, len(f.halfs))
+	}
+	r.check("half-open connections", err)
+	err = nil
+	if f.bodies.Load() == 0 || f.sent.Load() > 64<<20 {
+		err = fmt.Errorf("of 1 GiB %d MiB were taken", f.sent.Load()>>20)
+	}
+	r.check("bodies of 1 GiB", err)
+	err = nil
+	f.faults.Range(func(what, _ any) bool { err = errors.New(what.(string)); return false })
+	r.check("the attack", err)
+	r.count(int(f.bodies.Load()+f.headers.Load()) + len(f.halfs))
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A target is a fuzz target and what it looks for.
+type target struct{ pkg, name, property string }
+
+// targets are all of the module: a part fails where one is missing here.
+var targets = []target{
+	{"skill", "FuzzParse", "frontmatter: every position is real, what is available has a name, and a second YAML reader reads the same"},
+	{"skill", "FuzzRepair", "repair: name and description are read alike beside any faulty field"},
+	{"skill", "FuzzURI", "URI: comes back as itself, and no path leaves"},
+	{"skill", "FuzzFilePath", "path argument: stable, valid, never outside"},
+	{"skill", "FuzzDistance", "suggestions: a metric in small, as the definition has it"},
+	{"skill", "FuzzTopics", "headings and tags: bounded, one line each"},
+	{"search", "FuzzSearch", "search: in order, the same each time, every hit has a reason"},
+	{"tool", "FuzzToolArguments", "tool arguments: bounded text, short errors, no file opened by a path that leaves"},
+	{"tool", "FuzzQuery", "search query: finds only what is there, pages without loss, never fails"},
+	{"function", "FuzzCall", "function calls of the vendors: an answer for each, in the vendor's form"},
+	{"mcpserver", "FuzzStdioLine", "JSON-RPC line: every line that comes back is a message, and a ping is answered"},
+	{"mcpserver", "FuzzHTTPBody", "HTTP body: one JSON answer, none of them a failure of the server"},
+	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
+	{"mcpserver", "FuzzUnescapeHTML", "JSON without HTML escapes: the same value"},
+	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
+	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
+	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
+}
+
+func fuzzParts() []part {
+	climbs := []change{{"skill/file.go", "return \"\", ErrOutside\n			}\n			out = out[:len(out)-1]", "out = append(out, \"..\")\n			} else {\n				out = out[:len(out)-1]\n			}"}}
+	return []part{
+		{name: "targets", promise: "every fuzz target of the module, its kept inputs and new ones (cases: executions)", run: fuzzing,
+			broken: []variant{
+				{name: "path-climbs", says: "FuzzFilePath", changes: climbs},
+				{name: "uri-changes", says: "FuzzURI", changes: []change{{"skill/uri.go", "			b.WriteByte(hex[c&15])\n", "			b.WriteByte(hex[c>>4])\n"}}},
+				{name: "cursor-moves", says: "FuzzCursor", changes: []change{{"mcpserver/resources.go", "if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {", "if uri == \"\\x00\" {"}}},
+				{name: "target-forgotten", set: "forgotten", says: "is in no list"},
+			}},
+	}
+}
+
+var execs = regexp.MustCompile(`execs: (\d+)`)
+
+// fuzzing runs each target for a moment, and with SAFETY_FUZZTIME for longer.
+func fuzzing(r *trial) {
+	lasts := time.Duration(r.pick(1, 20)) * time.Second
+	if given, err := time.ParseDuration(os.Getenv("SAFETY_FUZZTIME")); err == nil && len(r.changes) == 0 {
+		lasts = given
+	}
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.pkg+"."+t.name] = r.broken != "forgotten" || t.name != "FuzzParse"
+	}
+	for _, name := range r.fuzzTargets() {
+		err := error(nil)
+		if !known[name] {
+			err = errors.New("is in no list")
+		}
+		r.check(name, err)
+	}
+	if r.broken != "" {
+		return
+	}
+	total, counts := 0, map[string]int{}
+	overlay, err := overlaid(r.dir(), r.changes)
+	r.must(err)
+	for _, t := range targets {
+		args := []string{"test", "-count=1", "-run", "^" + t.name + "$", "./" + t.pkg}
+		if overlay != "" {
+			if !strings.HasPrefix(r.changes[0].file, t.pkg+"/") {
+				continue
+			}
+			args = append(args, "-overlay", overlay) // its kept inputs must find it
+		} else {
+			args = append(args, "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String())
+		}
+		cmd := exec.Command("go", args...)
+		cmd.Dir = moduleDir()
+		out, err := cmd.CombinedOutput()
+		n := 0
+		for _, m := range execs.FindAllSubmatch(out, -1) {
+			n, _ = strconv.Atoi(string(m[1]))
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: %.3000s", err, tail(out))
+		}
+		r.check(t.pkg+"."+t.name, err)
+		r.count(n)
+		counts[t.pkg+"."+t.name] = n
+		total += n
+	}
+	r.note("%d targets for %v each", len(targets), lasts)
+	if len(r.changes) > 0 {
+		return
+	}
+	sofar, err := r.recorded(counts)
+	r.must(err)
+	if sofar < 100_000_000 {
+		r.untry("10⁸ executions in total: %s so far (make fuzz-record)", grouped(sofar))
+	} else {
+		r.note("%s executions in total", grouped(sofar))
+	}
+}
+
+func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
+
+// fuzzTargets are those that the sources have.
+func (r *trial) fuzzTargets() (names []string) {
+	r.Helper()
+	cmd := exec.Command("grep", "-rhoE", "--include=*_test.go", "--exclude-dir=node_modules", "--with-filename", "^func Fuzz[A-Za-z]*", ".")
+	cmd.Dir = moduleDir()
+	out, err := cmd.Output()
+	r.must(err)
+	for l := range strings.Lines(string(out)) {
+		file, name, _ := strings.Cut(strings.TrimSpace(l), ":func ")
+		names = append(names, filepath.ToSlash(filepath.Dir(filepath.Clean(file)))+"."+name)
+	}
+	return names
+}
+
+// recorded adds to the executions of all runs before, where SAFETY_WRITE asks for it.
+func (r *trial) recorded(counts map[string]int) (total int, err error) {
+	name := filepath.Join("testdata", "fuzz.tsv")
+	data, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	for l := range strings.Lines(string(data)) {
+		key, n, _ := strings.Cut(strings.TrimSpace(l), "\t")
+		if before, err := strconv.Atoi(n); err == nil {
+			counts[key] += before
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("# executions of each fuzz target, added up by make fuzz-record and make safety\n")
+	for _, t := range targets {
+		n := counts[t.pkg+"."+t.name]
+		total += n
+		fmt.Fprintf(&b, "%s.%s\t%d\n", t.pkg, t.name, n)
+	}
+	if os.Getenv("SAFETY_WRITE") == "" {
+		return total, nil
+	}
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		return 0, err
+	}
+	return total, os.WriteFile(name, b.Bytes(), 0o644)
+}

@@ -1,0 +1,236 @@
+//go:build linux
+
+package safety
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// hostileSkillFiles has every list made and every faulty skill asked for by name,
+// by every tool of every set and every command.
+func hostileSkillFiles(r *trial) {
+	f := r.plantForest()
+	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
+	var servers []*knack
+	ask := func(k *knack, what, method string, params map[string]any) {
+		answer, err := timed(func() (string, error) {
+			line, err := k.call(method, params)
+			return string(line), err
+		})
+		if err == nil {
+			err = leaks(answer, f.canaries)
+		}
+		r.check(what, err)
+	}
+	run := func(args ...string) {
+		answer, err := timed(func() (string, error) { return w.ended(r.run(w.set, args...)) })
+		if err == nil {
+			err = leaks(answer, f.canaries)
+		}
+		r.check("knack "+strings.Join(args, " "), err)
+	}
+	for _, set := range []struct {
+		name, arg string
+		tools     []string
+	}{
+		{"universal", "name", []string{"skill"}}, {"runner", "skill_name", []string{"get_skill", "read_file_in_skill"}},
+		{"wave", "skill_name", []string{"Skill"}}, {"uri", "uri", []string{"get_skill"}}, {"default", "query", []string{"find_skills"}},
+	} {
+		k := r.stdio(w.set, append(w.flags, "--tools", set.name)...)
+		servers = append(servers, k)
+		for _, list := range []string{"tools/list", "resources/list", "prompts/list", "skills/list", "resources/templates/list"} {
+			ask(k, set.name+" "+list, list, map[string]any{})
+		}
+		if set.name == "uri" || set.name == "runner" {
+			ask(k, set.name+" list_skills", "tools/call", tool("list_skills", map[string]any{}))
+		}
+		for _, folder := range f.faulty {
+			for _, name := range set.tools {
+				args := map[string]any{set.arg: folder}
+				switch {
+				case name == "read_file_in_skill":
+					args["file_path"] = "SKILL.md"
+				case set.arg == "uri":
+					args["uri"] = uri(folder, "SKILL.md")
+				}
+				ask(k, fmt.Sprintf("%s of %s, %q", name, set.name, folder), "tools/call", tool(name, args))
+			}
+			if set.name == "default" {
+				at := map[string]any{"uri": uri(folder, "SKILL.md")}
+				for _, method := range []string{"resources/read", "skills/get", "resources/subscribe"} {
+					ask(k, fmt.Sprintf("%s, %q", method, folder), method, at)
+				}
+				ask(k, fmt.Sprintf("resources/directory/read, %q", folder), "resources/directory/read", map[string]any{"uri": "skill://" + strings.TrimPrefix(uri("", folder), "skill:///")})
+				ask(k, fmt.Sprintf("prompts/get, %q", folder), "prompts/get", map[string]any{"name": folder})
+			}
+		}
+	}
+	run("list", "--all", "--no-builtin", "--dir", f.root)
+	run("list", "--all", "--json", "--no-builtin", "--dir", f.root)
+	run("doctor", "--no-builtin", "--dir", f.root)
+	run("doctor", "--json", "--no-builtin", "--dir", f.root)
+	run("tools", "--prompt", "--no-builtin", "--dir", f.root)
+	for _, format := range []string{"text", "json", "sarif", "github"} {
+		run("check", "--format", format, f.root)
+	}
+	run("check", "--diff", "--fix", f.root)
+	for _, folder := range f.faulty {
+		run("show", folder, "--no-builtin", "--dir", f.root)
+		run("doctor", folder, "--no-builtin", "--dir", f.root)
+		run("check", filepath.Join(f.root, folder))
+	}
+	r.ends(servers)
+}
+
+// hostileArguments asks every way for paths that name no file of the skill.
+func hostileArguments(r *trial) {
+	f := r.plantForest()
+	base := filepath.Dir(f.root)
+	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
+	all, servers := w.of()
+	for _, way := range all {
+		for i, path := range hostilePaths(base) {
+			if r.sampled(way, i) {
+				continue
+			}
+			answer, err := timed(func() (string, error) { return way.ask("victim", path) })
+			if err == nil {
+				err = leaks(withoutEcho(answer, path), f.canaries)
+			}
+			r.check(fmt.Sprintf("%s, %s", way.name, excerpt(path)), err)
+		}
+		// The skill's name is no way out either.
+		for _, name := range []string{"..", ".", "", "victim/..", "../outside", "victim/../sibling", base, base + "/outside", "/", "sibling/../../outside", "\x00", "victim\x00", "%2e%2e", "dir-1:../outside", "dir-1:", ":", "victim/.git", strings.Repeat("../", 1000), strings.Repeat("x", 50_000)} {
+			for _, file := range []string{"file.txt", "private.md", "config"} {
+				answer, err := timed(func() (string, error) { return way.ask(name, file) })
+				if err == nil && !strings.HasSuffix(strings.TrimRight(name, "/"), "sibling") {
+					err = leaks(withoutEcho(answer, name), f.canaries)
+				}
+				r.check(fmt.Sprintf("%s, skill %s, %s", way.name, excerpt(name), file), err)
+			}
+		}
+	}
+	r.ends(servers)
+}
+
+// withoutEcho takes out of an answer what only repeats the question.
+func withoutEcho(answer, asked string) string {
+	if asked == "" {
+		return answer
+	}
+	return strings.ReplaceAll(answer, asked, "")
+}
+
+// hostilePermissions is the one part in which the mode of a file matters: root may
+// read everything.
+func hostilePermissions(r *trial) {
+	if os.Getuid() != 0 {
+		r.untry("only root can make files that its other users may not read")
+		return
+	}
+	base := r.dir()
+	root := filepath.Join(base, "skills")
+	shut := newCanary("shut")
+	r.write(root, map[string]string{
+		"open/SKILL.md": skillMD("open", "INSIDE open"), "open/shut.md": shut.text, "open/shut/in.md": shut.text, "open/blind/in.md": "INSIDE blind",
+		"noread/SKILL.md": skillMD("noread", shut.text), "closed/SKILL.md": skillMD("closed", shut.text), "below/closed/SKILL.md": skillMD("below", shut.text),
+	})
+	for name, mode := range map[string]os.FileMode{
+		"open/shut.md": 0, "open/shut": 0, "open/blind": 0o711, "noread/SKILL.md": 0, "closed": 0, "below/closed": 0o600,
+	} {
+		r.must(os.Chmod(filepath.Join(root, name), mode))
+	}
+	w := &ways{r: r, set: setting{nobody: true, home: "/"}, flags: []string{"--no-builtin", "--dir", root}}
+	all, servers := w.of()
+	canaries := map[string]canary{"an unreadable file": shut}
+	for _, way := range all {
+		for _, c := range []struct{ skill, path, inside string }{
+			{"open", "SKILL.md", "INSIDE open"}, {"open", "blind/in.md", "INSIDE blind"}, {"open", "shut.md", ""}, {"open", "shut/in.md", ""}, {"open", "shut", ""},
+			{"noread", "SKILL.md", ""}, {"closed", "SKILL.md", ""}, {"below", "SKILL.md", ""},
+		} {
+			answer, err := timed(func() (string, error) { return way.ask(c.skill, c.path) })
+			if err == nil {
+				err = leaks(answer, canaries)
+			}
+			if err == nil && way.reads && c.inside != "" && !strings.Contains(answer, c.inside) {
+				err = fmt.Errorf("does not hold %q: %s", c.inside, excerpt(answer))
+			}
+			r.check(fmt.Sprintf("%s, %s/%s", way.name, c.skill, c.path), err)
+		}
+	}
+	// Every fault is told, with its place and never silently.
+	o := r.run(w.set, append([]string{"list", "--all"}, w.flags...)...)
+	for _, want := range []string{"noread", "closed", "below/closed", "permission denied"} {
+		var err error
+		if !strings.Contains(o.all(), want) {
+			err = fmt.Errorf("does not say it: %s", o.all())
+		}
+		r.check("list --all tells of "+want, err)
+	}
+	r.ends(servers)
+}
+
+// wideLinks are links in one folder, each of which leads to the next, and as many
+// empty folders beside the skills.
+const wideLinks = 1000
+
+// hostileWidth is a tree that is only large.
+func hostileWidth(r *trial) {
+	base := r.dir()
+	root := filepath.Join(base, "skills")
+	n := r.pick(10_000, 100_000)
+	r.write(root, map[string]string{"wide/SKILL.md": skillMD("wide", "Read me."), "links/SKILL.md": skillMD("links", "Read me."), "small/SKILL.md": skillMD("small", "INSIDE small")})
+	for i := range n {
+		at := filepath.Join(root, "wide", fmt.Sprintf("file-%06d.md", i))
+		r.must(os.WriteFile(at, []byte("x"), 0o644))
+	}
+	for i := range wideLinks {
+		r.must(os.Symlink(fmt.Sprintf("l-%06d", i+1), filepath.Join(root, "links", fmt.Sprintf("l-%06d", i))))
+		r.must(os.Mkdir(filepath.Join(root, fmt.Sprintf("empty-%06d", i)), 0o755))
+	}
+	r.must(os.MkdirAll(filepath.Join(root, strings.Repeat("deep/", 200)), 0o755))
+	for i := range 25 { // 2^25 ways through a small tree
+		for _, x := range []string{"x", "y"} {
+			dir := filepath.Join(root, "small", fmt.Sprintf("d%02d", i))
+			r.must(os.MkdirAll(dir, 0o755))
+			r.must(os.Symlink(fmt.Sprintf("../d%02d", i+1), filepath.Join(dir, x)))
+		}
+	}
+	w := &ways{r: r, flags: []string{"--no-builtin", "--dir", root}}
+	all, servers := w.of()
+	for _, way := range all {
+		for i, c := range []struct{ skill, path, inside string }{
+			{"wide", "SKILL.md", "Read me."}, {"wide", fmt.Sprintf("file-%06d.md", n-1), ""}, {"wide", "none.md", ""}, {"wide", ".", ""}, {"wide", "..", ""},
+			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", wideLinks-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
+			{"small", ".", ""}, {"gone", "SKILL.md", ""},
+		} {
+			if way.slow && i%5 != 0 { // each looks through the whole tree
+				continue
+			}
+			answer, err := timed(func() (string, error) { return way.ask(c.skill, c.path) })
+			if err == nil && way.reads && c.inside != "" && !strings.Contains(answer, c.inside) {
+				err = fmt.Errorf("does not hold %q: %s", c.inside, excerpt(answer))
+			}
+			r.check(fmt.Sprintf("%s, %s/%.40s", way.name, c.skill, c.path), err)
+		}
+	}
+	for _, c := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"tools/list", map[string]any{}}, {"resources/list", map[string]any{}}, {"prompts/list", map[string]any{}}, {"skills/list", map[string]any{}},
+		{"skills/get", map[string]any{"uri": "skill://wide/SKILL.md"}}, {"skills/get", map[string]any{"uri": "skill://links/SKILL.md"}}, {"skills/get", map[string]any{"uri": "skill://small/SKILL.md"}},
+		{"tools/call", tool("skill", map[string]any{"name": "wide"})}, {"tools/call", tool("skill", map[string]any{"name": "links"})}, {"tools/call", tool("find_skills", map[string]any{"query": "wide"})},
+		{"resources/directory/read", map[string]any{"uri": "skill://wide"}}, {"resources/directory/read", map[string]any{"uri": "skill://links"}},
+	} {
+		_, err := timed(func() (string, error) {
+			line, err := servers[0].call(c.method, c.params)
+			return string(line), err
+		})
+		r.check(fmt.Sprint(c.method, " ", c.params), err)
+	}
+	r.ends(servers)
+}

@@ -1,0 +1,157 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+func treeParts() []part {
+	const open, linux = "source/dir/open.go", "source/dir/open_linux.go"
+	follows := []change{
+		{linux, "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},
+		{linux, "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
+		{linux, "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"},
+	}
+	sleeps := []change{{"catalog/refresh.go", "	f, err := Within(ctx, v, e, func() file {\n", "	time.Sleep(1100 * time.Millisecond)\n	f, err := Within(ctx, v, e, func() file {\n"}}
+	return []part{
+		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries,
+			broken: []variant{
+				{name: "follows-links", changes: follows, says: "leaks a file outside"},
+				{name: "reads-dot-files", changes: []change{{open, "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
+				{name: "slow", changes: sleeps, says: "the answer took"},
+				{name: "crashes", changes: []change{{"catalog/refresh.go", "	f, err := Within(ctx, v, e, func() file {\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	f, err := Within(ctx, v, e, func() file {\n"}}, says: "the server has ended"},
+				{name: "wrong-file", changes: []change{{"catalog/refresh.go", "data, _, err := e.ReadServed(path, skill.MaxFile)", "data, _, err := e.ReadServed(\"SKILL.md\", skill.MaxFile)"}}, says: "does not hold"},
+			}},
+		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles,
+			broken: []variant{{name: "follows-links", changes: follows, says: "leaks"}}},
+		{name: "paths", promise: "paths and URIs that climb, in every spelling, through every way in", run: hostileArguments,
+			broken: []variant{{name: "climbs", says: "leaks (another|a file)", changes: append(follows,
+				change{"skill/file.go", "return \"\", ErrOutside\n			}\n			out = out[:len(out)-1]", "out = append(out, \"..\")\n			} else {\n				out = out[:len(out)-1]\n			}"},
+				change{"skill/file.go", "strings.HasPrefix(seg, \".\")", "false"},
+				change{open, "	err := checkName(name)", "	err := error(nil)"},
+			)}}},
+		{name: "permissions", promise: "files and folders without permission, asked for by a user without rights", run: hostilePermissions,
+			broken: []variant{{name: "gives-up", says: "does not hold", changes: []change{
+				{"source/dir/walk.go", "if depth == 0 && results[0].err != nil {\n			return skill.Scan{}, results[0].err", "if i := slices.IndexFunc(results, func(r found) bool { return r.err != nil }); i >= 0 {\n			return skill.Scan{}, results[i].err"}}}}},
+		{name: "wide", promise: "100,000 entries, 1,000 chained links, 200 levels: no answer over 1 s", run: hostileWidth,
+			broken: []variant{{name: "slow", says: "the answer took", changes: sleeps}}},
+	}
+}
+
+// hostileEntries asks for every entry through every way.
+func hostileEntries(r *trial) {
+	f := r.plantForest()
+	stop := f.grow(r)
+	defer stop()
+	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
+	all, servers := w.of()
+	for _, way := range all {
+		for i, e := range f.entries {
+			if r.sampled(way, i) {
+				continue
+			}
+			answer, err := timed(func() (string, error) { return way.ask("victim", e.path) })
+			if err == nil {
+				err = f.judge(answer, e, way)
+			}
+			if !r.check(fmt.Sprintf("%s, %q", way.name, e.path), err) && errors.Is(err, errNoAnswer) && dead(servers) {
+				return // every further case would say the same
+			}
+		}
+	}
+	r.ends(servers)
+}
+
+// sampled says what to leave out in CI: of the ways that start a process, four
+// questions in five.
+func (r *trial) sampled(w way, i int) bool { return r.fast && w.slow && i%5 != 0 }
+
+// judge compares an answer with what the entry may yield.
+func (f *forest) judge(answer string, e entry, w way) error {
+	if err := leaks(answer, f.canaries); err != nil {
+		return err
+	}
+	if !w.reads {
+		return nil
+	}
+	content := answer + decodedBlobs(answer)
+	if e.inside != "" && strings.HasPrefix(e.path, "docs/") && !strings.Contains(content, e.inside) {
+		return fmt.Errorf("does not hold %q: %s", e.inside, excerpt(answer))
+	}
+	// Odd names may be refused, but never mean another file.
+	if i := strings.Index(content, "INSIDE"); i >= 0 && (e.inside == "" || !strings.HasPrefix(content[i:], e.inside)) {
+		return fmt.Errorf("holds another file's %q", content[i:min(i+30, len(content))])
+	}
+	return nil
+}
+
+// decodedBlobs decodes what an answer carries in base64.
+func decodedBlobs(answer string) string {
+	_, rest, ok := strings.Cut(answer, `"blob":"`)
+	if !ok {
+		return ""
+	}
+	blob, _, _ := strings.Cut(rest, `"`)
+	data, _ := base64.StdEncoding.DecodeString(blob)
+	return string(data)
+}
+
+// grow lets a file grow and shrink while it is read.
+func (f *forest) grow(r *trial) (stop func()) {
+	file, err := os.OpenFile(filepath.Join(f.victim(), "special/growing.log"), os.O_WRONLY|os.O_APPEND, 0)
+	r.must(err)
+	var done atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer file.Close()
+		chunk := bytes.Repeat([]byte("grow "), 20_000)
+		for i := 1; !done.Load(); i++ {
+			_, _ = file.Write(chunk)
+			if i%400 == 0 {
+				_ = file.Truncate(0)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return func() { done.Store(true); <-ended }
+}
+
+func dead(servers []*knack) bool {
+	for _, k := range servers {
+		if !k.alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// ends counts, as a case for each server, that it is still there and ends in order.
+func (r *trial) ends(servers []*knack) {
+	for _, k := range servers {
+		err := func() error {
+			if !k.alive() {
+				return fmt.Errorf("%w: the server has ended: %s", errNoAnswer, excerpt(k.said()))
+			}
+			if strings.Contains(k.said(), "panic") {
+				return fmt.Errorf("a panic: %s", excerpt(k.said()))
+			}
+			if k.url == "" {
+				if status := k.end(); status != 0 {
+					return fmt.Errorf("status %d at the end of its input", status)
+				}
+			}
+			return nil
+		}()
+		r.check("the server at the end", err)
+	}
+}

@@ -1,0 +1,283 @@
+//go:build linux
+
+package safety
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// mostFiles is the constant: 5 of the process, 8 of the runtime and the watcher, and
+// for each of the workers of a scan and the calls at once a folder or two and a file.
+const mostFiles = 96
+
+func resourceParts() []part {
+	leak := []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}
+	hoard := []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	return f.data, f.err\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), f.data...))\n	v.catalog.mu.Unlock()\n	return f.data, f.err\n"}}
+	return []part{
+		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors,
+			broken: []variant{{name: "leaks", says: "descriptors", changes: leak}}},
+		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing", run: memory,
+			broken: []variant{{name: "hoards", says: "MiB", changes: hoard}}},
+		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error, memory and descriptors flat", run: soak, slow: true,
+			broken: []variant{
+				{name: "leaks", says: "descriptors", changes: leak},
+				{name: "hoards", says: "memory grew", changes: hoard},
+				{name: "races", says: "DATA RACE", changes: []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var reads int\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	return f.data, f.err\n", "	reads++\n	return f.data, f.err\n"}}},
+			}},
+	}
+}
+
+func descriptors(r *trial) {
+	for _, n := range []int{10, 500, r.pick(2000, 20_000)} {
+		root := filepath.Join(r.dir(), "skills")
+		for i := range n {
+			r.write(root, map[string]string{fmt.Sprintf("g%d/s-%05d/SKILL.md", i%20, i): skillMD(fmt.Sprintf("s-%05d", i), "x"), fmt.Sprintf("g%d/s-%05d/docs/a.md", i%20, i): "INSIDE a"})
+			if i%5 == 0 {
+				r.must(os.Symlink(fmt.Sprintf("g%d/s-%05d", i%20, i), filepath.Join(root, fmt.Sprintf("l-%05d", i))))
+			}
+		}
+		k := r.start(setting{}, "--no-builtin", "--dir", root)
+		most, done, ended := atomic.Int64{}, atomic.Bool{}, make(chan bool)
+		go func() {
+			defer close(ended)
+			for !done.Load() {
+				most.Store(max(most.Load(), int64(k.load().files)))
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		k.initialize()
+		var wg sync.WaitGroup
+		for c := range 16 {
+			wg.Go(func() {
+				for i := range r.pick(60, 400) {
+					name := fmt.Sprintf("s-%05d", rand.IntN(n))
+					_, err := k.call("tools/call", tool("read_file_in_skill", map[string]any{"skill_name": name, "file_path": "docs/a.md"}))
+					r.check("a call", err)
+					if c == 0 && i%10 == 0 {
+						r.write(root, map[string]string{fmt.Sprintf("g0/new-%d-%d/SKILL.md", n, i): skillMD("new", "x")})
+						_, err = k.call("skills/list", map[string]any{})
+						r.check("a list", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		done.Store(true)
+		<-ended
+		err := error(nil)
+		if most.Load() > mostFiles {
+			err = fmt.Errorf("%d descriptors with %d skills", most.Load(), n)
+		}
+		r.check("descriptors", err)
+		r.note("%s skills: %d", grouped(n), most.Load())
+		k.kill()
+	}
+}
+
+func memory(r *trial) {
+	root := filepath.Join(r.dir(), "skills")
+	for i := range 200 {
+		r.write(root, map[string]string{fmt.Sprintf("s-%03d/SKILL.md", i): skillMD(fmt.Sprintf("s-%03d", i), "x")})
+	}
+	for i := range 8 {
+		r.write(root, map[string]string{fmt.Sprintf("s-000/big-%d.txt", i): strings.Repeat("knack ", 350_000)}) // 2 MiB
+	}
+	k := r.stdio(setting{}, "--no-builtin", "--dir", root)
+	most := int64(0)
+	n := r.pick(150, 1024)
+	for i := range n {
+		_, err := k.call("resources/read", map[string]any{"uri": fmt.Sprintf("skill://s-000/big-%d.txt", i%8)})
+		now := k.load().memory
+		most = max(most, now)
+		if err == nil && now > 192<<20 {
+			err = fmt.Errorf("%d MiB after %d MiB were read", now>>20, i*2)
+		}
+		r.check("a read", err)
+	}
+	r.note("%d MiB read, at most %d MiB held", n*2, most>>20)
+	k.kill()
+
+	// Sessions that come and go leave nothing.
+	web := r.http(setting{}, "--no-builtin", "--dir", root)
+	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
+	session := func() error {
+		id := w.dial(web)
+		answer, err := w.post(web, legacyEra, id, "tools/list", map[string]any{})
+		if err == nil && !strings.Contains(answer, "200 OK") {
+			err = errors.New(excerpt(answer))
+		}
+		w.end(web, id)
+		return err
+	}
+	for range 50 {
+		r.check("a session", session())
+	}
+	before := web.load()
+	n = r.pick(200, 3000)
+	for range n {
+		r.check("a session", session())
+	}
+	var now load
+	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		// What a stream could be resumed from is kept, up to 32 MiB for all sessions.
+		if now = web.load(); now.memory < before.memory+64<<20 {
+			break
+		}
+	}
+	err := error(nil)
+	if now.memory >= before.memory+64<<20 {
+		err = fmt.Errorf("%d MiB after %d sessions that ended, %d before", now.memory>>20, n, before.memory>>20)
+	}
+	r.check("memory after sessions", err)
+	r.note("%d MiB before and %d after %d sessions", before.memory>>20, now.memory>>20, n)
+	web.kill()
+}
+
+// soak is a long day: calls of every kind from many clients over both transports
+// while skills come, change and go.
+func soak(r *trial) {
+	r.race = true
+	lasts := 20 * time.Minute
+	if given, err := time.ParseDuration(os.Getenv("SAFETY_SOAK")); err == nil {
+		lasts = given
+	}
+	if len(r.changes) > 0 {
+		lasts = 25 * time.Second
+	}
+	root := filepath.Join(r.dir(), "skills")
+	for i := range 100 {
+		r.write(root, map[string]string{fmt.Sprintf("s-%03d/SKILL.md", i): skillMD(fmt.Sprintf("s-%03d", i), "x"), fmt.Sprintf("s-%03d/a.md", i): strings.Repeat("INSIDE a ", 10_000)})
+	}
+	flags := []string{"--no-builtin", "--dir", root}
+	k, web := r.stdio(setting{}, flags...), r.http(setting{}, flags...)
+	begin := time.Now()
+	var wg sync.WaitGroup
+	during := func(pause time.Duration, do func(i int)) {
+		wg.Go(func() {
+			for i := 0; time.Since(begin) < lasts && !r.over() && k.alive() && web.alive(); i++ {
+				do(i)
+				time.Sleep(pause)
+			}
+		})
+	}
+	during(20*time.Millisecond, func(i int) { // churn
+		name := fmt.Sprintf("c-%02d", i%50)
+		switch i % 4 {
+		case 0:
+			r.write(root, map[string]string{name + "/SKILL.md": skillMD(name, fmt.Sprint(i))})
+		case 1:
+			r.write(root, map[string]string{name + "/a.md": fmt.Sprint(i)})
+		case 2:
+			_ = os.RemoveAll(filepath.Join(root, fmt.Sprintf("c-%02d", (i+25)%50)))
+		case 3:
+			r.write(root, map[string]string{fmt.Sprintf("s-%03d/a.md", i%100): strings.Repeat("INSIDE b ", 10_000)})
+		}
+	})
+	w := &ways{r: r, client: &http.Client{Timeout: r.patience(), Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	session := w.dial(web)
+	calls := func() (string, map[string]any) {
+		n := fmt.Sprintf("s-%03d", rand.IntN(110))
+		switch rand.IntN(10) {
+		case 0:
+			return "tools/list", map[string]any{}
+		case 1:
+			return "skills/list", map[string]any{}
+		case 2:
+			return "resources/list", map[string]any{}
+		case 3:
+			return "skills/get", map[string]any{"uri": "skill://" + n + "/SKILL.md"}
+		case 4:
+			return "resources/read", map[string]any{"uri": "skill://" + n + "/a.md"}
+		case 5:
+			return "tools/call", tool("find_skills", map[string]any{"query": n})
+		case 6:
+			return "tools/call", tool("skill", map[string]any{"name": n})
+		case 7:
+			return "resources/directory/read", map[string]any{"uri": "skill://" + n}
+		case 8:
+			return "prompts/get", map[string]any{"name": n}
+		}
+		return "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": n, "file_path": "a.md"})
+	}
+	for range 4 {
+		during(10*time.Millisecond, func(int) {
+			method, params := calls()
+			_, err := k.call(method, params)
+			r.check(method, err)
+		})
+		during(10*time.Millisecond, func(i int) {
+			method, params := calls()
+			era, id := modernEra, ""
+			if i%2 == 0 {
+				era, id = legacyEra, session
+			}
+			answer, err := w.post(web, era, id, method, params)
+			if err == nil && strings.Contains(answer, "-32603") {
+				err = errors.New(excerpt(answer))
+			}
+			r.check("http "+method, err)
+		})
+	}
+	during(time.Second, func(int) { // sessions that come and go
+		if !r.over() {
+			w.end(web, w.dial(web))
+		}
+	})
+	type sample struct{ a, b load }
+	var samples []sample
+	for time.Since(begin) < lasts && !r.over() && k.alive() && web.alive() {
+		time.Sleep(min(5*time.Second, lasts/20))
+		samples = append(samples, sample{k.load(), web.load()})
+	}
+	wg.Wait()
+	if len(samples) < 4 {
+		r.check("the servers", fmt.Errorf("have ended: %s", excerpt(k.said()+web.said())))
+		return
+	}
+	for _, s := range []struct {
+		name string
+		of   func(sample) load
+		k    *knack
+	}{{"stdio", func(s sample) load { return s.a }, k}, {"http", func(s sample) load { return s.b }, web}} {
+		quarter := func(from, to int) (files int, memory int64) {
+			var all []int64
+			for _, x := range samples[len(samples)*from/4 : len(samples)*to/4] {
+				files = max(files, s.of(x).files)
+				all = append(all, s.of(x).memory)
+			}
+			slices.Sort(all)
+			return files, all[len(all)/2]
+		}
+		_, second := quarter(1, 2)
+		files, last := quarter(3, 4)
+		err := error(nil)
+		if last > second*115/100+16<<20 {
+			err = fmt.Errorf("memory grew from %d MiB in the second quarter to %d in the last", second>>20, last>>20)
+		}
+		r.check(s.name+" memory", err)
+		err = nil
+		if files > mostFiles {
+			err = fmt.Errorf("%d descriptors", files)
+		}
+		r.check(s.name+" descriptors", err)
+		err = nil
+		if i := strings.Index(s.k.said(), "DATA RACE"); i >= 0 {
+			err = fmt.Errorf("DATA RACE: %.2000s", s.k.said()[i:])
+		} else if !s.k.alive() {
+			err = fmt.Errorf("has ended: %s", excerpt(s.k.said()))
+		}
+		r.check(s.name+" races", err)
+		r.note("%s: %d MiB in the second quarter, %d in the last, at most %d descriptors", s.name, second>>20, last>>20, files)
+	}
+	r.note("%v", lasts)
+}

@@ -1,0 +1,330 @@
+//go:build linux
+
+// Package safety counts what knack promises about hostile skills, faulty disks and
+// heavy load. Each property has parts, each part makes cases, and each case drives
+// the built binary. A property is proved able to fail by variants of the binary
+// from which one control was taken: TestSelftest builds them and requires that the
+// part notices.
+//
+//	SAFETY=fast go test ./internal/safety      what CI runs
+//	SAFETY=full go test ./internal/safety      what make safety runs
+//
+// Without SAFETY only what guards the tables in doc/reliability.md and SECURITY.md
+// runs.
+package safety
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A property is one row of the table.
+type property struct {
+	number int
+	name   string // of the row and of the subtest
+	parts  []part
+}
+
+// A part is one kind of cases of a property.
+type part struct {
+	name    string // of the subtest
+	promise string // what it counts, a row of the second table
+	run     func(*trial)
+	// slow parts run with SAFETY=full alone.
+	slow bool
+	// broken are the ways to see the part fail. Each must have one.
+	broken []variant
+}
+
+// A variant is knack with one control taken out, or, where the part looks at no
+// binary, the part with something put in its way.
+type variant struct {
+	name    string
+	changes []change
+	// set is given to the trial, for parts that can be broken only from inside.
+	set string
+	// says is what the failure must say: a part that fails for another reason has not
+	// noticed.
+	says string
+}
+
+// A change replaces the only from in file by to, at build time.
+type change struct{ file, from, to string }
+
+// trial is one run of a part.
+type trial struct {
+	*testing.T
+	fast   bool
+	broken string // variant.set
+	race   bool   // the binary has the race detector
+
+	changes []change
+	says    *regexp.Regexp // what a broken variant is to fail with
+	noticed string
+
+	mu       sync.Mutex
+	cases    int
+	failures []string
+	untried  []string
+	notes    []string // numbers worth a place in the table
+	buildOne sync.Once
+	bin      string
+}
+
+// properties are the table, in order.
+func properties() []property {
+	return []property{
+		{1, "hostile-tree", treeParts()},
+		{2, "race", raceParts()},
+		{3, "yaml-and-text", yamlParts()},
+		{4, "fuzz", fuzzParts()},
+		{5, "http", httpParts()},
+		{6, "faults", faultParts()},
+		{7, "secrets", secretParts()},
+		{8, "resources", resourceParts()},
+		{9, "supply-chain", supplyParts()},
+	}
+}
+
+// The modes.
+const (
+	fast = "fast"
+	full = "full"
+)
+
+func mode() string { return os.Getenv("SAFETY") }
+
+func needMode(t *testing.T) {
+	t.Helper()
+	switch mode() {
+	case fast, full:
+	case "":
+		t.Skip("set SAFETY=fast or SAFETY=full, or run make safety")
+	default:
+		t.Fatalf("SAFETY=%s: want fast or full", mode())
+	}
+}
+
+// TestSafety runs every part and prints the table.
+func TestSafety(t *testing.T) {
+	needMode(t)
+	var rows []row
+	for _, p := range properties() {
+		t.Run(p.name, func(t *testing.T) {
+			for _, part := range p.parts {
+				if part.slow && mode() == fast {
+					rows = append(rows, row{property: p, part: part, untried: []string{"only with SAFETY=full"}})
+					continue
+				}
+				t.Run(part.name, func(t *testing.T) {
+					r := &trial{T: t, fast: mode() == fast}
+					begin := time.Now()
+					defer func() { // also after a Fatal
+						if t.Failed() && len(r.failures) == 0 {
+							r.failures = append(r.failures, "the part broke off")
+						}
+						rows = append(rows, row{p, part, r.cases, len(r.failures), r.untried, r.notes, time.Since(begin)})
+					}()
+					part.run(r)
+					for i, f := range r.failures {
+						if i == 20 {
+							t.Errorf("and %d more", len(r.failures)-i)
+							break
+						}
+						t.Error(f)
+					}
+					if r.cases == 0 && len(r.untried) == 0 {
+						t.Error("no case was tried")
+					}
+				})
+			}
+		})
+	}
+	t.Log("\n" + table(rows))
+	if os.Getenv("SAFETY_WRITE") != "" && mode() == full {
+		if err := record(rows); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSelftest breaks knack in each way that a part is to notice.
+func TestSelftest(t *testing.T) {
+	needMode(t)
+	for _, p := range properties() {
+		for _, part := range p.parts {
+			if len(part.broken) == 0 {
+				t.Errorf("%s/%s has no broken variant: can it fail?", p.name, part.name)
+			}
+			if part.slow && mode() == fast {
+				continue
+			}
+			for _, v := range part.broken {
+				t.Run(p.name+"/"+part.name+"/"+v.name, func(t *testing.T) {
+					r := &trial{T: t, fast: true, broken: v.set, changes: v.changes}
+					r.says = regexp.MustCompile(v.says)
+					ended := make(chan struct{})
+					go func() { // a goroutine of its own, which check ends
+						defer close(ended)
+						part.run(r)
+					}()
+					<-ended
+					switch {
+					case r.noticed != "":
+						t.Logf("noticed by case %d: %.300s", r.cases, r.noticed)
+					case len(r.untried) > 0 && r.cases == 0:
+						t.Skip("not tried: ", strings.Join(r.untried, "; "))
+					default:
+						t.Errorf("%d cases, none says %q: %.2000q", r.cases, v.says, r.failures)
+					}
+				})
+			}
+		}
+	}
+}
+
+// check counts one case, which failed if err is not nil.
+func (r *trial) check(name string, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases++
+	if err == nil {
+		return true
+	}
+	failure := name + ": " + err.Error()
+	r.failures = append(r.failures, failure)
+	if r.says != nil && r.says.MatchString(failure) {
+		r.noticed = failure
+		runtime.Goexit() // a broken variant needs to be noticed once
+	}
+	return false
+}
+
+// over reports whether a broken variant was noticed: the rest need not be tried.
+func (r *trial) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.noticed != ""
+}
+
+// count adds cases that went well, of which there are too many to name.
+func (r *trial) count(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases += n
+}
+
+// untry says what this machine does not permit. It is in the table: nothing is
+// passed over in silence.
+func (r *trial) untry(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untried = append(r.untried, fmt.Sprintf(format, args...))
+}
+
+// note puts a number into the table.
+func (r *trial) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// must ends a part that cannot go on: it is the test that is at fault.
+func (r *trial) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// pick is the first number in CI and the second when there is time.
+func (r *trial) pick(inCI, whole int) int {
+	if r.fast {
+		return inCI
+	}
+	return whole
+}
+
+// moduleDir is the module's folder.
+func moduleDir() string {
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+var builds sync.Map // of what was asked for to a path
+
+// scratch outlives the parts: binaries stay until the tests end.
+var scratch string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "safety")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil { // nobody runs the binaries too
+			panic(err)
+		}
+		scratch = dir
+		return m.Run()
+	}())
+}
+
+// knackBinary builds what the trial drives, once.
+func (r *trial) knackBinary() string {
+	r.buildOne.Do(func() {
+		bin, err := build(r.changes, r.race)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.bin = bin
+	})
+	return r.bin
+}
+
+// build makes a binary of the module with the changes laid over it.
+func build(changes []change, race bool) (string, error) {
+	key := fmt.Sprint(changes, race)
+	if bin, ok := builds.Load(key); ok {
+		return bin.(string), nil
+	}
+	dir, err := os.MkdirTemp(scratch, "build")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	overlay, err := overlaid(dir, changes)
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "knack")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", bin}
+	env := append(os.Environ(), "CGO_ENABLED=0")
+	if race {
+		args, env = append(args, "-race"), append(os.Environ(), "CGO_ENABLED=1")
+	}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.Command("go", append(args, "./cmd/knack")...)
+	cmd.Dir, cmd.Env = moduleDir(), env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building knack with %v: %w: %s", changes, err, out)
+	}
+	builds.Store(key, bin)
+	return bin, nil
+}

@@ -1,0 +1,287 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// everything makes a binary log at the lowest level, which no flag does: what is in
+// no log then is in none.
+var everything = change{"internal/cli/serve.go", "level := new(slog.LevelVar)\n	level.Set(slog.LevelWarn)", "level := new(slog.LevelVar)\n	level.Set(slog.LevelDebug)"}
+
+func secretParts() []part {
+	return []part{{
+		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no error, no answer", run: secretCanaries,
+		broken: []variant{
+			{name: "logs-environment", says: "leaks the environment", changes: []change{{"internal/cli/serve.go", "	c := catalog.New(sources,", "	log.Info(\"started\", \"token\", env.Getenv(\"GITHUB_TOKEN\"))\n	c := catalog.New(sources,"}}},
+			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"errors\"\n", "	\"errors\"\n	\"os\"\n"}, {"mcpserver/tools.go", "		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n", "		_, _ = os.Stderr.Write(req.Params.Arguments)\n		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n"}}},
+			{name: "repeats-uris", says: "leaks the (userinfo|query|fragment|path)", changes: []change{{"skill/redact.go", "	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n", "	return s\n	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n"}}},
+			{name: "repeats-headers", says: "leaks the header", changes: []change{{"mcpserver/http_guard.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
+			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"access/token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
+		},
+	}}
+}
+
+// secretNames are variables that hold secrets on real machines.
+var secretNames = []string{
+	"GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "NPM_TOKEN", "DATABASE_URL", "SSH_AUTH_SOCK", "KUBECONFIG",
+	"KNACK_SECRET", "KNACK_TOKEN", "PASSWORD", "LS_COLORS", "PS1", "HTTP_PROXY", "https_proxy", "SLACK_WEBHOOK", "VAULT_TOKEN",
+}
+
+// secretHeaders are those of a request that may carry one.
+var secretHeaders = []string{
+	"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent", "From", "Via", "Traceparent", "Baggage", "X-Request-Id", "Accept-Language", "If-None-Match",
+}
+
+// secretCanaries counts one case for each canary in each place where it might show.
+func secretCanaries(r *trial) {
+	if len(r.changes) == 0 || r.changes[0] != everything {
+		r.changes = append([]change{everything}, r.changes...)
+	}
+	home := r.dir()
+	root := filepath.Join(home, "skills")
+	planted := 0
+	plant := func(of string) canary { planted++; return newCanary(of) }
+	env, set := map[string]canary{}, setting{home: home}
+	for _, name := range secretNames {
+		c := plant(name)
+		env["the environment's "+name] = c
+		set.env = append(set.env, name+"="+c.text)
+	}
+	inFiles := map[string]canary{"the body of a skill": plant("body"), "the body of a faulty skill": plant("faulty"), "a field of a faulty skill": plant("field"), "a dot-file": plant("dot"), "a file that nobody asked for": plant("file"), "a client's settings": plant("settings")}
+	r.write(root, map[string]string{
+		"git/SKILL.md": skillMD("git", inFiles["the body of a skill"].text), "git/notes.md": inFiles["a file that nobody asked for"].text, "git/.env": inFiles["a dot-file"].text,
+		"bad/SKILL.md": "---\nname: bad\nkey: " + inFiles["a field of a faulty skill"].text + "\n---\n" + inFiles["the body of a faulty skill"].text, "worse/SKILL.md": "---\n\"" + inFiles["a field of a faulty skill"].text + "\n---\n",
+	})
+	r.write(home, map[string]string{".cursor/mcp.json": `{"mcpServers": {"other": {"env": {"KEY": "` + inFiles["a client's settings"].text + `"}}}}`, "tokens-bad": plant("token").text + "\n", "key.pem": plant("key").text})
+	fileCanaries := map[string]canary{"the line of a token file": newCanary("token"), "a private key": newCanary("key")}
+
+	each := func(what, output string, cs map[string]canary) {
+		for name, c := range cs {
+			r.check(what, leaks(output, map[string]canary{name: c}))
+		}
+	}
+	flags := []string{"--no-builtin", "--dir", root}
+	for _, args := range [][]string{
+		append([]string{"list", "--all"}, flags...), append([]string{"doctor"}, flags...), append([]string{"doctor", "bad"}, flags...), append([]string{"tools"}, flags...), {"check", root}, {"connect"}, {"connect", "cursor"}, {"connect", "cursor", "--json"}, {"connect", "--json"},
+		append([]string{"serve", "--http", "127.0.0.1:0", "--token-file", "tokens-bad"}, flags...), append([]string{"serve", "--http", "127.0.0.1:0", "--tls-cert", "key.pem", "--tls-key", "key.pem"}, flags...),
+	} {
+		o := r.run(set, args...)
+		what := "knack " + strings.Join(args[:min(2, len(args))], " ")
+		each(what, o.all(), env)
+		if args[0] != "check" { // which shows the lines that it finds fault with to whoever named the file
+			each(what, o.all(), inFiles)
+		}
+		each(what, o.all(), fileCanaries)
+	}
+	inURL := map[string]canary{"userinfo": plant("url user"), "query": plant("url query")}
+	o := r.run(set, "check", "http://u:"+inURL["userinfo"].text+"@127.0.0.1:9/mcp?token="+inURL["query"].text)
+	each("knack check URL", o.all(), env)
+	each("knack check URL", o.all(), prefixed("the ", inURL))
+
+	r.secretCalls(set, flags, env, inFiles, plant)
+	r.secretRequests(set, flags, env, inFiles, plant)
+	err := error(nil)
+	if planted < 50 {
+		err = fmt.Errorf("only %d", planted)
+	}
+	r.check("canaries", err)
+	r.note("%d canaries", planted)
+}
+
+func prefixed(with string, cs map[string]canary) map[string]canary {
+	out := map[string]canary{}
+	for name, c := range cs {
+		out[with+name] = c
+	}
+	return out
+}
+
+// secretCalls puts canaries into everything that a client may send over stdio.
+func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) {
+	for _, tools := range []string{"default", "runner", "wave", "uri", "universal"} {
+		k := r.stdio(set, append([]string{"--tools", tools}, flags...)...)
+		logged := map[string]canary{}
+		arg := func(of string) string {
+			c := plant(tools + of)
+			logged["an argument, "+of] = c
+			return c.text
+		}
+		for _, name := range []string{"skill", "read_file_in_skill", "find_skills", "get_skill", "Skill", "list_skills"} {
+			for _, args := range []map[string]any{
+				{"name": arg("name")}, {"skill_name": arg("skill_name"), "file_path": arg("file_path")}, {"skill_name": "git", "file_path": arg("no file")}, {"query": arg("query")}, {"cursor": arg("cursor")},
+				{"uri": "skill://" + arg("authority") + "/SKILL.md"}, {arg("key"): arg("value")}, {"name": map[string]any{"deep": arg("deep")}},
+			} {
+				line, err := k.call("tools/call", tool(name, args))
+				if err == nil {
+					err = leaks(string(line), env)
+				}
+				r.check(tools+" "+name, err)
+			}
+			// What is no name and no path is not repeated.
+			value := plant(tools + name + "value")
+			line, err := k.call("tools/call", tool(name, map[string]any{"uri": "skill://git/SKILL.md", "name": "git", "skill_name": "git", "file_path": "SKILL.md", "secret": value.text}))
+			if err == nil {
+				err = leaks(string(line), map[string]canary{"the value of an unknown argument": value})
+			}
+			r.check(tools+" "+name+" with an unknown argument", err)
+			logged["an unknown argument"] = value
+		}
+		for _, method := range []string{"resources/read", "skills/get", "resources/directory/read", "resources/subscribe", "tools/call"} {
+			for part, form := range map[string]string{"userinfo": "skill://user:%s@git/SKILL.md", "query": "skill://git/none.md?token=%s", "fragment": "skill://git/none.md#%s", "path": "skill://git/sk-proj-%s0123456789abcdef0123456789"} {
+				c := plant(tools + method + part)
+				asked := fmt.Sprintf(form, c.text)
+				params := map[string]any{"uri": asked}
+				if method == "tools/call" {
+					params = tool("get_skill", map[string]any{"uri": asked})
+				}
+				if method == "tools/call" && tools != "uri" {
+					continue
+				}
+				line, err := k.call(method, params)
+				if err == nil {
+					err = leaks(string(line), map[string]canary{"the " + part + " of a URI": c})
+				}
+				r.check(method+" of a URI", err)
+				logged["the "+part+" of a URI"] = c
+			}
+		}
+		bad := newCanary("a broken line")
+		logged["a broken line"] = bad
+		for _, line := range []string{`{"jsonrpc":"2.0","id":9999,"method":"` + bad.text + `"`, bad.text, `{"jsonrpc":"2.0","method":"notifications/` + bad.text + `"}`, `{"` + bad.text + `":1}`, `["` + bad.text + `"]`} {
+			k.write.Lock()
+			_, err := io.WriteString(k.in, line+"\n")
+			k.write.Unlock()
+			r.must(err)
+		}
+		_, err := k.call("ping", map[string]any{})
+		r.check("a ping behind broken lines", err)
+		status := k.end()
+		r.check("the end", ended(status))
+		for name, c := range logged {
+			r.check("the log of "+tools, prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
+		}
+		for name, c := range env {
+			r.check("the log of "+tools, prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
+		}
+		for name, c := range inFiles {
+			r.check("the log of "+tools, prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
+		}
+	}
+}
+
+func ended(got int) error { return status(got, 0) }
+
+func prefix(with string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s%w", with, err)
+	}
+	return nil
+}
+
+// secretRequests puts canaries into headers, URLs and bodies of requests that are
+// answered, refused and broken.
+func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) {
+	k := r.http(set, flags...)
+	logged := map[string]canary{}
+	client := &http.Client{Timeout: r.patience()}
+	for _, header := range secretHeaders {
+		c := plant("header " + header)
+		logged["the header "+header] = c
+		for _, kind := range []string{"answered", "not found", "refused", "broken"} {
+			req, err := request(k, modernEra, "", "tools/list", map[string]any{})
+			r.must(err)
+			switch kind {
+			case "not found":
+				req.URL.Path = "/none"
+			case "refused":
+				req.Host = "evil.example"
+			case "broken":
+				req.Body = io.NopCloser(strings.NewReader("{"))
+				req.ContentLength = 1
+			}
+			value := c.text
+			if header == "Authorization" {
+				value = "Bearer " + value
+			}
+			req.Header.Set(header, value)
+			answer, err := whole(client, req)
+			if err == nil {
+				err = leaks(answer, map[string]canary{"the header " + header: c})
+			}
+			if err == nil {
+				err = leaks(answer, env)
+			}
+			r.check(kind+" with "+header, err)
+		}
+	}
+	for _, at := range []string{"/mcp?token=%s", "/%s", "/mcp/%s", "/healthz?%s", "/mcp#%s", "/%%2e%%2e/%s", "/mcp;%s"} {
+		c := plant("target " + at)
+		logged["the URL "+at] = c
+		u, err := url.Parse(strings.TrimSuffix(k.url, "/mcp") + fmt.Sprintf(at, c.text))
+		r.must(err)
+		for _, method := range []string{"GET", "POST", "DELETE", "PUT", "OPTIONS"} {
+			req, err := http.NewRequest(method, u.String(), strings.NewReader("{}"))
+			r.must(err)
+			answer, err := whole(client, req)
+			if err == nil {
+				err = leaks(answer, map[string]canary{"the URL " + at: c})
+			}
+			r.check(method+" "+at, err)
+		}
+	}
+	for _, header := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Origin", "Host", "Content-Type", "Accept", "Mcp-Name", "Mcp-Method"} {
+		c := plant("protocol header " + header)
+		logged["the protocol's header "+header] = c
+		req, err := request(k, legacyEra, "", "tools/list", map[string]any{})
+		r.must(err)
+		if header == "Host" {
+			req.Host = c.text
+		} else {
+			req.Header.Set(header, c.text)
+		}
+		_, err = whole(client, req)
+		r.check("with "+header, err)
+	}
+	body := plant("body of a request")
+	logged["a request's body"] = body
+	for _, text := range []string{body.text, `{"x":"` + body.text, `{"jsonrpc":"2.0","id":1,"method":"ping","params":"` + body.text + `"}`, `["` + body.text + `"]`} {
+		req, err := http.NewRequest(http.MethodPost, k.url, bytes.NewReader([]byte(text)))
+		r.must(err)
+		req.Header.Set("Content-Type", "application/json")
+		answer, err := whole(client, req)
+		if err == nil {
+			err = leaks(answer, map[string]canary{"a request's body": body})
+		}
+		r.check("a broken body", err)
+	}
+	time.Sleep(100 * time.Millisecond) // the log is written behind the answer
+	for _, cs := range []map[string]canary{logged, env, inFiles} {
+		for name, c := range cs {
+			r.check("the log over HTTP", prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
+		}
+	}
+	if !json.Valid([]byte("{}")) || !k.alive() {
+		r.check("the server", fmt.Errorf("has ended: %s", excerpt(k.said())))
+	}
+}
+
+// whole is a response with all its headers and its body.
+func whole(client *http.Client, req *http.Request) (string, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), err
+}

@@ -1,0 +1,269 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The protocol's two eras.
+const (
+	legacyEra = "2025-11-25"
+	modernEra = "2026-07-28"
+)
+
+// A way asks knack for one file of one skill and returns the whole answer.
+type way struct {
+	name  string
+	reads bool // the answer carries the file's content
+	slow  bool // starts a process for each question
+	ask   func(skill, path string) (string, error)
+}
+
+// ways are a trial's ways in.
+type ways struct {
+	r      *trial
+	set    setting
+	flags  []string
+	client *http.Client
+}
+
+// uri is what a careful client makes of a path.
+func uri(skill, path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return "skill://" + skill + "/" + strings.Join(parts, "/")
+}
+
+// of starts the servers and lists the ways in.
+func (w *ways) of() (all []way, servers []*knack) {
+	stdio := w.r.stdio(w.set, w.flags...)
+	web := w.r.http(w.set, w.flags...)
+	servers = []*knack{stdio, web}
+	session := w.dial(web)
+	for _, via := range []struct {
+		name string
+		ask  func(method string, params map[string]any) (string, error)
+	}{
+		{"stdio", func(method string, params map[string]any) (string, error) {
+			line, err := stdio.call(method, params)
+			return string(line), err
+		}},
+		{"http-2025", func(method string, params map[string]any) (string, error) {
+			return w.post(web, legacyEra, session, method, params)
+		}},
+		{"http-2026", func(method string, params map[string]any) (string, error) {
+			return w.post(web, modernEra, "", method, params)
+		}},
+	} {
+		all = append(all,
+			way{via.name + " read_file_in_skill", true, false, func(skill, path string) (string, error) {
+				return via.ask("tools/call", tool("read_file_in_skill", map[string]any{"skill_name": skill, "file_path": path}))
+			}},
+			way{via.name + " resources/read", true, false, func(skill, path string) (string, error) {
+				return via.ask("resources/read", map[string]any{"uri": uri(skill, path)})
+			}},
+			way{via.name + " resources/read, as it is", false, false, func(skill, path string) (string, error) {
+				return via.ask("resources/read", map[string]any{"uri": "skill://" + skill + "/" + path})
+			}},
+			way{via.name + " resources/directory/read", false, false, func(skill, path string) (string, error) {
+				return via.ask("resources/directory/read", map[string]any{"uri": uri(skill, path)})
+			}})
+	}
+	all = append(all,
+		way{"stdio resources/subscribe", false, false, func(skill, path string) (string, error) {
+			line, err := stdio.call("resources/subscribe", map[string]any{"uri": uri(skill, path)})
+			return string(line), err
+		}},
+		way{"stdio completion/complete", false, false, func(skill, path string) (string, error) {
+			line, err := stdio.call("completion/complete", map[string]any{
+				"ref":      map[string]any{"type": "ref/resource", "uri": "skill://{+path}"},
+				"argument": map[string]any{"name": "path", "value": skill + "/" + path},
+			})
+			return string(line), err
+		}},
+		way{"show", true, true, w.command(func(skill, path string) []string { return []string{"show", skill, path} })},
+		way{"show --as", true, true, w.command(func(skill, path string) []string {
+			return []string{"show", skill, path, "--as", "read_file_in_skill"}
+		})},
+		way{"call", true, true, func(skill, path string) (string, error) {
+			args, _ := json.Marshal(map[string]any{"skill_name": skill, "file_path": path})
+			call, _ := json.Marshal(map[string]any{"id": "1", "type": "function", "function": map[string]any{"name": "read_file_in_skill", "arguments": string(args)}})
+			set := w.set
+			set.stdin = bytes.NewReader(call)
+			return w.ended(w.r.run(set, append([]string{"call", "--format", "openai"}, w.flags...)...))
+		}},
+	)
+	return all, servers
+}
+
+// command is a way through the command line. Arguments cannot hold a NUL.
+func (w *ways) command(args func(skill, path string) []string) func(skill, path string) (string, error) {
+	return func(skill, path string) (string, error) {
+		if strings.ContainsRune(skill+path, 0) || len(skill) > 100_000 {
+			return "", nil
+		}
+		cut := args(skill, path)
+		if strings.HasPrefix(path, "-") {
+			cut = append([]string{cut[0]}, append(w.flags, append([]string{"--"}, cut[1:]...)...)...)
+			if cut[len(cut)-2] == "--as" { // flags come before --
+				return "", nil
+			}
+			return w.ended(w.r.run(w.set, cut...))
+		}
+		return w.ended(w.r.run(w.set, append(cut, w.flags...)...))
+	}
+}
+
+// ended insists that a command ended by itself.
+func (w *ways) ended(o ran) (string, error) {
+	if o.status < 0 || strings.Contains(o.errout, "panic:") {
+		return o.all(), fmt.Errorf("%w: status %d: %s", errNoAnswer, o.status, excerpt(o.errout))
+	}
+	return o.all(), nil
+}
+
+// request makes a request of the era.
+func request(k *knack, era, session, method string, params map[string]any) (*http.Request, error) {
+	p := map[string]any{}
+	for key, v := range params {
+		p[key] = v
+	}
+	if era >= modernEra {
+		p["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "test", "version": "1"},
+		}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": p})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequest(http.MethodPost, k.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	h := req.Header
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	h.Set("Mcp-Protocol-Version", era)
+	if session != "" {
+		h.Set("Mcp-Session-Id", session)
+	}
+	if era >= modernEra {
+		h.Set("Mcp-Method", method)
+		for _, key := range []string{"name", "uri"} {
+			if v, ok := params[key].(string); ok && (method == "tools/call" || method == "resources/read") {
+				h.Set("Mcp-Name", headerText(v))
+			}
+		}
+	}
+	return req, nil
+}
+
+// headerText is what a header can carry; where it differs from the body the server
+// refuses, which is an answer too.
+func headerText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// post asks over HTTP and returns the answer, headers included.
+func (w *ways) post(k *knack, era, session, method string, params map[string]any) (string, error) {
+	req, err := request(k, era, session, method, params)
+	if err != nil {
+		return "", err
+	}
+	if w.client == nil {
+		w.client = &http.Client{Timeout: w.r.patience()}
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), nil
+}
+
+// dial opens a session of the older era.
+func (w *ways) dial(k *knack) string {
+	w.r.Helper()
+	req, err := request(k, legacyEra, "", "initialize", map[string]any{
+		"protocolVersion": legacyEra, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
+	})
+	w.r.must(err)
+	resp, err := http.DefaultClient.Do(req)
+	w.r.must(err)
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	session := resp.Header.Get("Mcp-Session-Id")
+	if session == "" {
+		w.r.Fatalf("no session: %s", resp.Status)
+	}
+	w.r.must(initialized(http.DefaultClient, k, session))
+	return session
+}
+
+// initialized ends the handshake of a session.
+func initialized(client *http.Client, k *knack, session string) error {
+	req, err := request(k, legacyEra, session, "notifications/initialized", nil)
+	if err != nil {
+		return err
+	}
+	body := `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Body.Close()
+}
+
+// soon is what any answer may take. A slow one is asked for twice more: the machine
+// may have been busy, knack is slow only if it is so always.
+const soon = time.Second
+
+// timed asks until an answer came in time.
+func timed(ask func() (string, error)) (answer string, err error) {
+	for range 3 {
+		begin := time.Now()
+		answer, err = ask()
+		took := time.Since(begin)
+		if err != nil || took <= soon {
+			return answer, err
+		}
+		err = fmt.Errorf("the answer took %v: %s", took.Round(time.Millisecond), excerpt(answer))
+	}
+	return answer, err
+}
+
+// end ends a session.
+func (w *ways) end(k *knack, session string) {
+	req, err := http.NewRequest(http.MethodDelete, k.url, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	req.Header.Set("Mcp-Protocol-Version", legacyEra)
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}

@@ -1,0 +1,28 @@
+package mcpserver
+
+import (
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// FuzzCursor: a cursor is refused, or names the place that cursorAfter made it for;
+// what it names is a URI that leads nowhere else.
+func FuzzCursor(f *testing.F) {
+	for _, c := range []string{"", "x", "MSBza2lsbDovL2EvU0tJTEwubWQ", cursorAfter(1, "skill://a/SKILL.md"), cursorAfter(1<<63, "skill://a/%2e%2e/SKILL.md"), cursorAfter(0, ""), cursorAfter(7, "skill://a/b c"), cursorAfter(7, "SKILL://a/SKILL.md"), "LTEgeA"} {
+		f.Add(c)
+	}
+	f.Fuzz(func(t *testing.T, c string) {
+		if uri, err := parseCursor(c); err == nil {
+			if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
+				t.Errorf("%q names %q: %v", c, uri, err)
+			}
+		}
+		// A text that is a URI comes back from a cursor of its own.
+		if u, err := skill.ParseURI(c); err == nil && len(u.String()) < 8000 {
+			if back, err := parseCursor(cursorAfter(3, u.String())); err != nil || back != u.String() {
+				t.Errorf("%q comes back as %q: %v", u, back, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package mcpserver_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A name that no header can carry comes in Base64, and is that of the body.
+func TestEncodedName(t *testing.T) {
+	const odd = "Été CI/CD"
+	w := start(t, setting{files: map[string]string{"odd/SKILL.md": skillText(odd, "Not ASCII."), "plain/é.md": "e", "plain/SKILL.md": skillText("plain", "P.")}})
+	c := w.dial(modern)
+	encode := func(s string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?=" }
+	for _, ask := range []struct {
+		method string
+		params map[string]any
+		header string
+		code   int64
+	}{
+		{"prompts/get", map[string]any{"name": odd}, encode(odd), 0},
+		{"resources/read", map[string]any{"uri": "skill://plain/é.md"}, encode("skill://plain/é.md"), 0},
+		{"tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": odd}}, encode("skill"), 0},
+		{"prompts/get", map[string]any{"name": "plain"}, "plain", 0},
+		{"prompts/get", map[string]any{"name": odd}, encode("another"), -32020},
+		{"prompts/get", map[string]any{"name": odd}, "=?base64?w4l0w6kgQ0kvQ0Q", -32020},
+		{"prompts/get", map[string]any{"name": odd}, "=?base64?%%%?=", -32020},
+		{"prompts/get", map[string]any{"name": odd}, "=?base64?=", -32020},
+	} {
+		r := c.request(http.MethodPost, c.body(ask.method, ask.params))
+		r.Header.Set("Mcp-Name", ask.header)
+		resp, err := http.DefaultClient.Do(r)
+		must(t, err)
+		status, m := resp.StatusCode, read(t, resp)
+		want := 200
+		if ask.code != 0 {
+			want = 400
+		}
+		if status != want || m.code() != ask.code {
+			t.Errorf("%s %q: %d %+v", ask.method, ask.header, status, m.Error)
+		}
+	}
+}
+
+// What is no call and is not taken gets an error's status.
+func TestRefusedNotification(t *testing.T) {
+	w := start(t, setting{})
+	for _, era := range eras {
+		c := w.dial(era)
+		meta := strings.Replace(c.body("notifications/zzz", nil), `,"id":1`, "", 1)
+		meta = strings.Replace(meta, `"id":1,`, "", 1)
+		resp := c.post(meta)
+		if m := read(t, resp); resp.StatusCode != http.StatusBadRequest || m.code() != -32601 {
+			t.Errorf("%s: %s %+v", era, resp.Status, m.Error)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Every name that find_skills gives loads its skill and reads its files, whatever
+// the skill and its folder are called.
+func TestFoundNamesWorkInEveryTool(t *testing.T) {
+	deep := strings.Repeat("long-folder-name/", 11) + strings.Repeat("x", 100)
+	files := map[string]string{}
+	for folder, name := range map[string]string{
+		"a/same": "same", "b/same": "same", "c/same": "Same", "ci": "CI/CD Pipeline", `w\in`: `back\slash`, "dots": "wait...",
+		`x\y/twice`: "twice", "z/twice": "twice", "p..q/thrice": "thrice", "r/thrice": "thrice", "m": "claude-user:a:same",
+		"n/b:c": "colon", "n/b/c": "colon", "n/b": "colon", "slash": "../../etc", "l": "line", "k/l": "line",
+		deep: "deep", "o/deep": "deep", "per%cent/v": "v", "q/v": "v", "one/w%2fx": "w", "two/w%2fx": "w",
+	} {
+		files[folder+"/SKILL.md"] = md(name, "Lies in "+folder)
+		files[folder+"/where.txt"] = folder
+	}
+	h := hostOf(t, project(map[string]string{"same/SKILL.md": md("same", "Lies in same"), "same/where.txt": "same"}), global(files))
+	r := call(t, h, "default", "find_skills", args{"limit": 100}).Object.(FindResult)
+	same(t, r.Problems, noProblems)
+	same(t, len(r.Skills), len(files)/2+1)
+	for _, f := range r.Skills {
+		where := strings.TrimPrefix(f.Description, "Lies in ")
+		loaded := call(t, h, "default", "skill", args{"name": skill.OneLine(f.Name)})
+		if !strings.Contains(loaded.Text, "\ndescription: Lies in "+where+"\n") {
+			t.Errorf("%s is given as %q, which loads %q", where, f.Name, loaded.Text)
+		}
+		if read := call(t, h, "default", "read_file_in_skill", args{"skill_name": skill.OneLine(f.Name), "file_path": "where.txt"}); read.Text != where {
+			t.Errorf("%s is given as %q, which reads %q", where, f.Name, read.Text)
+		}
+	}
+}
+
+// The names themselves: a skill's own where it serves, then the shortest that does.
+func TestFoundNames(t *testing.T) {
+	h := hostOf(t, project(map[string]string{
+		"git/SKILL.md": md("git", "1"), "old/git/SKILL.md": md("Git", "2"), "ci/SKILL.md": md("CI/CD Pipeline", "3"), `z\b/git/SKILL.md`: md("git", "4"),
+	}), global(map[string]string{"git/SKILL.md": md("git", "5")}))
+	names := map[string]string{}
+	for _, f := range call(t, h, "default", "find_skills", args{}).Object.(FindResult).Skills {
+		names[f.Description] = f.Name
+	}
+	marked := names["4"]
+	if !strings.HasPrefix(marked, "claude-project:~") {
+		t.Errorf("where no name serves: %q", marked)
+	}
+	same(t, names, map[string]string{"1": "git", "2": "claude-project:old:git", "3": "claude-project:ci", "4": marked, "5": "claude-user:git"})
+}

@@ -1,0 +1,108 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// unreadRoot is a root that cannot be read, or that takes its time: until it is
+// told to go on.
+type unreadRoot struct {
+	*memory
+	err     error
+	notices []skill.Notice
+	held    chan struct{}
+}
+
+func (u *unreadRoot) Scan(ctx context.Context) (skill.Scan, error) {
+	if u.held != nil {
+		select {
+		case <-u.held:
+		case <-ctx.Done():
+			return skill.Scan{}, ctx.Err()
+		}
+	}
+	if u.err != nil {
+		return skill.Scan{}, u.err
+	}
+	scan, err := u.memory.Scan(ctx)
+	scan.Notices = u.notices
+	return scan, err
+}
+
+const (
+	deniedWhy = "permission denied (let the user who runs knack read the folder)"
+	lateWhy   = "it is still being read (ask again in a while; if it stays so, see whether its disk answers)"
+)
+
+// A model is told of every root that is not read, why, and by label alone: in the
+// instructions, by find_skills with a query and without, and where a skill is not
+// found.
+func TestUnreadRoots(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		late := &unreadRoot{memory: rootOf("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
+		denied := &unreadRoot{memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
+		c := catalog.New([]catalog.Source{late, denied}, catalog.Options{Patience: time.Millisecond})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = c.Run(ctx) }()
+		h := &Host{Catalog: c, Remote: remote}
+		v := viewOf(t, h)
+		tools, err := ParseSets("default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, Instructions(v, tools), "This server has 0 skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool skill and follow it."+
+			" The tool find_skills searches them by topic.\n\n2 roots were not read:\n- dir-1: "+lateWhy+"\n- claude-user: "+deniedWhy)
+		lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
+		problems := []Problem{{Root: "dir-1", Reason: lateWhy}, {Root: "claude-user", Reason: deniedWhy}}
+		nothing := FindResult{Skills: []Found{}, Problems: problems}
+		same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines, Object: nothing})
+		same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
+			Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines, Object: nothing})
+		for _, set := range []string{"default", "universal"} {
+			same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)", strings.TrimPrefix(lines, "\n")))
+		}
+		same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "There are no skills." + lines, Object: SkillList{Skills: []ListedSkill{}}})
+
+		close(late.held)
+		for end := time.Now().Add(5 * time.Second); viewOf(t, h).Named("git") == nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the late root never joins")
+			}
+		}
+		same(t, call(t, h, "default", "find_skills", args{}).Object, any(FindResult{Total: 1, Problems: problems[1:],
+			Skills: []Found{{"git", "Git", "skill://dir-1/git/SKILL.md", "project"}}}))
+	}
+}
+
+// What is passed over in a root is told without a query, and to a query that names
+// it; never by a path of the host.
+func TestPassedOver(t *testing.T) {
+	c := catalog.New([]catalog.Source{&unreadRoot{memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
+		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Mend: "let it be read", Err: fs.ErrPermission},
+		{Path: "loop", Message: "the link leads nowhere"},
+	}}}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{Catalog: c}
+	secret := Problem{Skill: "secret", Reason: "claude-project/x/secret: the folder cannot be read: permission denied (let it be read)"}
+	loop := Problem{Skill: "loop", Reason: "claude-project/loop: the link leads nowhere"}
+	git := []Found{{"git", "Git", "skill://claude-project/git/SKILL.md", "project"}}
+	same(t, call(t, h, "default", "find_skills", args{}), Result{
+		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'secret' was skipped: " + secret.Reason + "\n'loop' was skipped: " + loop.Reason,
+		Object: FindResult{Skills: git, Total: 1, Problems: []Problem{secret, loop}}})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git Secret"}), Result{
+		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'secret' was skipped: " + secret.Reason,
+		Object: FindResult{Skills: git, Total: 1, Problems: []Problem{secret}}})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
+		Text: "Skills 1 to 1 of 1:\n- git: Git", Object: FindResult{Skills: git, Total: 1, Problems: noProblems}})
+}

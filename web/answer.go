@@ -1,0 +1,170 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed assets
+var assetFiles embed.FS
+
+//go:embed templates
+var templateFiles embed.FS
+
+// asset is a file of the pages themselves.
+type asset struct {
+	data       []byte
+	href, kind string
+}
+
+// loadAssets gives each file an address that changes with its bytes, so that
+// browsers may keep it for ever.
+func loadAssets() map[string]asset {
+	all := map[string]asset{}
+	err := fs.WalkDir(assetFiles, "assets", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := assetFiles.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		name := path.Base(p)
+		all[name] = asset{data, "/assets/" + hex.EncodeToString(sum[:6]) + "/" + name, assetTypes[path.Ext(name)]}
+		return nil
+	})
+	if err != nil {
+		panic(err) // they are in the binary
+	}
+	return all
+}
+
+var assetTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+func (s *Site) asset(r *request) error {
+	a, ok := s.assets[path.Base(r.URL.Path)]
+	if !ok || a.href != r.URL.Path {
+		return problem(http.StatusNotFound, "There is no such file.")
+	}
+	r.w.Header().Set("Content-Type", a.kind)
+	r.w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	return answer(r, http.StatusOK, a.data)
+}
+
+// parsePages makes a template of each page, with the frame around it.
+func parsePages(assets map[string]asset) map[string]*template.Template {
+	base := template.New("").Funcs(template.FuncMap{
+		"asset": func(name string) string { return assets[name].href },
+		"bytes": bytesOf, "count": countOf, "times": timesOf, "plural": plural,
+	})
+	base = template.Must(base.ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
+	pages := map[string]*template.Template{}
+	for _, name := range []string{"home", "skill", "file", "health", "connect", "usage", "error", "skipped"} {
+		pages[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
+	}
+	return pages
+}
+
+// render writes a page whole, or nothing of it.
+func (s *Site) render(r *request, status int, name string, page any) error {
+	var b bytes.Buffer
+	if err := s.pages[name].ExecuteTemplate(&b, "frame", page); err != nil {
+		return err
+	}
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return answer(r, status, b.Bytes())
+}
+
+func answer(r *request, status int, data []byte) error {
+	r.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	r.w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = r.w.Write(data) // a client that is gone needs no answer
+	}
+	return nil
+}
+
+// answerJSON writes a value; whoever has it already by its tag gets it not again.
+func answerJSON(r *request, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return answerTagged(r, "application/json", b.Bytes())
+}
+
+// answerTagged answers with a tag of the bytes, or with 304 for who has them.
+func answerTagged(r *request, kind string, data []byte) error {
+	sum := sha256.Sum256(data)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	h := r.w.Header()
+	h.Set("ETag", tag)
+	if holds(r.Header.Values("If-None-Match"), tag) {
+		r.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", kind)
+	return answer(r, http.StatusOK, data)
+}
+
+func holds(lists []string, tag string) bool {
+	for _, list := range lists {
+		for one := range strings.SplitSeq(list, ",") {
+			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// problemObject is what a program reads of a failure (RFC 9457).
+type problemObject struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+func writeProblem(r *request, f *failure) {
+	data, _ := json.Marshal(problemObject{http.StatusText(f.status), f.status, f.say})
+	r.w.Header().Set("Content-Type", mime.FormatMediaType("application/problem+json", nil))
+	_ = answer(r, f.status, append(data, '\n'))
+}
+
+// counter remembers the status of an answer.
+type counter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (c *counter) WriteHeader(code int) {
+	if c.code == 0 {
+		c.code = code
+	}
+	c.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets [http.ResponseController] reach the connection.
+func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *counter) status() int {
+	if c.code == 0 {
+		return http.StatusOK
+	}
+	return c.code
+}

@@ -1,0 +1,349 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// contract is the API as its document describes it.
+type contract struct {
+	t     *testing.T
+	paths map[string]struct {
+		Get struct {
+			Responses map[string]struct {
+				Ref     string `json:"$ref"`
+				Content map[string]struct {
+					Schema json.RawMessage
+				}
+			}
+		}
+	}
+	components json.RawMessage
+	problem    json.RawMessage
+	used       map[string]bool
+}
+
+func document(t *testing.T, f *fixture) *contract {
+	t.Helper()
+	text := strings.ReplaceAll(f.get("/api/v1/openapi.json").body, "#/components/schemas/", "#/$defs/")
+	var d struct {
+		Paths      json.RawMessage
+		Components struct{ Schemas json.RawMessage }
+	}
+	c := &contract{t: t, used: map[string]bool{}, problem: json.RawMessage(`{"$ref":"#/$defs/Problem"}`)}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(d.Paths, &c.paths); err != nil {
+		t.Fatal(err)
+	}
+	c.components = d.Components.Schemas
+	return c
+}
+
+// pathOf finds the document's path of an address.
+func (c *contract) pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	best := ""
+	for path := range c.paths {
+		re := regexp.MustCompile(`^` + regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `.+`) + `$`)
+		if re.MatchString(u.EscapedPath()) && len(path) > len(best) {
+			best = path
+		}
+	}
+	return best
+}
+
+// validates reports what the document says against an answer.
+func (c *contract) validates(address string, a answered) error {
+	path := c.pathOf(address)
+	if path == "" {
+		return fmt.Errorf("the document has no path for %s", address)
+	}
+	responses := c.paths[path].Get.Responses
+	r, ok := responses[fmt.Sprint(a.status)]
+	if !ok {
+		r, ok = responses["default"]
+	}
+	if !ok {
+		return fmt.Errorf("the document has no answer %d for %s", a.status, path)
+	}
+	c.used[path+" "+fmt.Sprint(a.status/100)] = true
+	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	schema := c.problem
+	if a.status == 304 {
+		if a.body != "" {
+			return fmt.Errorf("304 with %d bytes", len(a.body))
+		}
+		return nil
+	}
+	if a.status < 400 {
+		media, ok := r.Content[kind]
+		if !ok {
+			return fmt.Errorf("the document has no %s for %s", kind, path)
+		}
+		schema = media.Schema
+	} else if kind != "application/problem+json" {
+		return fmt.Errorf("a failure is %s", kind)
+	}
+	if a.header.Get("ETag") == "" && a.status == 200 {
+		return fmt.Errorf("no ETag")
+	}
+	if len(schema) == 0 {
+		return nil // bytes
+	}
+	return validate(c.components, schema, []byte(a.body))
+}
+
+func validate(defs, schema, instance []byte) error {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":%s,"allOf":[%s]}`, defs, schema), &s); err != nil {
+		return err
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return err
+	}
+	var value any
+	if err := json.Unmarshal(instance, &value); err != nil {
+		return fmt.Errorf("%w: %.100s", err, instance)
+	}
+	return resolved.Validate(value)
+}
+
+// TestAnswersValidate: every answer is as the document says.
+func TestAnswersValidate(t *testing.T) {
+	f := open(t, files)
+	c := document(t, f)
+	for _, address := range []string{
+		"/api/v1/openapi.json", "/api/v1/skills", "/api/v1/skills?q=git", "/api/v1/skills?state=skipped", "/api/v1/skills?state=shadowed&scope=project&root=two",
+		"/api/v1/skills?limit=2", "/api/v1/skills?q=zzzz", "/api/v1/skills?limit=201", "/api/v1/skills/one/git", "/api/v1/skills/one%2Fgit", "/api/v1/skills/one/odd",
+		"/api/v1/skills/two/a%20b%2520c", "/api/v1/skills/two/same", "/api/v1/skills/one/secret", "/api/v1/skills/nobody",
+		"/api/v1/files/one/git/SKILL.md", "/api/v1/files/one/git/logo.png", "/api/v1/files/one/git/blob.bin", "/api/v1/files/one/git/none",
+		"/api/v1/problems", "/api/v1/problems?limit=1", "/api/v1/problems?cursor=!", "/api/v1/problems/one/odd", "/api/v1/problems/one/git", "/api/v1/problems/nobody",
+		"/.well-known/agent-skills/index.json", "/.well-known/agent-skills/git/SKILL.md", "/.well-known/agent-skills/nobody/SKILL.md",
+	} {
+		a := f.get(address)
+		if err := c.validates(address, a); err != nil {
+			t.Errorf("%s: %v\n%s", address, err, a.body)
+		}
+		if tag := a.header.Get("ETag"); tag != "" {
+			again := f.get(address, "If-None-Match: W/\"x\", "+tag)
+			if again.status != 304 {
+				t.Errorf("%s again: %d", address, again.status)
+			}
+			if err := c.validates(address, again); err != nil {
+				t.Errorf("%s again: %v", address, err)
+			}
+		}
+	}
+	for path := range c.paths {
+		for _, class := range []string{"2", "3", "4"} {
+			if !c.used[path+" "+class] && !(class == "4" && (path == "/api/v1/openapi.json" || path == "/.well-known/agent-skills/index.json")) {
+				t.Errorf("no answer %sxx of %s was validated", class, path)
+			}
+		}
+	}
+}
+
+// TestDocumentBites: the document takes no answer that lacks or adds something.
+func TestDocumentBites(t *testing.T) {
+	f := open(t, files)
+	c := document(t, f)
+	for _, address := range []string{"/api/v1/skills", "/api/v1/skills/one/git", "/api/v1/problems", "/api/v1/problems/one/odd"} {
+		a := f.get(address)
+		var whole map[string]any
+		if err := json.Unmarshal([]byte(a.body), &whole); err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, change map[string]any) {
+			data, err := json.Marshal(change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoilt := a
+			spoilt.body = string(data)
+			if c.validates(address, spoilt) == nil {
+				t.Errorf("%s: is valid %s", address, what)
+			}
+		}
+		with := clone(whole)
+		with["more"] = true
+		try("with another field", with)
+		for key := range whole {
+			if key == "next" || key == "uri" && strings.Contains(address, "problems") {
+				continue
+			}
+			without := clone(whole)
+			delete(without, key)
+			try("without "+key, without)
+		}
+	}
+}
+
+func clone(m map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func TestAPISkill(t *testing.T) {
+	f := open(t, files)
+	main := files["one/git/SKILL.md"]
+	digest := func(text string) string { return skill.DigestOf([]byte(text)).String() }
+	var listed []string
+	for _, name := range []string{"SKILL.md", "blob.bin", "docs/more.md", "fake.png", "latin.txt", "logo.png", "logo.svg", "run.sh"} {
+		text := files["one/git/"+name]
+		listed = append(listed, fmt.Sprintf(`{"path":%q,"uri":"skill://one/git/%s","size":%d,"digest":%q,"self":"/api/v1/files/one/git/%s"}`, name, name, len(text), digest(text), name))
+	}
+	want := fmt.Sprintf(`{"uri":"skill://one/git/SKILL.md","name":"git","description":"Work with git. Use for commits.","load":"git","status":"available","state":"fine",`+
+		`"scope":"project","root":"one","file":"one/git/SKILL.md","size":%d,"digest":%q,"tokens":{"listing":9,"loading":%d},"published":true,"modelInvocable":true,`+
+		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
+		`"metadata":{"b":"2","a":"1"}},"files":[%s],"findings":[]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
+	if diff := cmp.Diff(want, f.get("/api/v1/skills/one%2Fgit").body); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(main, f.get("/api/v1/files/one/git/SKILL.md").body); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPages: all pages together are the whole list, each skill once.
+func TestAPIPages(t *testing.T) {
+	f := open(t, files)
+	for _, address := range []string{"/api/v1/skills?", "/api/v1/skills?q=git&", "/api/v1/problems?"} {
+		whole := list(t, f, address+"limit=200")
+		for limit := 1; limit <= 3; limit++ {
+			var got []string
+			for cursor, first := "", true; first || cursor != ""; first = false {
+				page := list(t, f, fmt.Sprintf("%slimit=%d&cursor=%s", address, limit, cursor))
+				got, cursor = append(got, page.names()...), page.Next
+				if len(page.Skills) > limit || page.Total != whole.Total {
+					t.Fatalf("%s: %d skills of %d", address, len(page.Skills), page.Total)
+				}
+			}
+			if diff := cmp.Diff(whole.names(), got); diff != "" || len(got) != whole.Total || len(got) == 0 {
+				t.Errorf("%s by %d: -want +got\n%s", address, limit, diff)
+			}
+		}
+	}
+}
+
+type listing struct {
+	Skills []struct{ URI, File string }
+	Total  int
+	Next   string
+}
+
+func (l listing) names() (out []string) {
+	for _, s := range l.Skills {
+		out = append(out, s.URI+s.File)
+	}
+	return out
+}
+
+func list(t *testing.T, f *fixture, address string) (l listing) {
+	t.Helper()
+	a := f.get(address)
+	if err := json.Unmarshal([]byte(a.body), &l); err != nil || a.status != 200 {
+		t.Fatalf("%s: %d %v %s", address, a.status, err, a.body)
+	}
+	return l
+}
+
+// discovery is the schema of the index as the RFC's text gives it
+// (github.com/cloudflare/agent-skills-discovery-rfc, version 0.2.0, "Discovery Index").
+const discovery = `{
+	"type": "object", "required": ["$schema", "skills"],
+	"properties": {
+		"$schema": {"const": "https://schemas.agentskills.io/discovery/0.2.0/schema.json"},
+		"skills": {"type": "array", "items": {
+			"type": "object", "required": ["name", "type", "description", "url", "digest"],
+			"properties": {
+				"name": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 64},
+				"type": {"enum": ["skill-md", "archive"]},
+				"description": {"type": "string", "maxLength": 1024},
+				"url": {"type": "string"},
+				"digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+			}
+		}}
+	}
+}`
+
+// TestDiscovery: a client finds what the index names, and its digest is right.
+func TestDiscovery(t *testing.T) {
+	f := open(t, files)
+	a := f.get("/.well-known/agent-skills/index.json")
+	if got := a.header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("the index is %s", got)
+	}
+	if err := validate([]byte("{}"), []byte(discovery), []byte(a.body)); err != nil {
+		t.Error(err)
+	}
+	var index struct {
+		Skills []struct{ Name, Type, Description, URL, Digest string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &index); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range index.Skills {
+		names = append(names, s.Name+" "+s.Type)
+		got := f.get(s.URL)
+		if d := skill.DigestOf([]byte(got.body)).String(); got.status != 200 || d != s.Digest {
+			t.Errorf("%s: %d %s, want %s", s.URL, got.status, d, s.Digest)
+		}
+		if kind := got.header.Get("Content-Type"); kind != "text/markdown; charset=utf-8" {
+			t.Errorf("%s is %s", s.URL, kind)
+		}
+	}
+	if diff := cmp.Diff([]string{"git skill-md", "same skill-md", "secret skill-md"}, names); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestMetrics: promtool has nothing to say of them.
+func TestMetrics(t *testing.T) {
+	f := open(t, files)
+	f.usage.Called(f.view(), "a \"client\"\\\n", "skill", []byte(`{"name":"git"}`))
+	f.get("/nothing")
+	body := f.get("/metrics").body
+	for _, line := range []string{
+		`knack_build_info{version="1.2.3",goversion="`, `knack_skills{status="available"} 5`, `knack_skills{status="shadowed"} 1`, `knack_skills{status="copy"} 1`,
+		`knack_skills{status="skipped"} 1`, `knack_root_skills{root="one"} 5`, `knack_root_up{root="two"} 1`, `knack_skill_uses_total{client="a \"client\"\\\\n",use="loaded"} 1`,
+		`knack_http_requests_total{route="/",code="404"} 1`,
+	} {
+		if !strings.Contains(body, "\n"+line) {
+			t.Errorf("no %s in\n%s", line, body)
+		}
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no promtool (apt-get install prometheus)")
+		}
+		t.Skip("no promtool (apt-get install prometheus)")
+	}
+	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	cmd.Stdin = bytes.NewReader([]byte(body))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,77 @@
+package web_test
+
+import (
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/genskills"
+	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/web"
+)
+
+// large are n skills as real ones are, of which some are shadowed, skipped, and
+// not published.
+func large(n int) map[string]string {
+	o := genskills.Options{Seed: 8, Faults: 0.12, Collisions: 0.1, MainOnly: true}
+	many := make(map[string]string, n)
+	for i := range n {
+		s := o.At(i)
+		many["one/"+s.Path+"/"+s.Files[0].Path] = string(s.Files[0].Data)
+	}
+	return many
+}
+
+// BenchmarkPages measures every kind of answer at 10,000 skills. What is computed
+// once after a change is in "fresh".
+func BenchmarkPages(b *testing.B) {
+	f := open(b, large(10_000))
+	v := f.view()
+	b.Logf("%d skills, %d listed, %d skipped", len(v.Entries), len(v.Listed), len(v.Skipped))
+	var one string
+	for _, e := range v.Listed[5000:] {
+		one = strings.TrimSuffix(strings.TrimPrefix(e.URI.String(), "skill://"), "SKILL.md")
+		break
+	}
+	for _, path := range []string{
+		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/health", "/usage", "/connect",
+		"/skills/" + one, "/skills/" + one + "?view=files", "/skills/" + one + "?view=agent", "/skills/" + one + "?view=problems",
+		"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/metrics",
+	} {
+		b.Run(strings.ReplaceAll(path, one, "ONE"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ask(b, f.site, path)
+			}
+		})
+	}
+	b.Run("fresh/health", func(b *testing.B) {
+		tools, err := tool.ParseSets(tool.DefaultSet)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := catalog.New([]catalog.Source{folder(f.dir, "one")}, catalog.Options{})
+		if err := c.Refresh(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			b.StopTimer()
+			site := web.New(web.Options{Catalog: c, Tools: tools})
+			b.StartTimer()
+			ask(b, site, "/health")
+		}
+	})
+}
+
+func ask(b *testing.B, site *web.Site, path string) {
+	b.Helper()
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	if w.Code != 200 {
+		body, _ := io.ReadAll(w.Body)
+		b.Fatalf("%s: %d %.200s", path, w.Code, body)
+	}
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/knack-dev/knack/client"
+)
+
+type connectPage struct {
+	frame
+	URL     string
+	Local   bool // the command is known
+	Clients []snippet
+}
+
+// snippet is what one client needs.
+type snippet struct {
+	ID, Name, File string
+	Remote, Stdio  string // the entry in the client's file
+	Command        string // what does the same on a command line
+	NoRemote       bool
+	Reads          []string
+}
+
+// connect shows a ready entry for each client: for this server, and for one that
+// the client starts itself.
+func (s *Site) connect(r *request) error {
+	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: origin(r) + "/mcp", Local: s.o.Command != ""}
+	command := s.o.Command
+	if command == "" {
+		command = "/path/to/knack"
+	}
+	for _, c := range client.Clients {
+		w := snippet{ID: c.ID, Name: c.Name, Reads: c.Reads, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
+		var err error
+		if w.Remote, err = c.Entry(client.Server{URL: p.URL}); errors.Is(err, client.ErrNoRemote) {
+			w.NoRemote = true
+		} else if err != nil {
+			return err
+		}
+		local := client.Server{Command: command, Args: []string{"serve"}}
+		for _, label := range c.Reads {
+			local.Args = append(local.Args, "--exclude", label)
+		}
+		if w.Stdio, err = c.Entry(local); err != nil {
+			return err
+		}
+		if c.Command != nil {
+			w.Command = c.Command(client.Server{URL: p.URL})
+		}
+		p.Clients = append(p.Clients, w)
+	}
+	return s.render(r, http.StatusOK, "connect", p)
+}
+
+// origin is this server as the one who asks reached it. The host is one that the
+// guard before this site lets through.
+func origin(r *request) string {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host
+}

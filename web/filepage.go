@@ -1,0 +1,92 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxShown bounds the text of a file that a page shows, in bytes; the rest is a
+// download away.
+const maxShown = 1 << 20
+
+type filePage struct {
+	frame
+	Skill          row
+	Path, Folder   string
+	URI            string
+	Href, RawHref  string
+	Size           int64
+	Digest         string
+	Encoding       string
+	Picture        bool
+	Binary, Cut    bool
+	Rendered, Text bool // the views that there are
+	Body           template.HTML
+	Source         []string
+}
+
+// file shows one file of a skill: rendered, as text, as a picture, or not at all.
+func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) error {
+	data, err := readFile(r.Context(), v, e, file)
+	if err != nil {
+		if f, ok := err.(*failure); ok && f.status == http.StatusNotFound && isFolder(r, v, e, file) {
+			return redirect(r, pageOf(e)+"?view="+viewFiles)
+		}
+		return err
+	}
+	uri, err := e.FileURI(file)
+	if err != nil {
+		return problem(http.StatusNotFound, "The skill has no such file.")
+	}
+	p := filePage{
+		frame: s.frame(r, file+" · "+nameOf(e), "home"), Skill: rowOf(v, e), Path: file, Folder: path.Dir(file), URI: uri.String(),
+		Href: "/skills/" + escapedPath(uri), RawHref: "/raw/" + escapedPath(uri), Size: int64(len(data)), Digest: skill.DigestOf(data).String(),
+	}
+	if kind := picture(file); kind != "" && http.DetectContentType(data) == kind {
+		p.Picture = true
+		return s.render(r, http.StatusOK, "file", p)
+	}
+	text, encoding, ok := asText(data)
+	if !ok {
+		p.Binary = true
+		return s.render(r, http.StatusOK, "file", p)
+	}
+	p.Encoding, p.Text = encoding, true
+	if isMarkdown(file) {
+		if r.URL.Query().Get("view") != viewSource {
+			body := text
+			if skill.Base(file) == skill.MainFile && encoding == "utf-8" {
+				body = text[skill.Parse(data).Body:]
+			}
+			p.Body, p.Rendered = s.markdown.render(r.Context(), body, place{v, e, file})
+		}
+	}
+	if !p.Rendered {
+		cut := skill.CutBytes(text, maxShown)
+		p.Cut = len(cut) < len(text)
+		p.Source = linesOf(cut)
+	}
+	return s.render(r, http.StatusOK, "file", p)
+}
+
+// isFolder: some file of the skill lies below the path.
+func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
+	found, err := catalog.Within(r.Context(), v, e, func() bool {
+		files, _, _ := e.List(r.Context(), 2*skill.MaxFiles)
+		for _, f := range files {
+			if strings.HasPrefix(f.Path, dir+"/") {
+				return true
+			}
+		}
+		return false
+	})
+	return err == nil && found
+}
+
+// IsMarkdown reports whether there is a rendered view of the file.
+func (p filePage) IsMarkdown() bool { return isMarkdown(p.Path) && p.Text }

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// pictures are the types of images that are shown, by the end of the name. SVG is
+// none of them: it is a document that may hold scripts.
+var pictures = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+}
+
+// picture is the media type of an image that may be shown, else "".
+func picture(file string) string { return pictures[strings.ToLower(path.Ext(file))] }
+
+// isMarkdown by the end of the name.
+func isMarkdown(file string) bool {
+	ext := strings.ToLower(path.Ext(file))
+	return ext == ".md" || ext == ".markdown" || ext == ".mdx"
+}
+
+// asText is a file as text, false for one that is none.
+func asText(data []byte) (text, encoding string, ok bool) {
+	if bytes.IndexByte(data, 0) >= 0 && !bytes.HasPrefix(data, []byte("\xff\xfe")) && !bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return "", "", false
+	}
+	return skill.DecodeText(data)
+}
+
+// escapedPath is a URI without its scheme: what stands behind /skills/ and /raw/.
+func escapedPath(u skill.URI) string { return strings.TrimPrefix(u.String(), skill.Scheme) }
+
+// pageOf is the address of a skill's page. A skipped skill has one of its
+// own kind.
+func pageOf(e *catalog.Entry) string {
+	if e.Status == catalog.Skipped {
+		return "/health/" + anchorOf(e)
+	}
+	return "/skills/" + strings.TrimSuffix(escapedPath(e.URI), skill.MainFile)
+}
+
+// anchorOf names a skipped skill on the page of problems.
+func anchorOf(e *catalog.Entry) string {
+	d := skill.DigestOf([]byte(e.Root.Label + "\x00" + e.Path)).String()
+	return "skipped-" + d[len(d)-12:]
+}
+
+// addressed finds the skill and the file that a request's path names behind a
+// prefix.
+func addressed(v catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
+	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
+	uri, err := skill.ParseURI(skill.Scheme + rest)
+	if err != nil {
+		return nil, "", problem(http.StatusNotFound, "This address names no skill.")
+	}
+	e, file := v.At(uri)
+	if e == nil {
+		return nil, "", problem(http.StatusNotFound, "No skill has this address: it may have been renamed or removed.")
+	}
+	return e, file, nil
+}
+
+// raw answers with the bytes of a file, so that no browser takes them for anything
+// that could act: an image, plain text, or a download.
+func (s *Site) raw(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	e, file, err := addressed(v, r, "/raw/")
+	if err != nil {
+		return err
+	}
+	return s.rawFile(r, v, e, file)
+}
+
+func (s *Site) rawFile(r *request, v catalog.View, e *catalog.Entry, file string) error {
+	data, err := readFile(r.Context(), v, e, file)
+	if err != nil {
+		return err
+	}
+	h := r.w.Header()
+	h.Set("Content-Security-Policy", rawPolicy)
+	kind := "application/octet-stream"
+	if _, encoding, ok := asText(data); ok {
+		kind = "text/plain; charset=" + strings.TrimSuffix(strings.TrimSuffix(encoding, "le"), "be")
+	}
+	if p := picture(file); p != "" && http.DetectContentType(data) == p {
+		kind = p
+	}
+	if kind == "application/octet-stream" {
+		h.Set("Content-Disposition", "attachment")
+	}
+	return answerTagged(r, kind, data)
+}

@@ -1,0 +1,235 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// healthRows is how many of each kind the page of problems shows; a list with a
+// filter has the others.
+const healthRows = 100
+
+type healthPage struct {
+	frame
+	Served, All  int
+	Roots        []rootRow
+	Missing      []string
+	Skipped      []skippedRow
+	NSkipped     int
+	Unpublished  []unpublishedRow
+	NUnpublished int
+	Collisions   []collisionRow
+	NCollisions  int
+	Budgets      []budget
+	Heavy        []heavyRow
+	Snapshot     uint64
+	Refreshed    time.Time
+	Took         string
+	Ago          string
+}
+
+// MoreUnpublished is how many are not shown.
+func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
+
+type rootRow struct {
+	Label, Shown string
+	Scope        skill.Scope
+	Count        int
+	Error        string
+	Notices      []skill.Notice
+	More         int // notices that are not shown
+}
+
+type skippedRow struct {
+	Anchor, Href, Name, Place string
+	Root                      string
+	Findings                  []finding
+	Notices                   []string
+}
+
+type unpublishedRow struct {
+	Href, Name, Why string
+	More            int
+}
+
+type collisionRow struct {
+	Href, Name, Place, Load string
+	Copy                    bool
+	By                      relative
+}
+
+// budget is how the list of skills fits one client.
+type budget struct {
+	Client          string
+	Limit           int
+	Budget, Need    int
+	Form            tool.Form
+	Cut             int
+	Whole           int
+	Shortened, Left int
+	LeftNames       []string
+	// Of a drawing 1,000 wide: how far the need and the budget reach.
+	NeedWidth, BudgetWidth, LimitX int
+}
+
+// heavyRow is a skill that takes much of a list.
+type heavyRow struct {
+	Href, Name string
+	Characters int
+	Width      int // of 100
+}
+
+func (s *Site) health(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	p := healthPage{
+		frame: s.frame(r, "Health", "health"), All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Snapshot: v.Version, NSkipped: len(v.Skipped),
+	}
+	at, took := s.o.Catalog.Refreshed()
+	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), lastedOf(time.Since(at).Truncate(time.Second))
+	for _, root := range v.Roots {
+		if root.Missing && root.Err == nil {
+			p.Missing = append(p.Missing, root.Label)
+			continue
+		}
+		p.Roots = append(p.Roots, rootRowOf(root))
+	}
+	for _, e := range v.Skipped[:min(len(v.Skipped), healthRows)] {
+		p.Skipped = append(p.Skipped, skippedRowOf(e))
+	}
+	for _, e := range v.Entries {
+		p.add(v, e)
+	}
+	fits := s.fits.get(v, func() []tool.Fit { return tool.Fits(v) })
+	p.budgets(v, fits)
+	return s.render(r, http.StatusOK, "health", p)
+}
+
+func rootRowOf(root catalog.RootStatus) rootRow {
+	w := rootRow{Label: root.Label, Shown: root.Shown, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	if len(w.Notices) > healthRows {
+		w.More, w.Notices = len(w.Notices)-healthRows, w.Notices[:healthRows]
+	}
+	if root.Err != nil {
+		w.Error = skill.Reason(root.Err)
+		if errors.Is(root.Err, catalog.ErrLate) {
+			w.Error = catalog.ErrLate.Error()
+		}
+	}
+	return w
+}
+
+func skippedRowOf(e *catalog.Entry) skippedRow {
+	return skippedRow{
+		Anchor: anchorOf(e), Href: pageOf(e), Name: nameOf(e), Place: e.Place(), Root: e.Root.Label, Findings: problemsOf(e),
+	}
+}
+
+// add puts a served skill into the lists that it belongs to.
+func (p *healthPage) add(v catalog.View, e *catalog.Entry) {
+	if e.Status == catalog.Skipped {
+		return
+	}
+	if !publishable(e) {
+		p.NUnpublished++
+		if len(p.Unpublished) < healthRows {
+			w := unpublishedRow{Href: pageOf(e), Name: nameOf(e), Why: "its URI does not end with its name"}
+			var why []string
+			for _, f := range e.Problems {
+				if skill.RuleOf(f.Rule).Unpublishes {
+					why = append(why, f.Message)
+				}
+			}
+			if len(why) > 0 {
+				w.Why, w.More = why[0], len(why)-1
+			}
+			p.Unpublished = append(p.Unpublished, w)
+		}
+	}
+	if e.By != nil {
+		p.NCollisions++
+		if len(p.Collisions) < healthRows {
+			p.Collisions = append(p.Collisions, collisionRow{
+				pageOf(e), nameOf(e), e.Place(), v.Called(e), e.Status == catalog.Copy, relative{Href: pageOf(e.By), Place: e.By.Place()},
+			})
+		}
+	}
+}
+
+// budgets draws how the list fits each client, and which skills take most of it.
+func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
+	const width = 1000
+	for _, f := range fits {
+		b := budget{
+			Client: clientName(f.Client), Limit: f.Limit, Budget: f.Budget, Need: f.Need, Form: f.Form, Cut: f.Cut,
+			Shortened: len(f.Shortened), Left: len(f.Left), Whole: len(v.Listed) - len(f.Shortened) - len(f.Left),
+		}
+		most := max(f.Budget, f.Need, 1)
+		b.NeedWidth, b.BudgetWidth = f.Need*width/most, f.Budget*width/most
+		b.LimitX = min(b.BudgetWidth, width-3)
+		for _, e := range f.Left[:min(len(f.Left), 20)] {
+			b.LeftNames = append(b.LeftNames, nameOf(e))
+		}
+		p.Budgets = append(p.Budgets, b)
+	}
+	for _, e := range heaviest(v.Listed, 10) {
+		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}
+		if len(p.Heavy) > 0 {
+			w.Width = w.Characters * 100 / max(p.Heavy[0].Characters, 1)
+		}
+		p.Heavy = append(p.Heavy, w)
+	}
+}
+
+// heaviest are the n skills that take most of a list, the first of equals first.
+func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
+	sizes := make([]int, 0, n+1)
+	for _, e := range listed {
+		size := charactersOf(e)
+		if len(most) == n && size <= sizes[n-1] {
+			continue
+		}
+		at := len(most)
+		for at > 0 && sizes[at-1] < size {
+			at--
+		}
+		most, sizes = slices.Insert(most, at, e), slices.Insert(sizes, at, size)
+		most, sizes = most[:min(len(most), n)], sizes[:min(len(sizes), n)]
+	}
+	return most
+}
+
+// charactersOf is what a skill takes of a list.
+func charactersOf(e *catalog.Entry) int {
+	return utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description)
+}
+
+type skippedPage struct {
+	frame
+	Skill skippedRow
+}
+
+// skipped tells the story of one skill that is not served.
+func (s *Site) skipped(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	anchor := strings.TrimPrefix(r.URL.Path, "/health/")
+	for _, e := range v.Skipped {
+		if anchorOf(e) == anchor {
+			return s.render(r, http.StatusOK, "skipped", skippedPage{s.frame(r, nameOf(e), "health"), skippedRowOf(e)})
+		}
+	}
+	return problem(http.StatusNotFound, "No skill is skipped under this address. It may have been mended, moved or removed.")
+}

@@ -1,0 +1,296 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// pageRows is how many skills one page lists.
+const pageRows = 50
+
+// frame is what every page has around it.
+type frame struct {
+	Title, Nav, Version string
+	Query               string
+	Token               bool
+}
+
+func (s *Site) frame(r *request, title, nav string) frame {
+	return frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.o.Token}
+}
+
+type errorPage struct {
+	frame
+	Status int
+	Say    string
+}
+
+func queryOf(r *request) string {
+	return strings.TrimSpace(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd"))
+}
+
+// State is how a skill fares, in one word.
+type State string
+
+// The states, as filters name them.
+const (
+	Fine     State = "fine"     // served, nothing to mend
+	Problems State = "problems" // served, with an error or a warning
+	Shadowed State = "shadowed" // served under another name than its own
+	Skipped  State = "skipped"  // not served
+)
+
+var states = []State{Fine, Problems, Shadowed, Skipped}
+
+func stateOf(e *catalog.Entry) State {
+	switch e.Status {
+	case catalog.Skipped:
+		return Skipped
+	case catalog.Shadowed, catalog.Copy:
+		return Shadowed
+	}
+	if graveOf(e) > 0 {
+		return Problems
+	}
+	return Fine
+}
+
+// graveOf counts a skill's errors and warnings.
+func graveOf(e *catalog.Entry) (n int) {
+	for _, p := range e.Problems {
+		if skill.RuleOf(p.Rule).Severity != skill.SeverityInfo {
+			n++
+		}
+	}
+	return n
+}
+
+// filter is what a list is narrowed by.
+type filter struct {
+	Query, Scope, Root string
+	State              State
+	Page               int
+}
+
+// href is the list with this filter.
+func (f filter) href() string {
+	q := url.Values{}
+	for key, value := range map[string]string{"q": f.Query, "scope": f.Scope, "root": f.Root, "state": string(f.State)} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	if f.Page > 1 {
+		q.Set("page", strconv.Itoa(f.Page))
+	}
+	if len(q) == 0 {
+		return "/"
+	}
+	return "/?" + q.Encode()
+}
+
+// found are all skills that a query finds, best first, as find_skills ranks them:
+// those that people may ask for are among them. Behind them come copies and skipped
+// skills that are called so, which no search ranks. Without a query it is all of
+// them, those that models are shown first.
+func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
+	if query == "" {
+		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
+		for _, e := range v.Entries {
+			if !e.ModelVisible() {
+				all = append(all, e)
+			}
+		}
+		return all, nil
+	}
+	ranked, err := v.Search(ctx, catalog.Query{Text: query, People: true})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*catalog.Entry, 0, len(ranked.Hits))
+	for _, h := range ranked.Hits {
+		all = append(all, h.Entry)
+	}
+	words := strings.Fields(string(skill.KeyOf(query)))
+	for _, e := range v.Entries {
+		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(string(e.Key)+" "+strings.ToLower(e.Folder), words) {
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+func holdsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+// row is one skill in a list.
+type row struct {
+	Href, Name, Description string
+	Place, Root             string
+	Size, Listing, Loading  int64 // bytes; tokens
+	State                   State
+	Grave                   int
+	Hidden                  bool // from models
+	Called                  string
+}
+
+func rowOf(v catalog.View, e *catalog.Entry) row {
+	w := row{
+		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(skill.OneLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Size: e.Size, Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(e.Size),
+		State: stateOf(e), Grave: graveOf(e), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+	}
+	switch e.Status {
+	case catalog.Shadowed, catalog.Copy:
+		w.Called = v.Called(e)
+	case catalog.Skipped:
+		if p, ok := e.SkipReason(); ok {
+			w.Description = skill.OneLine(p.Message)
+		}
+	}
+	return w
+}
+
+// nameOf is what a skill is called on a page: its name in one line, else its
+// folder's.
+func nameOf(e *catalog.Entry) string {
+	for _, name := range []string{e.Name, e.Folder, e.Root.Label} {
+		if name = skill.OneLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
+			return name
+		}
+	}
+	return "(no name)"
+}
+
+// choice is one value of a filter.
+type choice struct {
+	Label string
+	Href  string
+	Count int
+	On    bool
+}
+
+type facet struct {
+	Title   string
+	Choices []choice
+}
+
+type homePage struct {
+	frame
+	Filter                filter
+	Facets                []facet
+	Rows                  []row
+	Total, From, To       int
+	All, Served, NSkipped int
+	URL                   string // of MCP
+	Older, Newer          string // addresses of the pages around
+	Narrowed              bool
+	Without               string // the address without filters
+}
+
+func (s *Site) home(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	f := filter{queryOf(r), skill.CutBytes(q.Get("scope"), 64), skill.CutBytes(q.Get("root"), skill.EchoLimit), State(skill.CutBytes(q.Get("state"), 64)), 1}
+	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
+		f.Page = n
+	}
+	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
+	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
+	all, err := found(r.Context(), v, f.Query)
+	if err != nil {
+		return err
+	}
+	entries := p.narrow(v, all)
+	p.Total = len(entries)
+	last := max(1, (p.Total+pageRows-1)/pageRows)
+	f.Page = min(f.Page, last)
+	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
+	for _, e := range entries[p.From:p.To] {
+		p.Rows = append(p.Rows, rowOf(v, e))
+	}
+	turn := func(n int) string { g := f; g.Page = n; return g.href() }
+	if f.Page > 1 {
+		p.Newer = turn(f.Page - 1)
+	}
+	if f.Page < last {
+		p.Older = turn(f.Page + 1)
+	}
+	return s.render(r, http.StatusOK, "home", p)
+}
+
+// narrow applies the filters, and counts for each value of each how many skills
+// it would show beside the others.
+func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog.Entry) {
+	f := p.Filter
+	scopes, roots, fares := map[string]int{}, map[string]int{}, map[State]int{}
+	for _, e := range all {
+		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e)
+		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == "" || f.State == state
+		if inRoot && inState {
+			scopes[scope]++
+		}
+		if inScope && inState {
+			roots[root]++
+		}
+		if inScope && inRoot {
+			fares[state]++
+		}
+		if inScope && inRoot && inState {
+			kept = append(kept, e)
+		}
+	}
+	one := func(label string, n int, on bool, g filter) choice {
+		g.Page = 1
+		return choice{label, g.href(), n, on}
+	}
+	state := facet{Title: "Health"}
+	for _, w := range states {
+		g := f
+		if g.State = w; f.State == w {
+			g.State = ""
+		}
+		state.Choices = append(state.Choices, one(string(w), fares[w], f.State == w, g))
+	}
+	scope := facet{Title: "Scope"}
+	for _, w := range []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin} {
+		g := f
+		if g.Scope = string(w); f.Scope == string(w) {
+			g.Scope = ""
+		}
+		if scopes[string(w)] > 0 || f.Scope == string(w) {
+			scope.Choices = append(scope.Choices, one(string(w), scopes[string(w)], f.Scope == string(w), g))
+		}
+	}
+	root := facet{Title: "Root"}
+	for _, w := range v.Roots {
+		g := f
+		if g.Root = w.Label; f.Root == w.Label {
+			g.Root = ""
+		}
+		if roots[w.Label] > 0 || f.Root == w.Label {
+			root.Choices = append(root.Choices, one(w.Label, roots[w.Label], f.Root == w.Label, g))
+		}
+	}
+	p.Facets = []facet{state, scope, root}
+	return kept
+}
+
+// From1 is the number of the first row, from 1.
+func (p homePage) From1() int { return p.From + 1 }

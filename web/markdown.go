@@ -1,0 +1,358 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"html/template"
+	"net/url"
+	"path"
+	"runtime"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	nodes "github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// maxRendered bounds the Markdown that is rendered, in bytes; what is longer is
+// shown as text. The longest real SKILL.md of 145,005 has 294 kB.
+const maxRendered = 384 << 10
+
+// idPrefix begins every id in rendered text, so that a heading cannot take the
+// place of an element of the page.
+const idPrefix = "md-"
+
+// renderer turns a skill's Markdown into markup that can do nothing.
+type renderer struct {
+	md    goldmark.Markdown
+	slots chan struct{} // bounds what is rendered at once
+}
+
+func newRenderer() *renderer {
+	return &renderer{
+		slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		md: goldmark.New(
+			goldmark.WithExtensions(
+				extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+				extension.Strikethrough, extension.TaskList, extension.Linkify,
+			),
+			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+			goldmark.WithRendererOptions(
+				nodes.WithNodeRenderers(util.Prioritized(literal{}, 1)),
+				html.WithXHTML(),
+			),
+		),
+	}
+}
+
+// place is the file that a text stands in: its links are meant from there.
+type place struct {
+	view catalog.View
+	e    *catalog.Entry
+	file string
+}
+
+// render makes markup of Markdown. It reports false for a text that is too long, or
+// nested too deep to be a text.
+func (m *renderer) render(ctx context.Context, source string, at place) (template.HTML, bool) {
+	if len(source) > maxRendered || hostile(source) {
+		return "", false
+	}
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return "", false
+	}
+	data := []byte(source)
+	doc := m.md.Parser().Parse(text.NewReader(data))
+	rewrite(doc, data, at)
+	var out bytes.Buffer
+	if err := m.md.Renderer().Render(&out, data, doc); err != nil {
+		return "", false
+	}
+	clean := sanitize(out.String())
+	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
+	return template.HTML(clean), true // sanitize lets through what its table names and nothing else
+}
+
+// What a parser does with emphasis and links grows with the square of the marks in
+// a paragraph, and what it does with quotes and lists with the marks that begin a
+// line. Of 3,389 real Markdown files of skills none has more than 55,000 of the
+// first (as counted by hostile) and 42 of the second.
+const (
+	maxMarks = 10_000_000
+	maxOpen  = 64
+)
+
+// hostile reports text that no one wrote to be read: it would cost a parser
+// seconds.
+func hostile(source string) bool {
+	total, marks := 0, 0
+	for line := range strings.Lines(source) {
+		if strings.TrimSpace(line) == "" {
+			total += marks * marks
+			marks = 0
+			continue
+		}
+		if opened(line) > maxOpen {
+			return true
+		}
+		for i := range len(line) {
+			switch c := line[i]; c {
+			case '*', '_', '~':
+				if i == 0 || line[i-1] != c {
+					marks++
+				}
+			case '[':
+				marks++
+			}
+		}
+	}
+	return total+marks*marks > maxMarks
+}
+
+// opened counts the marks of quotes and lists that a line begins with. A line of
+// one mark alone is a rule or the line below a heading.
+func opened(line string) (n int) {
+	line = strings.TrimRight(line, " \t\r\n")
+	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
+		return 0
+	}
+	for i := range len(line) {
+		switch c := line[i]; {
+		case strings.IndexByte(">-+*", c) >= 0, (c == '.' || c == ')') && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+			n++
+		case c != ' ' && c != '\t' && (c < '0' || c > '9'):
+			return n
+		}
+	}
+	return n
+}
+
+// rewrite points links at this site's pages, marks those that lead elsewhere, and
+// takes away those that lead nowhere good.
+func rewrite(doc ast.Node, source []byte, at place) {
+	var found []ast.Node
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			switch n.Kind() {
+			case ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindHeading:
+				found = append(found, n)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, n := range found {
+		switch n := n.(type) {
+		case *ast.Heading:
+			if id, ok := n.AttributeString("id"); ok {
+				if b, ok := id.([]byte); ok {
+					n.SetAttributeString("id", append([]byte(idPrefix), b...))
+				}
+			}
+		case *ast.AutoLink:
+			t := at.target(string(n.URL(source)))
+			if n.AutoLinkType == ast.AutoLinkEmail || t.kind == outside {
+				n.SetAttributeString("class", []byte("out"))
+				n.SetAttributeString("rel", []byte(outsideRel))
+			} else {
+				swap(n, ast.NewString(bytes.Clone(n.Label(source))))
+			}
+		case *ast.Link:
+			t := at.target(string(n.Destination))
+			switch t.kind {
+			case inside:
+				n.Destination = []byte(t.href)
+			case outside:
+				n.SetAttributeString("class", []byte("out"))
+				n.SetAttributeString("rel", []byte(outsideRel))
+				n.AppendChild(n, sign(" (leads elsewhere)"))
+			case nowhere:
+				unwrap(n)
+			}
+		case *ast.Image:
+			at.image(n)
+		}
+	}
+}
+
+const outsideRel = "noopener noreferrer nofollow"
+
+// sign is a text for those who cannot see how a link is marked.
+func sign(words string) ast.Node {
+	s := ast.NewString([]byte(`<span class="sr">` + words + `</span>`))
+	s.SetRaw(true)
+	s.SetCode(true)
+	return s
+}
+
+func swap(old, with ast.Node) { old.Parent().ReplaceChild(old.Parent(), old, with) }
+
+// unwrap leaves a link's text, marked as one that leads nowhere.
+func unwrap(n ast.Node) {
+	em := ast.NewEmphasis(1)
+	em.SetAttributeString("class", []byte("nowhere"))
+	for c := n.FirstChild(); c != nil; {
+		next := c.NextSibling()
+		em.AppendChild(em, c)
+		c = next
+	}
+	em.AppendChild(em, sign(" (a link that leads nowhere from here)"))
+	swap(n, em)
+}
+
+// image shows a picture of the skill; one from elsewhere becomes a link, since a
+// page must not ask others for anything.
+func (p place) image(n *ast.Image) {
+	t := p.target(string(n.Destination))
+	if t.kind == inside && picture(t.file) != "" {
+		n.Destination = []byte(t.raw)
+		return
+	}
+	link := ast.NewLink()
+	link.Destination = n.Destination
+	for c := n.FirstChild(); c != nil; {
+		next := c.NextSibling()
+		link.AppendChild(link, c)
+		c = next
+	}
+	link.AppendChild(link, ast.NewString([]byte(" [image]")))
+	swap(n, link)
+	switch t.kind {
+	case inside:
+		link.Destination = []byte(t.href)
+	case outside:
+		link.SetAttributeString("class", []byte("out"))
+		link.SetAttributeString("rel", []byte(outsideRel))
+		link.AppendChild(link, sign(" (leads elsewhere)"))
+	case nowhere:
+		unwrap(link)
+	}
+}
+
+type kind int
+
+const (
+	nowhere kind = iota // a script, a file of the reader's, a way out of the skill
+	inside
+	outside
+)
+
+// target is where a link leads.
+type target struct {
+	kind      kind
+	href, raw string // of this site, where it is inside
+	file      string // below the skill
+}
+
+func (p place) target(dest string) target {
+	// As a browser would read it: a scheme may be spelt in character references.
+	resolved := util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(dest))))
+	u, err := url.Parse(strings.TrimSpace(string(resolved)))
+	if err != nil {
+		return target{}
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		if u.Host != "" {
+			return target{kind: outside}
+		}
+		return target{}
+	case "mailto":
+		return target{kind: outside}
+	case "skill":
+		uri, err := skill.ParseURI(strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String(), "/"))
+		if err != nil {
+			return target{}
+		}
+		if e, file := p.view.At(uri); e != nil {
+			return (place{p.view, e, skill.MainFile}).to(file, u.EscapedFragment())
+		}
+		return target{}
+	case "":
+	default:
+		return target{}
+	}
+	if u.Host != "" || strings.HasPrefix(u.Path, "/") {
+		return target{}
+	}
+	if u.Path == "" {
+		if u.Fragment == "" {
+			return target{}
+		}
+		return target{kind: inside, href: "#" + idPrefix + u.EscapedFragment(), file: p.file}
+	}
+	return p.to(path.Join(path.Dir(p.file), u.Path), u.EscapedFragment())
+}
+
+// to is a file of the skill; no URI has a path that leaves it.
+func (p place) to(file, fragment string) target {
+	href := pageOf(p.e)
+	raw := ""
+	if file != "." && file != skill.MainFile {
+		uri, err := p.e.FileURI(file)
+		if err != nil {
+			return target{}
+		}
+		href, raw = "/skills/"+escapedPath(uri), "/raw/"+escapedPath(uri)
+	}
+	if fragment != "" {
+		href += "#" + idPrefix + fragment
+	}
+	return target{inside, href, raw, file}
+}
+
+// literal shows raw HTML as the text that it is: a reader is to see what an agent
+// reads, comments included.
+type literal struct{}
+
+// RegisterFuncs takes over the nodes of raw HTML and of code.
+func (literal) RegisterFuncs(r nodes.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			segments := n.(*ast.RawHTML).Segments
+			_, _ = w.WriteString(`<code class="raw">`)
+			writeSegments(w, source, segments)
+			_, _ = w.WriteString(`</code>`)
+		}
+		return ast.WalkSkipChildren, nil
+	})
+	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			b := n.(*ast.HTMLBlock)
+			_, _ = w.WriteString(`<pre class="raw" tabindex="0"><code>`)
+			writeSegments(w, source, b.Lines())
+			if b.HasClosure() {
+				_, _ = w.Write(util.EscapeHTML(b.ClosureLine.Value(source)))
+			}
+			_, _ = w.WriteString("</code></pre>\n")
+		}
+		return ast.WalkSkipChildren, nil
+	})
+	code := func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			_, _ = w.WriteString(`<pre tabindex="0"><code>`)
+			writeSegments(w, source, n.Lines())
+			_, _ = w.WriteString("</code></pre>\n")
+		}
+		return ast.WalkSkipChildren, nil
+	}
+	r.Register(ast.KindCodeBlock, code)
+	r.Register(ast.KindFencedCodeBlock, code)
+}
+
+func writeSegments(w util.BufWriter, source []byte, lines *text.Segments) {
+	for i := range lines.Len() {
+		s := lines.At(i)
+		_, _ = w.Write(util.EscapeHTML(s.Value(source)))
+	}
+}

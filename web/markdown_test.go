@@ -1,0 +1,255 @@
+package web
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// memory is a source of one skill and its neighbour.
+type memory struct{}
+
+func (memory) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
+
+func (memory) Scan(context.Context) (skill.Scan, error) {
+	var s skill.Scan
+	for _, name := range []string{"a", "b"} {
+		files := fstest.MapFS{
+			"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}, ".env": {Data: []byte("x")}, "a/.git/x": {Data: []byte("x")}, "seen": {Data: []byte("x")},
+		}
+		s.Bundles = append(s.Bundles, skill.Bundle{Path: name, Folder: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
+	}
+	return s, nil
+}
+
+// here is a file of the skill a.
+func here(t testing.TB, file string) place {
+	t.Helper()
+	c := catalog.New([]catalog.Source{memory{}}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place{v, v.Named("a"), file}
+}
+
+func TestRender(t *testing.T) {
+	m := newRenderer()
+	at, below := here(t, "SKILL.md"), here(t, "docs/x.md")
+	for _, c := range []struct {
+		at           place
+		source, want string
+	}{
+		{at, "# A *b*\n\n## A b\n", `<h1 id="md-a-b">A <em>b</em></h1>` + "\n" + `<h2 id="md-a-b-1">A b</h2>` + "\n"},
+		{at, "[x](docs/y.md)", `<p><a href="/skills/r/a/docs/y.md">x</a></p>` + "\n"},
+		{at, "[x](./docs/../z%20z.md#part)", `<p><a href="/skills/r/a/z%20z.md#md-part">x</a></p>` + "\n"},
+		{below, "[x](y.md) [up](../SKILL.md)", `<p><a href="/skills/r/a/docs/y.md">x</a> <a href="/skills/r/a/">up</a></p>` + "\n"},
+		{at, "[x](#part)", `<p><a href="#md-part">x</a></p>` + "\n"},
+		{at, "[x](skill://r/b/SKILL.md) [y](skill://r/b/f.md) [z](skill://r/none)", `<p><a href="/skills/r/b/">x</a> <a href="/skills/r/b/f.md">y</a> <em class="nowhere">z<span class="sr"> (a link that leads nowhere from here)</span></em></p>` + "\n"},
+		{at, "[x](https://a.example/?a=1&b=2 \"t\")", `<p><a href="https://a.example/?a=1&amp;b=2" title="t" class="out" rel="noopener noreferrer nofollow">x<span class="sr"> (leads elsewhere)</span></a></p>` + "\n"},
+		{at, "https://a.example <b@a.example>", `<p><a href="https://a.example" class="out" rel="noopener noreferrer nofollow">https://a.example</a> <a href="mailto:b@a.example" class="out" rel="noopener noreferrer nofollow">b@a.example</a></p>` + "\n"},
+		{at, "![x](i.png) ![y](i.svg) ![z](https://a.example/i.png)", `<p><img src="/raw/r/a/i.png" alt="x" loading="lazy"> <a href="/skills/r/a/i.svg">y [image]</a> <a href="https://a.example/i.png" class="out" rel="noopener noreferrer nofollow">z [image]<span class="sr"> (leads elsewhere)</span></a></p>` + "\n"},
+		{at, "<b onclick=x>y</b>\n\n<div>\n<!-- c -->\n</div>\n", `<p><code class="raw">&lt;b onclick=x&gt;</code>y<code class="raw">&lt;/b&gt;</code></p>` + "\n" + `<pre class="raw" tabindex="0"><code>&lt;div&gt;` + "\n&lt;!-- c --&gt;\n&lt;/div&gt;\n</code></pre>\n"},
+		{at, "```js\nlet a = \"<b>\";\n```", `<pre tabindex="0"><code>let a = &#34;&lt;b&gt;&#34;;` + "\n</code></pre>\n"},
+		{at, "|a|\n|-:|\n|b|", "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th align=\"right\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"right\">b</td>\n</tr>\n</tbody>\n</table></div>\n"},
+		{at, "- [x] a\n", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\" aria-label=\"task\"> a</li>\n</ul>\n"},
+	} {
+		got, ok := m.render(t.Context(), c.source, c.at)
+		if diff := cmp.Diff(c.want, string(got)); !ok || diff != "" {
+			t.Errorf("%q: -want +got\n%s", c.source, diff)
+		}
+	}
+}
+
+// TestNowhere: links that no reader could want.
+func TestNowhere(t *testing.T) {
+	at := here(t, "docs/x.md")
+	for _, dest := range []string{
+		"", "javascript:x", "JAVASCRIPT:x", " javascript:x", "java\tscript:x", "&#106;avascript:x", "java&#x09;script:x", "javascript&colon;x", "data:text/html,x",
+		"vbscript:x", "file:///etc/passwd", "//evil.example/x", "/etc/passwd", "/skills/r/b/", "../../b/SKILL.md", "../../../x", "a\\..\\..\\..\\b", "%2e%2e/%2e%2e/b/SKILL.md",
+		"http:", "http:///x", "https:evil.example", "skill://r/../x", "skill:///x", "ftp://a.example/x", "blob:x", "about:blank", "x\x00y", "C:\\x", "..",
+	} {
+		if got := at.target(dest); got.kind != nowhere && !(dest == ".." && got.href == "/skills/r/a/") {
+			t.Errorf("%q leads to %q", dest, got.href)
+		}
+	}
+}
+
+// TestHidden: no dot-entry is read, whatever a source would give.
+func TestHidden(t *testing.T) {
+	at := here(t, "SKILL.md")
+	for _, file := range []string{".env", "a/.git/x"} {
+		if data, err := readFile(t.Context(), at.view, at.e, file); err == nil {
+			t.Errorf("%s is %q", file, data)
+		}
+	}
+	if data, err := readFile(t.Context(), at.view, at.e, "seen"); err != nil || string(data) != "x" {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+// TestHostileText: what would cost a parser seconds is not parsed, and what people
+// write is.
+func TestHostileText(t *testing.T) {
+	m := newRenderer()
+	at := here(t, "SKILL.md")
+	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) "} {
+		if _, ok := m.render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); ok {
+			t.Errorf("a text of %q alone is rendered", unit)
+		}
+	}
+	for _, source := range []string{
+		strings.Repeat("a **b** `c_d` [e](f) ", 200), strings.Repeat("|a|[b](c)|\n", 400), strings.Repeat("-", 300), strings.Repeat("* ", 100) + "\n",
+		strings.Repeat("A paragraph with *one* mark.\n\n", 3000), "    " + strings.Repeat("-", 40) + "> text",
+	} {
+		if _, ok := m.render(t.Context(), source, at); !ok {
+			t.Errorf("%.40q… is not rendered", source)
+		}
+	}
+	if _, ok := m.render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); ok {
+		t.Error("an endless text is rendered")
+	}
+}
+
+// TestRealText: every Markdown file of real skills is rendered, into what the table
+// allows.
+func TestRealText(t *testing.T) {
+	corpus := os.Getenv("KNACK_CORPUS")
+	if corpus == "" {
+		corpus = "../../shared/corpus"
+	}
+	if _, err := os.Stat(corpus); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no corpus: %v", err)
+		}
+		t.Skip("no corpus of real skills; KNACK_CORPUS names its folder")
+	}
+	m, at, n := newRenderer(), here(t, "SKILL.md"), 0
+	err := filepath.WalkDir(filepath.Join(corpus, "skills"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !isMarkdown(path.Base(filepath.ToSlash(p))) {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return nil // a link that leads nowhere
+		}
+		if n++; n%4 != 0 { // a quarter is enough to learn from
+			return nil
+		}
+		out, ok := m.render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
+		if !ok {
+			t.Errorf("%s is not rendered", p)
+		}
+		for _, fault := range faults(string(out)) {
+			t.Errorf("%s: %s", p, fault)
+		}
+		return nil
+	})
+	if err != nil || n < 1000 {
+		t.Errorf("%d files, %v", n, err)
+	}
+}
+
+// faults are what markup holds that is not allowed, as a browser reads it.
+func faults(markup string) (out []string) {
+	body := &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body}
+	nodes, err := html.ParseFragment(strings.NewReader(markup), body)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, top := range nodes {
+		body.AppendChild(top)
+	}
+	for n := range body.Descendants() {
+		switch n.Type {
+		case html.TextNode:
+			continue
+		case html.ElementNode:
+		default:
+			out = append(out, "a node that is neither text nor element: "+n.Data)
+			continue
+		}
+		if n.Data == "div" && len(n.Attr) == 2 && n.Attr[0].Val == "scroll" {
+			continue // our own around a table
+		}
+		attributes, ok := allowed[n.Data]
+		if !ok || n.Namespace != "" {
+			out = append(out, "an element "+n.Namespace+" "+n.Data)
+		}
+		for _, a := range n.Attr {
+			ours := n.Data == "img" && a.Key == "loading" || n.Data == "input" && a.Key == "aria-label"
+			if valid := attributes[a.Key]; !ours && (valid == nil || !valid(a.Val)) {
+				out = append(out, "an attribute "+n.Data+" "+a.Key+"="+a.Val)
+			}
+		}
+	}
+	return out
+}
+
+func TestSanitize(t *testing.T) {
+	for in, want := range map[string]string{
+		`<p>a</p>`:                                                 `<p>a</p>`,
+		`<script>alert(1)</script>b`:                               `alert(1)b`,
+		`<style>p{}</style>`:                                       `p{}`,
+		`<p onclick="x" class="y" style="z">a`:                     `<p>a</p>`,
+		`<a href="javascript:x">a</a>`:                             `<a>a</a>`,
+		`<a href="/skills/x" target="_blank">a</a>`:                `<a href="/skills/x">a</a>`,
+		`<a href="/metrics">a</a>`:                                 `<a>a</a>`,
+		`<a href="//e">a</a>`:                                      `<a>a</a>`,
+		`<img src="/raw/a.svg"><img src="x.png">`:                  ``,
+		`<img src="/raw/a.png" srcset="https://e 2x" onerror="x">`: `<img src="/raw/a.png" loading="lazy">`,
+		`<svg><a href="/skills/x">b</a></svg>`:                     `<a href="/skills/x">b</a>`,
+		`<!-- a --><!doctype html><?x?>`:                           ``,
+		`</p></div></main><em>a</strong>`:                          `<em>a</em>`,
+		`<strong><em>a</strong>b</em>`:                             `<strong><em>a</em></strong>b`,
+		`<h1 id="q">a</h1><h1 id="md-q">b</h1>`:                    `<h1>a</h1><h1 id="md-q">b</h1>`,
+		`<input type="text"><input type="checkbox">`:               ``,
+		`<pre tabindex="1">&lt;b&gt;</pre>`:                        `<pre>&lt;b&gt;</pre>`,
+		`<p title="&quot;><script>">`:                              `<p></p>`,
+		`<textarea></p><script>x</script>`:                         `&lt;/p&gt;&lt;script&gt;x&lt;/script&gt;`,
+	} {
+		if diff := cmp.Diff(want, sanitize(in)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", in, diff)
+		}
+	}
+}
+
+func FuzzSanitize(f *testing.F) {
+	for _, s := range []string{"<p>a", "<a href=/skills/x>", "<table><td><svg><style><img src=x onerror=y>", "<math><mi//xlink:href=\"data:x,<script>\">", "<noscript><p title=\"</noscript><img src=x onerror=y>\">"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, markup string) {
+		clean := sanitize(markup)
+		if found := faults(clean); len(found) > 0 {
+			t.Errorf("%q becomes %q: %q", markup, clean, found)
+		}
+	})
+}
+
+func FuzzRender(f *testing.F) {
+	m, at := newRenderer(), here(f, "docs/x.md")
+	for _, s := range []string{"# a\n[b](javascript:x)", "<b>", "![a](i.png \"t\")", "|a|\n|-|\n|<b>|", "[a]: javascript:x\n[a]", "&#106;", "```a b\nc", "[a](skill://r/b/x)", "- [x] a"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		out, _ := m.render(context.Background(), source, at)
+		if found := faults(string(out)); len(found) > 0 {
+			t.Errorf("%q becomes %q: %q", source, out, found)
+		}
+	})
+}

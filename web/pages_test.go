@@ -1,0 +1,270 @@
+package web_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+)
+
+// skillsOf are the names on a page, with their addresses and badges.
+func skillsOf(doc *html.Node) (out []string) {
+	for _, list := range all(doc, class("skills")) {
+		for _, h := range all(list, tag("h2")) {
+			out = append(out, text(h)+" "+attr(all(h, tag("a"))[0], "href"))
+		}
+	}
+	return out
+}
+
+func TestHome(t *testing.T) {
+	f := open(t, files)
+	lost := "lost skipped " + skippedHref(f)
+	for path, want := range map[string][]string{
+		"/": {
+			"git /skills/one/git/", "Odd One 2 problems /skills/one/odd/", "same /skills/one/same/", "Blank % Name 2 problems /skills/two/a%20b%2520c/",
+			lost, "secret not for models /skills/one/secret/", "git shadowed /skills/two/git/", "same shadowed /skills/two/same/",
+		},
+		"/?q=git":                        {"git /skills/one/git/", "git shadowed /skills/two/git/"},
+		"/?q=secret":                     {"secret not for models /skills/one/secret/"}, // people find what models do not
+		"/?q=lost":                       {lost},
+		"/?state=skipped":                {lost},
+		"/?state=shadowed":               {"git shadowed /skills/two/git/", "same shadowed /skills/two/same/"},
+		"/?root=two&state=problems":      {"Blank % Name 2 problems /skills/two/a%20b%2520c/"},
+		"/?scope=builtin":                nil,
+		"/?q=zzzz":                       nil,
+		"/?page=99&root=two&q=git":       {"git shadowed /skills/two/git/"},
+		"/?q=%00%ff&state=nonsense":      nil,
+		"/?q=git&root=one&scope=project": {"git /skills/one/git/"},
+	} {
+		if diff := cmp.Diff(want, skillsOf(f.page(path))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", path, diff)
+		}
+	}
+}
+
+// TestFacets: each value says what it would show beside the other filters.
+func TestFacets(t *testing.T) {
+	f := open(t, files)
+	for path, want := range map[string][]string{
+		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "project 2", "one 1", "two 1", "Clear the filters"},
+		"/?scope=builtin":  {"fine 0", "problems 0", "shadowed 0", "skipped 0", "project 8", "builtin 0", "Clear the filters"},
+		"/?root=two&q=git": {"fine 0", "problems 0", "shadowed 1", "skipped 0", "project 1", "one 1", "two 1", "Clear the filters"},
+	} {
+		if diff := cmp.Diff(want, texts(all(all(f.page(path), class("facets"))[0], tag("a")))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", path, diff)
+		}
+	}
+}
+
+// skippedHref is the page of the only skill that is skipped.
+func skippedHref(f *fixture) string {
+	return attr(all(all(f.page("/?state=skipped"), class("skills"))[0], tag("a"))[0], "href")
+}
+
+// TestLongQuery: 100 kB are no reason to fail, nor to be said again.
+func TestLongQuery(t *testing.T) {
+	f := open(t, files)
+	a := f.get("/?q=" + strings.Repeat("git%20", 16_000))
+	if a.status != 200 || len(a.body) > 30_000 {
+		t.Errorf("%d, %d bytes", a.status, len(a.body))
+	}
+}
+
+func TestSkillPage(t *testing.T) {
+	f := open(t, files)
+	main := files["one/git/SKILL.md"]
+	size := strconv.Itoa(len(main)) + " B"
+	doc := f.page("/skills/one/git/")
+	prose := all(doc, class("prose"))[0]
+	var links []string
+	for _, a := range all(prose, tag("a")) {
+		links = append(links, attr(a, "href")+" "+attr(a, "class")+" "+text(a))
+	}
+	if diff := cmp.Diff([]string{"/skills/one/git/docs/more.md#md-part  more", "https://example.org/ out that (leads elsewhere)"}, links); diff != "" {
+		t.Errorf("links: -want +got\n%s", diff)
+	}
+	if got := attr(all(prose, tag("h1"))[0], "id"); got != "md-git" {
+		t.Errorf("the heading's id is %q", got)
+	}
+	facts := map[string]string{}
+	for _, d := range all(all(doc, tag("aside"))[0], tag("div")) {
+		facts[text(all(d, tag("dt"))[0])] = text(all(d, tag("dd"))[0])
+	}
+	want := map[string]string{
+		"Loads as": "git", "URI": "skill://one/git/SKILL.md", "Lies in": "one/git/SKILL.md (project)", "Size": size,
+		"Costs": "9 tokens in a list, " + strconv.Itoa((len(main)+3)/4) + " when loaded (estimated)", "Digest": facts["Digest"], "For": "models and people", "Published": "yes",
+		"Same name": "two/git/SKILL.md shadowed, loads as two:git", "license": "MIT", "metadata": `{ "b": "2", "a": "1" }`,
+	}
+	if diff := cmp.Diff(want, facts); diff != "" {
+		t.Errorf("facts: -want +got\n%s", diff)
+	}
+	// The files below, back and forth.
+	if got := attr(all(all(f.page("/skills/one/git/docs/more.md"), class("prose"))[0], tag("a"))[0], "href"); got != "/skills/one/git/" {
+		t.Errorf("the way back is %q", got)
+	}
+	var tree []string
+	for _, row := range all(all(f.page("/skills/one/git/?view=files"), class("files"))[0], tag("tr"))[1:] {
+		cells := texts(all(row, tag("td")))
+		tree = append(tree, cells[0]+" "+cells[1])
+	}
+	if diff := cmp.Diff([]string{"SKILL.md " + size, "blob.bin 2 B", "docs/ ", "more.md " + strconv.Itoa(len(files["one/git/docs/more.md"])) + " B", "fake.png 64 B", "latin.txt 5 B", "logo.png 16 B", "logo.svg 64 B", "run.sh 18 B"}, tree); diff != "" {
+		t.Errorf("files: -want +got\n%s", diff)
+	}
+	answers := texts(all(f.page("/skills/one/git/?view=agent"), tag("summary")))
+	if diff := cmp.Diff([]string{`skill {"name":"git"} about ` + strconv.Itoa((len(main)+len("Loading: git\nBase directory: skill://one/git\n\n")+3)/4) + ` tokens`, `read_file_in_skill {"skill_name":"git","file_path":"SKILL.md"} about ` + strconv.Itoa((len(main)+3)/4) + ` tokens`}, answers); diff != "" {
+		t.Errorf("answers: -want +got\n%s", diff)
+	}
+	found := texts(all(f.page("/skills/one/odd/?view=problems"), class("what")))
+	if diff := cmp.Diff([]string{"error 'Odd One' is not made of a-z, 0-9 and single inner hyphens", "error the folder is called 'odd', not 'Odd One'", "info description never says when to use the skill"}, found); diff != "" {
+		t.Errorf("problems: -want +got\n%s", diff)
+	}
+}
+
+// TestSkillFollowsDisk: what a page shows is as it is now.
+func TestSkillFollowsDisk(t *testing.T) {
+	f := open(t, files)
+	lay(t, f.dir, map[string]string{"one/git/SKILL.md": "---\nname: git\ndescription: Other words.\n---\nFresh.\n"})
+	if got := text(all(f.page("/skills/one/git/"), class("lede"))[0]); got != "Other words." {
+		t.Errorf("the page says %q", got)
+	}
+	lay(t, f.dir, map[string]string{"one/git/SKILL.md": "no skill any more"})
+	if a := f.get("/skills/one/git/"); a.status != 404 {
+		t.Errorf("a skill that was spoilt: %d", a.status)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	f := open(t, files)
+	for path, want := range map[string]int{
+		"/nothing": 404, "/skills/": 404, "/skills/one/": 404, "/skills/one/git": 302, "/skills/one/git/SKILL.md": 302, "/skills/one/git/docs": 302,
+		"/skills/one/git/docs/": 302, "/skills/one/git/none": 404, "/skills/one/git/.env": 404, "/raw/one/git/.env": 404, "/api/v1/files/one/git/.env": 404,
+		"/skills/one/git/..%2f..%2f..%2fetc%2fpasswd": 404, "/raw/one/git/..%2fsecret%2fSKILL.md": 404, "/raw/one/git/%2e%2e/secret/SKILL.md": 404,
+		"/raw/one/lost/SKILL.md": 404, "/skills/one/lost/": 404, "/raw/one/git": 404, "/raw/one/git/docs": 404, "/health/none": 404,
+		"/assets/0/site.css": 404, "/skills/two/a%20b%2520c/": 200, "/api/v1/": 200, "/api/v1/nothing": 404, "/.well-known/agent-skills/odd/SKILL.md": 404,
+		"/.well-known/agent-skills/git/SKILL.md": 200, "/.well-known/agent-skills/Git/SKILL.md": 404, "/api/v1/skills/one%2Fgit": 200, "/api/v1/skills/one/git": 200,
+		"/api/v1/skills/one/git/run.sh": 404, "/api/v1/skills?limit=0": 400, "/api/v1/skills?limit=x": 400, "/api/v1/skills?cursor=x": 400,
+	} {
+		if a := f.get(path); a.status != want {
+			t.Errorf("%s: %d, want %d: %.200s", path, a.status, want, a.body)
+		}
+		if a := f.ask("HEAD", path); a.status != want || a.body != "" {
+			t.Errorf("HEAD %s: %d, %d bytes", path, a.status, len(a.body))
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "TRACE"} {
+		if a := f.ask(method, "/"); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d", method, a.status)
+		}
+	}
+}
+
+// TestHeaders: every answer forbids what it does not need.
+func TestHeaders(t *testing.T) {
+	f := open(t, files)
+	const (
+		strict = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+		raw    = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+	)
+	for path, want := range map[string][3]string{
+		"/":                                      {"text/html; charset=utf-8", strict, ""},
+		"/nothing":                               {"text/html; charset=utf-8", strict, ""},
+		"/api/v1/skills":                         {"application/json", strict, ""},
+		"/api/v1/skills/none/x":                  {"application/problem+json", strict, ""},
+		"/raw/one/git/logo.png":                  {"image/png", raw, ""},
+		"/raw/one/git/logo.svg":                  {"text/plain; charset=utf-8", raw, ""},
+		"/raw/one/git/fake.png":                  {"text/plain; charset=utf-8", raw, ""},
+		"/raw/one/git/run.sh":                    {"text/plain; charset=utf-8", raw, ""},
+		"/raw/one/git/latin.txt":                 {"text/plain; charset=windows-1252", raw, ""},
+		"/raw/one/git/blob.bin":                  {"application/octet-stream", raw, "attachment"},
+		"/raw/one/git/SKILL.md":                  {"text/plain; charset=utf-8", raw, ""},
+		"/api/v1/files/one/git/logo.svg":         {"text/plain; charset=utf-8", raw, ""},
+		"/.well-known/agent-skills/git/SKILL.md": {"text/markdown; charset=utf-8", raw, ""},
+		"/metrics":                               {"text/plain; version=0.0.4; charset=utf-8", strict, ""},
+	} {
+		h := f.get(path).header
+		if got := [3]string{h.Get("Content-Type"), h.Get("Content-Security-Policy"), h.Get("Content-Disposition")}; got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
+	if got := f.get("/raw/one/git/latin.txt").body; got != "caf\xe9\n" {
+		t.Errorf("the bytes are %q", got)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	f := open(t, files)
+	doc := f.page("/health")
+	var sections []string
+	for _, s := range all(doc, tag("section")) {
+		sections = append(sections, text(all(s, tag("h2"))[0])+": "+strings.Join(texts(all(s, tag("h3"))), ", "))
+	}
+	want := []string{"Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
+	if diff := cmp.Diff(want, sections); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	story := f.page(skippedHref(f))
+	if got := texts(all(story, class("what"))); len(got) != 1 || got[0] != "error description is missing" {
+		t.Errorf("the story is %q", got)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	f := open(t, files)
+	doc := f.page("/connect")
+	if got := len(all(doc, class("client"))); got != 10 {
+		t.Errorf("%d clients", got)
+	}
+	if !strings.Contains(text(doc), f.url+"/mcp") {
+		t.Error("the address of this server is not on the page")
+	}
+}
+
+func TestUsage(t *testing.T) {
+	f := open(t, files)
+	v := f.view()
+	f.usage.Listed(v, "editor")
+	f.usage.Listed(v, "editor")
+	f.usage.Called(v, "editor", "skill", []byte(`{"name":"Git"}`))
+	f.usage.Called(v, "editor", "skill", []byte(`{"name":"two:git"}`))
+	f.usage.Called(v, "", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
+	f.usage.Called(v, "editor", "skill", []byte(`{"name":"nobody"}`))
+	f.usage.Called(v, "editor", "skill", []byte(`[]`))
+	f.usage.Resource(v, "editor", "skill://one/git/SKILL.md")
+	f.usage.Resource(v, "editor", "skill://one/git/run.sh")
+	f.usage.Resource(v, "editor", "skill://one/lost/SKILL.md")
+	tables := all(f.page("/usage"), tag("tbody"))
+	var got [][]string
+	for _, table := range tables {
+		got = append(got, texts(all(table, tag("tr"))))
+	}
+	want := [][]string{{"git222editor(2loaded,1read),unnamed(0loaded,1read)", "git010editor(1loaded)", "Odd One200", "same200", "Blank % Name200"}, {"editor831", "unnamed001"}}
+	for i := range got {
+		for j := range got[i] {
+			got[i][j] = strings.ReplaceAll(got[i][j], " ", "")
+		}
+	}
+	for i := range want {
+		for j := range want[i] {
+			want[i][j] = strings.ReplaceAll(want[i][j], " ", "")
+		}
+	}
+	if diff := cmp.Diff(want, got, cmp.Transformer("sorted", sortedRows)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// sortedRows leaves the order of equals aside.
+func sortedRows(rows []string) map[string]int {
+	m := map[string]int{}
+	for _, r := range rows {
+		m[r]++
+	}
+	return m
+}

@@ -1,0 +1,42 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// readFile reads a file of a skill for whoever asked. What cannot be read is said
+// in words for them.
+func readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
+	if file == "." {
+		return nil, problem(http.StatusNotFound, "This is a folder.")
+	}
+	if skill.Hidden(file) {
+		return nil, problem(http.StatusNotFound, "The skill has no such file.")
+	}
+	if file == skill.MainFile {
+		data, _, err := v.Read(ctx, e)
+		return data, readFault(err)
+	}
+	data, err := v.ReadFile(ctx, e, file)
+	return data, readFault(err)
+}
+
+func readFault(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
+		return problem(http.StatusNotFound, "The skill has no such file.")
+	case errors.Is(err, skill.ErrNotRegular):
+		return problem(http.StatusNotFound, "This is a folder, or no regular file.")
+	case errors.Is(err, skill.ErrBusy):
+		return problem(http.StatusServiceUnavailable, "The disk does not answer. Try again later.")
+	}
+	return problem(http.StatusInternalServerError, "The file cannot be read: "+skill.Reason(err)+".")
+}

@@ -1,0 +1,206 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Options of a site.
+type Options struct {
+	Catalog *catalog.Catalog
+	// Tools are those that the server gives to models: a skill's page shows what
+	// each answers.
+	Tools   []*tool.Tool
+	Version string
+	// Command is the absolute path of the executable, for the snippets of clients
+	// on this machine; empty where clients are elsewhere.
+	Command string
+	// Token: whoever asks needs a token, and the pages say so.
+	Token bool
+	// Engage is what skill://engage/SKILL.md answers where no skill has it; see
+	// [tool.Host].
+	Engage func() string
+	// Usage counts what agents do; nil where nobody counts.
+	Usage *Usage
+	Log   *slog.Logger
+}
+
+// Bounds of one request.
+const (
+	// requestTime is how long a request may wait for disks.
+	requestTime = 10 * time.Second
+	// firstTime is how long one waits for the first snapshot.
+	firstTime = 2 * time.Second
+	// maxQuery bounds the text of a search, in bytes; what is longer is cut.
+	maxQuery = 1024
+)
+
+// Site serves the pages, the API and the metrics.
+type Site struct {
+	o         Options
+	host      *tool.Host
+	manifests *catalog.Manifests
+	pages     map[string]*template.Template
+	assets    map[string]asset
+	routes    *http.ServeMux
+	markdown  *renderer
+	fits      latest[[]tool.Fit]
+	metrics   *metrics
+}
+
+// New makes a site.
+func New(o Options) *Site {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Usage == nil {
+		o.Usage = NewUsage()
+	}
+	s := &Site{
+		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(),
+		host: &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
+	}
+	s.assets = loadAssets()
+	s.pages = parsePages(s.assets)
+	s.routes = s.mux()
+	return s
+}
+
+func (s *Site) mux() *http.ServeMux {
+	m := http.NewServeMux()
+	for pattern, page := range map[string]func(*request) error{
+		"/{$}":                                 s.home,
+		"/skills/":                             s.skillOrFile,
+		"/raw/":                                s.raw,
+		"/health":                              s.health,
+		"/health/":                             s.skipped,
+		"/connect":                             s.connect,
+		"/usage":                               s.usage,
+		"/assets/":                             s.asset,
+		"/api/v1/{$}":                          s.apiDocument,
+		"/api/v1/openapi.json":                 s.apiDocument,
+		"/api/v1/skills":                       s.apiList,
+		"/api/v1/skills/":                      s.apiSkill,
+		"/api/v1/files/":                       s.apiFile,
+		"/api/v1/problems":                     s.apiProblems,
+		"/api/v1/problems/":                    s.apiProblemsOf,
+		"/.well-known/agent-skills/":           s.wellKnownSkill,
+		"/.well-known/agent-skills/index.json": s.wellKnownIndex,
+		"/metrics":                             s.serveMetrics,
+		"/":                                    s.nowhere,
+	} {
+		m.Handle(pattern, s.handle(pattern, page))
+	}
+	return m
+}
+
+// ServeHTTP answers one request.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+
+// request is one request under way.
+type request struct {
+	*http.Request
+	w http.ResponseWriter
+}
+
+// isAPI: the answer is read by a program.
+func (r *request) isAPI() bool {
+	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/metrics"
+}
+
+// handle wraps what every route has in common.
+func (s *Site) handle(pattern string, page func(*request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		begun := time.Now()
+		counted := &counter{ResponseWriter: w}
+		defer func() { s.metrics.served(pattern, counted.status(), time.Since(begun)) }()
+		setHeaders(w.Header())
+		ctx, cancel := context.WithTimeout(hr.Context(), requestTime)
+		defer cancel()
+		r := &request{hr.WithContext(ctx), counted}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			s.fail(r, problem(http.StatusMethodNotAllowed, "Only GET and HEAD are answered here."))
+			return
+		}
+		if err := page(r); err != nil {
+			s.fail(r, err)
+		}
+	})
+}
+
+// setHeaders are those of every answer. Scripts and styles come from this server
+// alone and never from within a page.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-cache")
+}
+
+const (
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	// rawPolicy is for bytes of a skill: even where a browser takes them for a page
+	// they can do nothing.
+	rawPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+)
+
+// view is what a request may see: its context has the sight of the one who asks.
+// Every page and every answer reads through it.
+func (s *Site) view(r *request) (catalog.View, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), firstTime)
+	defer cancel()
+	v, err := s.o.Catalog.View(ctx)
+	if err != nil {
+		r.w.Header().Set("Retry-After", "2")
+		return v, problem(http.StatusServiceUnavailable, "The skills are still being read. Try again in a moment.")
+	}
+	return v, nil
+}
+
+// failure is an answer that is none: a status and a sentence for whoever asked.
+type failure struct {
+	status int
+	say    string
+}
+
+func (f *failure) Error() string { return f.say }
+
+func problem(status int, say string) error { return &failure{status, say} }
+
+func (s *Site) nowhere(*request) error {
+	return problem(http.StatusNotFound, "There is no such page.")
+}
+
+// fail answers with an error: as a page, or as a problem object (RFC 9457).
+func (s *Site) fail(r *request, err error) {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+	case errors.Is(err, context.Canceled):
+		return // nobody listens
+	case errors.Is(err, context.DeadlineExceeded):
+		f = &failure{http.StatusServiceUnavailable, "A disk does not answer. Try again later."}
+	default:
+		s.o.Log.Error("cannot answer over HTTP", "path", strings.ToValidUTF8(r.URL.Path, "?"), "error", err.Error())
+		f = &failure{http.StatusInternalServerError, "Something went wrong. The server's log says what."}
+	}
+	if r.isAPI() {
+		writeProblem(r, f)
+		return
+	}
+	if err := s.render(r, f.status, "error", errorPage{s.frame(r, http.StatusText(f.status), ""), f.status, f.say}); err != nil {
+		s.o.Log.Error("cannot render a page", "error", err.Error())
+	}
+}

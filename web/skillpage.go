@@ -1,0 +1,436 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// The views of a skill's page.
+const (
+	viewRead     = "read"
+	viewSource   = "source"
+	viewAgent    = "agent"
+	viewFiles    = "files"
+	viewProblems = "problems"
+)
+
+type skillPage struct {
+	frame
+	row
+	Lede, Whole string // the description in one line, cut; and whole where it was cut
+	URI, Load   string
+	RawHref     string
+	Scope       skill.Scope
+	Digest      string
+	Unpublished []finding
+	People      bool // may invoke it
+	By          *relative
+	Others      []relative
+	Fields      []field
+	Tabs        []choice
+	View        string
+
+	Body     template.HTML
+	Source   []string
+	Plain    bool // the body is shown as text
+	Answers  []answered
+	Shown    []shown
+	Files    []fileRow
+	NFiles   int
+	Manifest string // why there are no digests, else ""
+	Total    int64
+	Findings []finding
+}
+
+// relative is another skill of the same name.
+type relative struct{ Href, Place, Load, How string }
+
+type field struct{ Key, Value string }
+
+// skillOrFile shows what a path below /skills/ names.
+func (s *Site) skillOrFile(r *request) error {
+	v, err := s.view(r)
+	if err != nil {
+		return err
+	}
+	e, file, err := addressed(v, r, "/skills/")
+	if err != nil {
+		return err
+	}
+	if file == "." || file == skill.MainFile {
+		if here := pageOf(e); r.URL.EscapedPath() != here {
+			return redirect(r, here)
+		}
+		return s.skill(r, v, e)
+	}
+	return s.file(r, v, e, file)
+}
+
+func redirect(r *request, to string) error {
+	if r.URL.RawQuery != "" && !strings.Contains(to, "?") {
+		to += "?" + r.URL.RawQuery
+	}
+	r.w.Header().Set("Location", to)
+	r.w.WriteHeader(http.StatusFound)
+	return nil
+}
+
+func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
+	data, e, err := v.Read(r.Context(), e)
+	if err != nil {
+		return readFault(err)
+	}
+	if e.Status == catalog.Skipped {
+		return problem(http.StatusNotFound, "This skill is skipped since it changed: "+tool.Reason(e))
+	}
+	p := s.aboutSkill(r, v, e)
+	switch p.View = r.URL.Query().Get("view"); p.View {
+	case viewSource:
+		p.Source = linesOf(string(data))
+	case viewAgent:
+		if err := s.agentView(r, v, e, &p); err != nil {
+			return err
+		}
+	case viewFiles:
+		if err := s.filesView(r, v, e, &p); err != nil {
+			return err
+		}
+	case viewProblems:
+		if p.Findings, err = findingsOf(r, v, e); err != nil {
+			return err
+		}
+	default:
+		p.View = viewRead
+		body := string(data)[skill.Parse(data).Body:]
+		var ok bool
+		if p.Body, ok = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); !ok {
+			p.Plain, p.Source = true, linesOf(body)
+		}
+	}
+	for _, t := range []struct {
+		label, view string
+		n           int
+	}{{"Read", viewRead, 0}, {"Source", viewSource, 0}, {"Files", viewFiles, 0}, {"What an agent receives", viewAgent, 0}, {"Problems", viewProblems, p.Grave}} {
+		href := p.Href
+		if t.view != viewRead {
+			href += "?view=" + t.view
+		}
+		p.Tabs = append(p.Tabs, choice{t.label, href, t.n, p.View == t.view})
+	}
+	return s.render(r, http.StatusOK, "skill", p)
+}
+
+// aboutSkill is what stands beside every view.
+func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPage {
+	p := skillPage{
+		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), URI: e.URI.String(), Load: v.Called(e),
+		RawHref: "/raw/" + escapedPath(e.URI), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
+	}
+	if p.Lede, p.Whole = tool.Cut(skill.OneLine(e.Description), maxLede), skill.OneLine(e.Description); p.Lede == p.Whole {
+		p.Whole = ""
+	}
+	if !publishable(e) {
+		for _, f := range problemsOf(e) {
+			if skill.RuleOf(f.Rule).Unpublishes {
+				p.Unpublished = append(p.Unpublished, f)
+			}
+		}
+		if len(p.Unpublished) == 0 {
+			p.Unpublished = []finding{{Message: "its URI does not end with its name"}}
+		}
+	}
+	if e.By != nil {
+		how := "answers to the name; this one is shadowed"
+		if e.Status == catalog.Copy {
+			how = "is the same, byte for byte, and answers to the name"
+		}
+		p.By = &relative{pageOf(e.By), e.By.Place(), v.Called(e.By), how}
+	}
+	for _, o := range v.Entries {
+		if o.Key == e.Key && o.URI != e.URI && o != e.By && o.Status != catalog.Skipped {
+			p.Others = append(p.Others, relative{pageOf(o), o.Place(), v.Called(o), string(o.Status)})
+		}
+	}
+	return p
+}
+
+// maxLede is how much of a description heads the page, in characters: two of
+// three have no more.
+const maxLede = 400
+
+// publishable: the skill can stand in the lists of the Skills extension, its
+// files' limits aside.
+func publishable(e *catalog.Entry) bool {
+	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base) == e.Name
+}
+
+// fieldsOf are the top-level fields of the frontmatter, in their order, besides
+// those that head the page.
+func fieldsOf(frontmatter json.RawMessage) (fields []field) {
+	dec := json.NewDecoder(strings.NewReader(string(frontmatter)))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return fields
+		}
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			return fields
+		}
+		value := string(raw)
+		var text string
+		if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+			value = text
+		} else if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
+			var b strings.Builder
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			enc.SetIndent("", "  ")
+			if enc.Encode(raw) == nil {
+				value = strings.TrimSuffix(b.String(), "\n")
+			}
+		}
+		name, _ := key.(string)
+		if name == "name" || name == "description" {
+			continue // they head the page
+		}
+		fields = append(fields, field{name, value})
+	}
+	return fields
+}
+
+// linesOf splits a text for numbered lines.
+func linesOf(text string) []string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// answered is what one tool answers for a skill.
+type answered struct {
+	Tool, Arguments, Text string
+	IsError               bool
+	Characters, Left      int
+	Tokens                int64
+	Open                  bool
+}
+
+// shown is what a client is shown of a skill before it asks for anything.
+type shown struct{ Client, What string }
+
+// maxAnswer is how much of an answer is shown, in bytes.
+const maxAnswer = 64 << 10
+
+func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
+	for i, t := range s.o.Tools {
+		required := t.Required()
+		if len(required) == 0 {
+			continue
+		}
+		args := argument([]byte("{"), required[0], argumentFor(t, v, e))
+		if len(required) > 1 {
+			args = argument(append(args, ','), required[1], skill.MainFile)
+		}
+		args = append(args, '}')
+		res, err := t.Call(r.Context(), s.host, args) // in the context of the one who asks
+		if err != nil {
+			return err
+		}
+		n := utf8.RuneCountInString(res.Text)
+		text := skill.CutBytes(res.Text, maxAnswer)
+		p.Answers = append(p.Answers, answered{
+			t.Name, string(args), text, res.IsError, n, n - utf8.RuneCountInString(text), tokensOf(int64(n)), i == 0,
+		})
+	}
+	p.Shown = shownTo(s.fits.get(v, func() []tool.Fit { return tool.Fits(v) }), e)
+	return nil
+}
+
+// argument appends one argument of a call; they stand in the order of the schema.
+func argument(args []byte, key, value string) []byte {
+	return skill.AppendJSONString(append(skill.AppendJSONString(args, key), ':'), value)
+}
+
+// argumentFor is how a tool is asked for a skill: by URI, by folder (contract
+// 000), or by the name that loads it.
+func argumentFor(t *tool.Tool, v catalog.View, e *catalog.Entry) string {
+	switch {
+	case t.Required()[0] == "uri":
+		return e.URI.String()
+	case t.Contract == "000":
+		return e.Folder
+	}
+	return v.Called(e)
+}
+
+func shownTo(fits []tool.Fit, e *catalog.Entry) (out []shown) {
+	if !e.ModelVisible() {
+		return nil
+	}
+	for _, f := range fits {
+		what := "name and whole description"
+		switch {
+		case containsEntry(f.Left, e):
+			what = "nothing: the list is too long for the client, and search alone finds the skill"
+		case f.Form == tool.FormNames:
+			what = "the name without a description: the list is too long for the client"
+		case containsEntry(f.Shortened, e):
+			what = "the name and a shortened description"
+		}
+		out = append(out, shown{clientName(f.Client), what})
+	}
+	return out
+}
+
+// containsEntry compares places: the entry may have been read again since.
+func containsEntry(all []*catalog.Entry, e *catalog.Entry) bool {
+	return slices.ContainsFunc(all, func(o *catalog.Entry) bool { return o.Root.Label == e.Root.Label && o.Path == e.Path })
+}
+
+func clientName(name string) string {
+	if name == "" {
+		return "Other clients"
+	}
+	if c, ok := client.Find(name); ok {
+		return c.Name
+	}
+	return name
+}
+
+// fileRow is a line of the tree of files.
+type fileRow struct {
+	Name, Path, Href, RawHref string
+	Depth                     int
+	Folder                    bool
+	Size                      int64
+	Digest, Short             string
+}
+
+func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
+	_, files, err := s.manifests.Of(r.Context(), v, e)
+	if r.Context().Err() != nil {
+		return r.Context().Err()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.Manifest = skill.Reason(err)
+		type list struct {
+			files []skill.File
+			more  bool
+		}
+		l, within := catalog.Within(r.Context(), v, e, func() list {
+			files, more, _ := e.List(r.Context(), 2*skill.MaxFiles)
+			return list{files, more}
+		})
+		if within != nil {
+			return readFault(within)
+		}
+		files = l.files
+	} else if err != nil {
+		return readFault(err)
+	}
+	p.NFiles = len(files)
+	p.Files, p.Total = tree(e, files)
+	return nil
+}
+
+// tree lists files below the folders that they lie in.
+func tree(e *catalog.Entry, files []skill.File) (rows []fileRow, total int64) {
+	seen := map[string]bool{".": true}
+	for _, f := range files {
+		total += f.Size
+		var above []string
+		for d := path.Dir(f.Path); !seen[d]; d = path.Dir(d) {
+			seen[d] = true
+			above = append(above, d)
+		}
+		for _, d := range slices.Backward(above) {
+			rows = append(rows, fileRow{Name: path.Base(d) + "/", Path: d, Depth: strings.Count(d, "/"), Folder: true})
+		}
+		w := fileRow{Name: path.Base(f.Path), Path: f.Path, Depth: strings.Count(f.Path, "/"), Size: f.Size}
+		if f.Digest != (skill.Digest{}) {
+			w.Digest = f.Digest.String()
+			w.Short = w.Digest[len("sha256:"):][:12]
+		}
+		if uri, err := e.FileURI(f.Path); err == nil {
+			w.Href, w.RawHref = "/skills/"+escapedPath(uri), "/raw/"+escapedPath(uri)
+			if f.Path == skill.MainFile {
+				w.Href = pageOf(e)
+			}
+		}
+		rows = append(rows, w)
+	}
+	return rows, total
+}
+
+// finding is one problem for a page.
+type finding struct {
+	Rule          skill.RuleID
+	Severity      skill.Severity
+	File          string
+	Line, Column  int
+	Message, Mend string
+	Before, Mark  string // of the line it stands in, and the part that it is about
+	After         string
+	Fixes         bool // knack check --fix mends it
+}
+
+func problemsOf(e *catalog.Entry) (out []finding) {
+	for _, p := range e.Problems {
+		out = append(out, finding{
+			Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: e.Entry, Line: p.Position.Line, Column: p.Position.Column,
+			Message: p.Message, Mend: p.Mend,
+		})
+	}
+	return out
+}
+
+// findingsOf is everything that check says of a skill, with the lines it is about.
+func findingsOf(r *request, v catalog.View, e *catalog.Entry) (out []finding, err error) {
+	report, err := catalog.Within(r.Context(), v, e, func() check.Report { return check.Skill(r.Context(), e.Bundle) })
+	if err != nil {
+		return nil, readFault(err)
+	}
+	lines := linesOf(string(report.Data))
+	for _, f := range report.Findings {
+		w := finding{
+			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
+			Message: f.Message, Mend: f.Mend, Fixes: f.Fix != check.None,
+		}
+		if f.File == e.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
+			w.Before, w.Mark, w.After = mark([]rune(lines[w.Line-1]), w.Column, f.Length)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// mark cuts a line around what a finding is about.
+func mark(line []rune, column, length int) (before, marked, after string) {
+	const around = 60
+	from := min(max(column-1, 0), len(line))
+	to := min(from+max(length, 1), len(line), from+2*around)
+	begin, end := max(0, from-around), min(len(line), to+around)
+	before, marked, after = string(line[begin:from]), string(line[from:to]), string(line[to:end])
+	if begin > 0 {
+		before = "…" + before
+	}
+	if end < len(line) {
+		after += "…"
+	}
+	return before, marked, after
+}

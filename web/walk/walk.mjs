@@ -1,0 +1,163 @@
+// Walks a served catalogue in a headless Chromium: every page, both themes, two
+// widths, the search, a link inside a skill, the theme button, and hostile skills.
+// What a console, a policy, a failed request or axe complains of is a fault.
+//
+//   node walk.mjs PLAN      PLAN is JSON: {url, chromium, pages: [[name, path]…], shots}
+//
+// It prints a JSON object {faults: […], done: […]}.
+import { createRequire } from "node:module";
+import { readFileSync, mkdirSync } from "node:fs";
+import { chromium } from "playwright-core";
+import { Validator } from "@seriousme/openapi-schema-validator";
+
+const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const faults = [], done = [];
+const widths = { phone: { width: 390, height: 844 }, wide: { width: 1440, height: 900 } };
+
+const browser = await chromium.launch({ executablePath: plan.chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+
+// open makes a page whose every complaint is a fault.
+async function open(options, where) {
+  const context = await browser.newContext(options);
+  await context.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
+  });
+  const page = await context.newPage();
+  const fault = (what) => faults.push(`${where.now}: ${what}`);
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) fault(`console ${m.type()}: ${m.text()}`); });
+  page.on("pageerror", (e) => fault(`exception: ${e.message}`));
+  page.on("dialog", (d) => { fault(`dialog: ${d.message()}`); d.dismiss(); });
+  page.on("requestfailed", (r) => { const why = r.failure()?.errorText; if (why !== "net::ERR_ABORTED") fault(`request failed: ${r.url()} ${why}`); });
+  page.on("request", (r) => { if (!r.url().startsWith(plan.url) && !r.url().startsWith("data:")) fault(`asks elsewhere: ${r.url()}`); });
+  page.on("response", (r) => { if (r.status() >= 400 && !where.expected) fault(`${r.status()} ${r.url()}`); });
+  return { context, page };
+}
+
+// inspect is what must hold of any page.
+async function inspect(page, where, thorough) {
+  if (thorough) await page.evaluate(axe);
+  const report = thorough ? await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] })) : { violations: [] };
+  for (const v of report.violations) {
+    if (["serious", "critical"].includes(v.impact)) {
+      faults.push(`${where}: axe ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? "")).join("; ")}`);
+    }
+  }
+  if (await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)) faults.push(`${where}: wider than the window`);
+  if (await page.evaluate(() => globalThis.ran !== undefined)) faults.push(`${where}: a skill's script ran`);
+}
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [width, viewport] of Object.entries(widths)) {
+    const where = { now: "" };
+    const { context, page } = await open({ colorScheme, viewport }, where);
+    for (const [name, path] of plan.pages) {
+      where.now = `${name} ${colorScheme} ${width}`;
+      where.expected = name.startsWith("missing");
+      if (where.expected) page.removeAllListeners("console");
+      const response = await page.goto(plan.url + path, { waitUntil: "load" });
+      const policy = response.headers()["content-security-policy"] ?? "";
+      if (!policy.includes("default-src 'none'") || /unsafe|\*|https?:/.test(policy)) faults.push(`${where.now}: policy ${policy}`);
+      // Each theme and each width once: axe takes most of the time.
+      await inspect(page, where.now, plan.shots || (colorScheme === "light") === (width === "phone"));
+      if (plan.shots) {
+        mkdirSync(plan.shots, { recursive: true });
+        await page.screenshot({ path: `${plan.shots}/${name}-${colorScheme}-${width}.png`, fullPage: name !== "connect" });
+      }
+      done.push(where.now);
+    }
+    await context.close();
+  }
+}
+
+const step = async (name, options, walk) => {
+  const where = { now: name };
+  const { context, page } = await open({ viewport: widths.wide, ...options }, where);
+  try {
+    await walk(page, (ok, what) => { if (!ok) faults.push(`${name}: ${what}`); });
+    done.push(name);
+  } catch (e) {
+    faults.push(`${name}: ${e.message}`);
+  }
+  await context.close();
+};
+
+await step("search as one types", {}, async (page, must) => {
+  await page.goto(plan.url + "/");
+  await page.keyboard.type("tidal window");
+  await page.waitForFunction(() => document.querySelector(".skills a")?.textContent === "tide-tables");
+  must(new URL(page.url()).searchParams.get("q") === "tidal window", "the address does not say what was searched");
+  must((await page.locator(".skills > li").count()) === 1, "more than one skill is found");
+  await page.locator(".facets a", { hasText: "fine" }).click();
+  await page.waitForURL(/state=fine/);
+  must((await page.locator("#q").inputValue()) === "tidal window", "a filter forgets the search");
+});
+
+await step("search without scripts", { javaScriptEnabled: false }, async (page, must) => {
+  await page.goto(plan.url + "/");
+  await page.fill("#q", "tidal window");
+  await page.press("#q", "Enter");
+  must((await page.locator(".skills > li").count()) === 1, "one skill is to be found");
+  must(!(await page.locator("#theme").isVisible()), "a button that does nothing is shown");
+});
+
+await step("links inside a skill", {}, async (page, must) => {
+  await page.goto(plan.url + plan.skill);
+  await page.getByRole("link", { name: "the reference" }).click();
+  await page.waitForURL(/references\/method\.md#md-units$/);
+  must(await page.getByRole("heading", { name: "Units" }).isVisible(), "the heading of the link is not there");
+  await page.getByRole("link", { name: "back" }).click();
+  await page.waitForURL(plan.url + plan.skill);
+  must((await page.locator(".prose img").evaluate((i) => i.naturalWidth)) > 0, "the picture is not shown");
+  must((await page.locator(".prose a.out").getAttribute("rel")).includes("noopener"), "a link that leads elsewhere is not marked");
+});
+
+await step("by keyboard", {}, async (page, must) => {
+  await page.goto(plan.url + plan.skill);
+  await page.keyboard.press("Tab");
+  must(await page.evaluate(() => document.activeElement.className === "skip"), "the first stop is not the way to the content");
+  await page.keyboard.press("Enter");
+  must(await page.evaluate(() => document.activeElement.id === "main"), "the way to the content does not lead there");
+  await page.keyboard.press("/");
+  await page.waitForURL(plan.url + "/");
+  must(await page.evaluate(() => document.activeElement.id === "q"), "the search is not where one types");
+});
+
+await step("the theme", { colorScheme: "light" }, async (page, must) => {
+  await page.goto(plan.url + "/");
+  const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const light = await paper();
+  await page.locator("#theme").click();
+  const dark = await paper();
+  must(light !== dark, "the button changes nothing");
+  await page.goto(plan.url + "/health");
+  must((await paper()) === dark, "the next page forgets the theme");
+});
+
+await step("copying", { permissions: ["clipboard-read", "clipboard-write"] }, async (page, must) => {
+  await page.goto(plan.url + plan.skill);
+  await page.locator(".copier").first().click();
+  await page.getByText("Copied").waitFor();
+  must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("skill://"), "the URI is not what was copied");
+});
+
+await step("raw bytes do nothing", {}, async (page, must) => {
+  for (const path of plan.raw) {
+    const response = await page.goto(plan.url + path);
+    must(/^text\/plain/.test(response.headers()["content-type"]), `${path} is ${response.headers()["content-type"]}`);
+    must(/sandbox/.test(response.headers()["content-security-policy"]), `${path} is not in a sandbox`);
+    must(await page.evaluate(() => globalThis.ran === undefined), `${path} ran`);
+  }
+});
+
+await browser.close();
+
+// The document of the API is one.
+const document = await (await fetch(plan.url + "/api/v1/openapi.json")).json();
+// The validator takes a property that is called $schema for the keyword.
+delete document.components.schemas.DiscoveryIndex.properties.$schema;
+const verdict = await new Validator().validate(document);
+if (!verdict.valid) faults.push("openapi.json: " + JSON.stringify(verdict.errors));
+done.push("openapi.json");
+
+console.log(JSON.stringify({ faults, done }));
