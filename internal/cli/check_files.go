@@ -230,11 +230,12 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		if c.Data == nil {
 			continue
 		}
-		name := c.shown(c.Skill.Entry)
+		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
+		name := strings.TrimLeft(c.shown(c.Skill.Entry), "/")
 		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)
 		if c.renames(f, level) {
-			to := c.shown(skill.MainFile)
+			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
 			diff = fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", name, to, name, to) +
 				strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
 		}

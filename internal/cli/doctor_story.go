@@ -421,7 +421,11 @@ func snippet(data []byte, at skill.Position) []string {
 	out := []string{margin + before + string(line[from:to]) + after}
 	if at.Column > 0 {
 		blank := strings.Repeat(" ", len(margin)-2) + "| "
-		out = append(out, blank+strings.Repeat(" ", len([]rune(before))+column-from)+"^")
+		indent := len([]rune(before))
+		for _, r := range line[from:column] {
+			indent += columns(r)
+		}
+		out = append(out, blank+strings.Repeat(" ", indent)+"^")
 	}
 	return out
 }
