@@ -3,7 +3,7 @@
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: check test race fuzz fuzz-record bench search mutate interop web-shots build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop web-shots build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -30,7 +30,13 @@ fuzz:
 fuzz-record:
 	SAFETY=full SAFETY_WRITE=1 SAFETY_FUZZTIME=$(FUZZTIME) go test -count=1 -timeout 0 -v -run 'TestSafety/fuzz' ./internal/safety
 
+# Everything beside what the machine can do at all; writes doc/performance.md. It
+# wants a quiet machine and some 4 GB below TMPDIR.
 bench:
+	go run ./bench
+
+# The hot functions alone.
+bench-go:
 	KNACK_TIMES=1 go test -run Times ./tool
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 

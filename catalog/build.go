@@ -70,15 +70,7 @@ func (s *Snapshot) index(e *Entry) {
 // way to the folder where it would claim what belongs to another: two equal
 // paths, or a path in which another skill's folder or file lies.
 func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[string]bool) {
-	folders := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		for p := e.Path; p != "."; p = parent(p) {
-			if folders[p] {
-				break
-			}
-			folders[p] = true
-		}
-	}
+	folders := foldersOf(entries)
 	for _, e := range entries {
 		if e.Status == Skipped {
 			continue
@@ -94,6 +86,25 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 			}
 		}
 	}
+}
+
+// foldersOf are the paths of some skills and of all folders above them, but for
+// nil where no skill's name gives it another path than its folder: then nobody
+// asks.
+func foldersOf(entries []*Entry) map[string]bool {
+	if !slices.ContainsFunc(entries, func(e *Entry) bool { _, ok := renamed(e.Skill); return ok }) {
+		return nil
+	}
+	folders := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		for p := e.Path; p != "."; p = parent(p) {
+			if folders[p] {
+				break
+			}
+			folders[p] = true
+		}
+	}
+	return folders
 }
 
 // candidate is the n-th path that an entry may have: with its name, with its
@@ -146,7 +157,10 @@ func folderPath(sk *skill.Skill) string {
 // renamed is the path that a skill has by its name, where that is another one.
 func renamed(sk *skill.Skill) (string, bool) {
 	at := folderPath(sk)
-	return join(parent(at), sk.Name), skill.ValidName(sk.Name) && sk.Name != skill.Base(at)
+	if strings.HasSuffix(at, sk.Name) && sk.Name == skill.Base(at) || !skill.ValidName(sk.Name) {
+		return "", false // nearly always
+	}
+	return join(parent(at), sk.Name), true
 }
 
 // claim looks which of the paths that skills would have by their names are those
@@ -197,24 +211,26 @@ func (s *Snapshot) shadow() {
 		key    skill.Key
 		digest skill.Digest
 	}
-	same := make(map[content]*Entry, len(s.Entries))
+	same := map[content]*Entry{} // of the names that clash
 	var kept, shadowed []*Entry
 	for _, e := range s.Entries {
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		first, one := s.byKey[e.Key], same[content{e.Key, e.Digest}]
-		switch {
-		case one != nil:
-			e.By, e.Status = one, Copy
-		case len(first) > 0:
-			e.By, e.Status = first[0], Shadowed
+		first := s.byKey[e.Key]
+		if len(first) == 1 {
+			same[content{e.Key, first[0].Digest}] = first[0]
 		}
-		if one == nil {
-			same[content{e.Key, e.Digest}] = e
+		if len(first) > 0 {
+			this := content{e.Key, e.Digest}
+			if one := same[this]; one != nil {
+				e.By, e.Status = one, Copy
+			} else {
+				e.By, e.Status, same[this] = first[0], Shadowed, e
+			}
 		}
-		s.byKey[e.Key] = append(s.byKey[e.Key], e)
+		s.byKey[e.Key] = append(first, e)
 		switch {
 		case e.ModelVisible():
 			s.Listed = append(s.Listed, e)
@@ -224,13 +240,16 @@ func (s *Snapshot) shadow() {
 			shadowed = append(shadowed, e)
 		}
 	}
-	order := make(map[string]int, len(s.Roots))
-	for i, r := range s.Roots {
-		order[r.Label] = i
+	for rest := s.Listed; len(rest) > 0; { // in root order already
+		n := 1
+		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
+			n++
+		}
+		slices.SortFunc(rest[:n], func(a, b *Entry) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path))
+		})
+		rest = rest[n:]
 	}
-	slices.SortStableFunc(s.Listed, func(a, b *Entry) int {
-		return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
-	})
 	s.searched = slices.Concat(s.Listed, kept, shadowed)
 }
 

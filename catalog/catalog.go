@@ -38,6 +38,15 @@ type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
+// Visitor is a [Source] that can hand each skill on while it has its folder open.
+// Visit is Scan, and calls each with every bundle, from several goroutines, in no
+// order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
+// returns is valid until each returns. It calls large as soon as it knows that it
+// will take longer than a moment.
+type Visitor interface {
+	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
+}
+
 // Folders is a [Source] that can tell which folders its root has now as direct
 // children, be there a skill in them or not: those whose names match, a few at
 // most. It may be called from any goroutine.
@@ -58,7 +67,7 @@ const (
 
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]
+	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]; see [Catalog.Interval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
 	// answer, before it goes on without; see [ErrLate]. A search waits as long for
 	// headings. Zero waits.
@@ -73,8 +82,11 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current atomic.Pointer[Snapshot]
+	rest    atomic.Int64 // nanoseconds that the last refresh asks for
 	last    atomic.Pointer[refreshed]
 	ready   chan struct{} // closed with the first snapshot
+	large   chan struct{} // closed when that is known to take its time
+	isLarge sync.Once
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
 	gates gates                 // of the reads that calls wait for
@@ -116,7 +128,7 @@ func New(sources []Source, o Options) *Catalog {
 	}
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
-		ready: make(chan struct{}), poke: make(chan struct{}, 1),
+		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[place]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
@@ -141,6 +153,23 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
+}
+
+// Soon is View, and gives up at once where the first snapshot is known to take
+// longer than a moment; see [Visitor].
+func (c *Catalog) Soon(ctx context.Context) (View, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-c.large:
+			cancel()
+		case <-done:
+		}
+	}()
+	return c.View(ctx)
 }
 
 func (c *Catalog) view(sight *Sight) View {

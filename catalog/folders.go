@@ -17,10 +17,11 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// Knows reports whether the snapshot has a skill in that folder, or says that
-// nobody may look into it.
+// Knows reports whether the snapshot has a skill in that folder, skipped only for
+// what the file is now, or says that nobody may look into it.
 func (s *Snapshot) Knows(f FolderNow) bool {
-	return s.byPlace[place{f.Root.Label, f.Name}] != nil || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
+	e := s.byPlace[place{f.Root.Label, f.Name}]
+	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
 // FoldersNow asks the disk which folders the roots have as direct children under a
@@ -132,8 +133,9 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 }
 
 // Blocked is the skill that last had a URI, where it is still in its place and
-// cannot be read for the moment: its file or its folder is denied, or the disk
-// fails. A skill that is gone, or is none by now, is not blocked.
+// cannot be read for the moment: its file or its folder is denied, the disk fails,
+// or what stands there is no text of a size that is read. A skill that is gone, is
+// none by now, or leads outside is not blocked.
 func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] }
 
 // BlockedNamed is the first blocked skill, in the order of URIs, that had a name.
@@ -176,7 +178,8 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	}
 	p, _ := now.SkipReason()
 	switch p.Rule {
-	case skill.RuleFilePermission, skill.RuleFileUnreadable, skill.RuleFileUnstable:
+	case skill.RuleFilePermission, skill.RuleFileUnreadable, skill.RuleFileUnstable,
+		skill.RuleFileNotRegular, skill.RuleFileEncoding, skill.RuleFileTooLarge:
 		return now.Status == Skipped
 	}
 	return false

@@ -143,7 +143,8 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	scan, err := s.Scan(ctx)
+	loaded := visited{skills: map[string]*skill.Skill{}}
+	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -151,10 +152,18 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		r.status.Err, r.kept, scan = err, true, last
 	default:
 		r.status.Err = err
-		slices.SortFunc(scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+		byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
+		if !slices.IsSortedFunc(scan.Bundles, byPath) {
+			slices.SortFunc(scan.Bundles, byPath)
+		}
 	}
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
+	if c.sameAsNow(&r) {
+		r.same = true
+		return r, nil
+	}
 	c.reuse(&r)
+	loaded.fill(&r)
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
@@ -163,6 +172,37 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
+}
+
+// visited are the skills that were read during a scan, by path.
+type visited struct {
+	mu     sync.Mutex
+	skills map[string]*skill.Skill
+}
+
+// scan scans a source, and the first time, when all must be read, reads on the way
+// what it finds, where the source can.
+func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) (skill.Scan, error) {
+	if h, ok := s.(*held); ok {
+		s = h.Source
+	}
+	by, ok := s.(Visitor)
+	if !first || !ok {
+		return s.Scan(ctx)
+	}
+	return by.Visit(ctx, func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
+		loaded := skill.LoadBy(b, read)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.skills[b.Path] = loaded
+	}, large)
+}
+
+// fill puts in what was read on the way.
+func (v *visited) fill(r *foundRoot) {
+	for _, i := range r.read {
+		r.skills[i] = v.skills[r.scan.Bundles[i].Path]
+	}
 }
 
 // reuse takes over what is already known and notes what must be read. Of a root
@@ -199,6 +239,9 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	for _, i := range r.read {
 		if ctx.Err() != nil {
 			break
+		}
+		if r.skills[i] != nil {
+			continue // it was read on the way
 		}
 		next <- i
 	}

@@ -61,10 +61,15 @@ func NewManifests(c *Catalog) *Manifests {
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
 	for range manifestTries {
+		noteFolders(ctx, e)
 		files, err := m.files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
+			for _, f := range files {
+				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
+			}
 			return e, files, nil
 		}
+		Doubt(ctx)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return e, nil, err
 		}

@@ -18,21 +18,37 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(c.interval)
-	defer tick.Stop()
 	for {
 		c.watch(ctx)
+		tick := time.NewTimer(c.Interval())
 		select {
 		case <-ctx.Done():
+			tick.Stop()
 			return ctx.Err()
 		case <-tick.C:
 		case <-c.poke:
 			c.settle(ctx)
 		}
+		tick.Stop()
 		if err := c.Refresh(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+const (
+	// restShare is how many times as long as the last refresh took the catalogue
+	// rests at least: one that is always under way takes 1 % of a processor.
+	restShare = 100
+	// restMost bounds that: contract 002 asks for a refresh at least every 30 s,
+	// whatever it costs.
+	restMost = DefaultInterval
+)
+
+// Interval is how long after the last refresh the next one comes that nobody asked
+// for: longer where many skills make it costly.
+func (c *Catalog) Interval() time.Duration {
+	return max(c.interval, min(time.Duration(c.rest.Load()), restMost))
 }
 
 // stop ends what goes on for whoever would look next.
@@ -102,13 +118,73 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	c.take(found)
-	c.rebuild(found)
+	now := c.current.Load()
+	if now == nil || !c.keep(found, now) {
+		c.take(found)
+		c.rebuild(found)
+	}
 	c.looked, c.took = begun, time.Since(begun)
+	if now != nil { // the first one reads all, with every processor
+		c.rest.Store(int64(restShare * c.took))
+	}
 	c.mu.Unlock()
-	now := time.Now()
-	c.last.Store(&refreshed{now, now.Sub(begun)})
+	ended := time.Now()
+	c.last.Store(&refreshed{ended, ended.Sub(begun)})
 	c.tell()
+	return nil
+}
+
+// sameAsNow reports whether the scan is the one that the snapshot was made of.
+func (c *Catalog) sameAsNow(r *foundRoot) bool {
+	now := c.current.Load()
+	if now == nil || r.kept || r.status.Err != nil || r.scan.Version == 0 {
+		return false
+	}
+	return now.ofVersion(r) != nil
+}
+
+// ofVersion is what the snapshot has of a root, where that is of one scan with r.
+func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
+	for i := range s.found {
+		if f := &s.found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && f.status.Err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// keep puts what the snapshot has in the place of what is the same, and reports
+// whether that is all there is. A root that was the same when it was looked at and
+// is another one by now, since a call has found out more, is that other one. The
+// caller holds mu.
+func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
+	all := len(found) == len(now.found)
+	for i := range found {
+		r := &found[i]
+		if !r.same {
+			all = false
+			continue
+		}
+		was := now.of(r.status.Root)
+		all = all && i < len(now.found) && now.found[i].status.Root == r.status.Root
+		if was == nil {
+			continue
+		}
+		all = all && was.status.Err == nil
+		begun, status := r.begun, r.status
+		*r = *was
+		r.begun, r.status, r.skills = begun, status, slices.Clone(was.skills)
+	}
+	return all
+}
+
+// of is what the snapshot has of a root.
+func (s *Snapshot) of(root skill.Root) *foundRoot {
+	for i := range s.found {
+		if f := &s.found[i]; f.status.Root == root {
+			return f
+		}
+	}
 	return nil
 }
 
@@ -128,6 +204,10 @@ type foundRoot struct {
 	skills []*skill.Skill // of scan.Bundles, one each
 	read   []int          // those of them that were read just now
 	begun  time.Time      // of the look
+	// version is the scan's, where it is good for a comparison: every skill was read,
+	// and none so young that its stamp proves nothing.
+	version uint64
+	same    bool // nothing has changed: what the snapshot has is to stay
 	// claimed are the paths that a skill would have by its name and may not.
 	claimed map[string]bool
 }
@@ -154,6 +234,14 @@ func (c *Catalog) take(found []foundRoot) {
 			}
 			c.known[at] = known{f.skills[i], f.begun}
 		}
+		if f.scan.Version != 0 {
+			f.version = f.scan.Version
+			for _, s := range f.skills {
+				if k := c.known[place{f.status.Label, s.Path}]; s.Entry != "" && (k.skill != s || !k.settled()) {
+					f.version = 0
+				}
+			}
+		}
 		f.scan, f.read = skill.Scan{}, nil
 		for i, s := range f.skills {
 			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(f.begun) {
@@ -167,12 +255,16 @@ func (c *Catalog) take(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
+// settled: the file was read, and its stamp would tell if it changed.
+func (k known) settled() bool {
+	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault == nil && !k.skill.Stamp.Racy(k.read)
+}
+
 // current reports whether what was read still holds for the bundle. A file that
 // could not be read is tried again: the reason may be gone, and no stamp tells.
 func (k known) current(b skill.Bundle) bool {
 	s := k.skill
-	return s.Digest != (skill.Digest{}) && b.Fault == nil && s.Fault == nil && b.Stamp == s.Stamp && !s.Stamp.Racy(k.read) &&
-		b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
+	return k.settled() && b.Fault == nil && b.Stamp == s.Stamp && b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
 }
 
 // sameSkill: the same bytes in the same place, so that the older value, which
@@ -295,8 +387,10 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case err != nil:
 			return nil, e, err
 		case r.fresh == e.Skill:
+			note(ctx, e, e.Skill.Entry, r.stamp)
 			return r.data, e, nil
 		}
+		Doubt(ctx)
 		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
@@ -321,21 +415,21 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 type reading struct {
 	data  []byte
 	fresh *skill.Skill
+	stamp skill.Stamp
 	begun time.Time
 	err   error // of the file
 }
 
 func readNow(e *Entry) reading {
 	r := reading{begun: time.Now()}
-	var stamp skill.Stamp
-	r.data, stamp, r.err = e.Skill.Read()
+	r.data, r.stamp, r.err = e.Skill.Read()
 	switch {
 	case r.err != nil:
 		r.fresh = skill.Load(e.Bundle)
 	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
 		r.fresh = e.Skill
 	default:
-		r.fresh = e.Skill.Parsed(r.data, stamp)
+		r.fresh = e.Skill.Parsed(r.data, r.stamp)
 	}
 	return r
 }
@@ -345,15 +439,21 @@ func readNow(e *Entry) reading {
 // context lasts. See [Within] for the errors beside those of the file.
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	type file struct {
-		data []byte
-		err  error
+		data  []byte
+		stamp skill.Stamp
+		err   error
 	}
 	f, err := Within(ctx, v, e, func() file {
-		data, _, err := e.ReadServed(path, skill.MaxFile)
-		return file{data, err}
+		data, stamp, err := e.ReadServed(path, skill.MaxFile)
+		return file{data, stamp, err}
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.err == nil {
+		note(ctx, e, e.OnDisk(path), f.stamp)
+	} else {
+		Doubt(ctx)
 	}
 	return f.data, f.err
 }

@@ -18,3 +18,9 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 
 // SetPlaceGrace is called before the first call.
 func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
+
+// Recalled is how many answers were given again without the SDK.
+func (s *Server) Recalled() uint64 { return s.memory.recalled.Load() }
+
+// Forget drops the answers that are kept.
+func (s *Server) Forget() { s.memory.clear() }

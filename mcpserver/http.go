@@ -233,6 +233,7 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if r.Method == http.MethodDelete {
+			defer h.server.memory.clear() // a session that has ended answers nothing
 			h.pass(w, r, h.legacy, sent{})
 			return
 		}
@@ -273,10 +274,18 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
 	r.Header.Del(placeHeader)
+	r.Header.Del(learnHeader)
 	if !small {
 		if body, ok = h.read(w, r); !ok {
 			return
 		}
+	}
+	l, done := h.quick(w, r, body)
+	if done {
+		return
+	}
+	if l != nil {
+		defer l.end()
 	}
 	s, ok := peek(w, body)
 	if !ok {
@@ -303,10 +312,19 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	if s.id != nil {
 		r.Header.Set(placeHeader, place.key)
 	}
+	var heard *overheard
+	if l != nil {
+		r.Header.Set(learnHeader, l.key)
+		heard = overhear(w)
+		w = heard
+	}
 	if modern {
 		h.pass(w, r, h.modern, s)
 	} else {
 		h.serveSession(w, r, s)
+	}
+	if heard != nil {
+		h.teach(l, heard, r, s.id)
 	}
 	if s.id != nil && r.Context().Err() != nil {
 		place.await() // the client has left, and the call may go on

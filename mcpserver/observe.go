@@ -55,3 +55,6 @@ func isFailure(res mcp.Result) bool {
 	r, ok := res.(*mcp.CallToolResult)
 	return ok && r.IsError
 }
+
+// observes: somebody hears of each call, so none may be answered from memory.
+func (s *Server) observes() bool { return s.observe != nil || s.host.Observe != nil }

@@ -73,6 +73,7 @@ type Server struct {
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
+	memory        memory // of answers
 	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
@@ -117,7 +118,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
@@ -130,9 +131,12 @@ func (s *Server) MCP() *mcp.Server { return s.mcp }
 // [StdioTransport] it returns soon after the session's end even where a handler
 // hangs: the SDK would wait for it.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	pipes, ok := t.(*StdioTransport)
+	if ok {
+		pipes.server = s
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.mcp.Run(ctx, t) }()
-	pipes, ok := t.(*StdioTransport)
 	if !ok {
 		return <-ended
 	}
@@ -233,7 +237,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
 	defer cancel()
-	v, err := s.catalog.View(ctx)
+	v, err := s.catalog.Soon(ctx)
 	if err != nil {
 		v = catalog.View{}
 	}

@@ -47,6 +47,9 @@ type StdioTransport struct {
 	In io.Reader
 	// Out is where messages to the client go, each in one Write; nil is os.Stdout.
 	Out io.Writer
+	// Interrupt, where it is closed, ends the input: what a read that is under way
+	// then still brings is dropped.
+	Interrupt <-chan struct{}
 	// MaxInFlight bounds the calls that are being worked on, and apart from
 	// them the open subscriptions; not positive is DefaultMaxInFlight.
 	MaxInFlight int
@@ -62,6 +65,7 @@ type StdioTransport struct {
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
+	server    *Server // whose memory answers, set by Run
 	connected atomic.Bool
 	overOnce  sync.Once
 	overC     chan struct{}
@@ -90,6 +94,16 @@ func (t *StdioTransport) Connect(context.Context) (mcp.Connection, error) {
 	c := t.conn()
 	go c.receive()
 	go c.print()
+	if t.Interrupt != nil {
+		go func() {
+			select {
+			case <-t.Interrupt:
+				c.finish(io.EOF)
+			case <-c.closed:
+			case <-c.broken:
+			}
+		}()
+	}
 	return c, nil
 }
 
@@ -122,6 +136,7 @@ func (t *StdioTransport) conn() *stdioConn {
 		outbox:  make(chan []byte),
 		written: make(chan error, 1),
 		broken:  make(chan struct{}),
+		quick:   quick{server: t.server},
 	}
 }
 
@@ -152,6 +167,9 @@ type stdioConn struct {
 	turn    chan struct{} // holds a token while a line is written
 	outbox  chan []byte   // from the holder of turn to print
 	written chan error    // and back
+
+	quick    quick
+	finished atomic.Bool // nothing more is taken from the input
 
 	breakOnce sync.Once
 	writeErr  error         // why nothing more is written; set before broken is closed
@@ -212,6 +230,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
 		line, err := c.encode(resp)
+		c.teach(resp.ID, line)
 		owed = c.calls.answering(resp.ID)
 		return line, err
 	}, nil)
@@ -287,8 +306,13 @@ func (c *stdioConn) send(line func() ([]byte, error), patience <-chan time.Time)
 	if err != nil {
 		return err
 	}
+	data = append(data, '\n')
+	if room, ok := c.out.(Roomy); ok && room.Room(len(data)) {
+		// Nothing can hang on this one, and to hand it over costs more than to write it.
+		return c.wrote(c.write(data))
+	}
 	select {
-	case c.outbox <- append(data, '\n'):
+	case c.outbox <- data:
 	case <-c.closed:
 		return mcp.ErrConnectionClosed
 	case <-c.broken:
@@ -301,10 +325,30 @@ func (c *stdioConn) send(line func() ([]byte, error), patience <-chan time.Time)
 	case <-patience:
 		return c.giveUp(errNotReading)
 	}
+	return c.wrote(err)
+}
+
+// wrote ends the session where a write has failed.
+func (c *stdioConn) wrote(err error) error {
 	if err != nil {
 		return c.giveUp(fmt.Errorf("writing to the client: %w", err))
 	}
 	return nil
+}
+
+// Roomy is an output that knows whether a write of n bytes would be taken at once.
+type Roomy interface{ Room(n int) bool }
+
+// write writes one line, whole.
+func (c *stdioConn) write(line []byte) error {
+	n, err := c.out.Write(line)
+	if err == nil && n < len(line) {
+		err = io.ErrShortWrite
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
+	}
+	return err
 }
 
 // errNotReading says why a session ended that could not refuse a message.
@@ -316,14 +360,7 @@ func (c *stdioConn) print() {
 	for {
 		select {
 		case line := <-c.outbox:
-			n, err := c.out.Write(line)
-			if err == nil && n < len(line) {
-				err = io.ErrShortWrite
-			}
-			if errors.Is(err, io.EOF) {
-				err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
-			}
-			c.written <- err
+			c.written <- c.write(line)
 		case <-c.broken:
 			return
 		case <-c.closed:
@@ -348,7 +385,13 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
 	for {
+		if len(c.quick.batch) > 0 && (len(c.quick.batch) > batchSize || !c.lines.more()) && c.flush() != nil {
+			return
+		}
 		line, err := c.lines.next()
+		if c.finished.Load() {
+			return
+		}
 		switch {
 		case errors.Is(err, errLineTooLong):
 			// Not a parse error: nobody has looked whether it is JSON.
@@ -367,6 +410,20 @@ func (c *stdioConn) receive() {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
+	l, done := c.answered(line)
+	if done {
+		return nil
+	}
+	if l != nil {
+		defer func() {
+			if l != nil {
+				l.end()
+			}
+		}()
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
 	msg, no := parseLine(line)
 	if no != nil {
 		return c.refuse(no)
@@ -375,6 +432,10 @@ func (c *stdioConn) take(line []byte) error {
 	case *jsonrpc.Request:
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
+		}
+		if l != nil {
+			c.calls.learns(msg, l)
+			l = nil // the answer ends it
 		}
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)
@@ -402,6 +463,9 @@ func (c *stdioConn) refuse(no *refusal) error {
 
 // finish ends the session when the input has ended.
 func (c *stdioConn) finish(err error) {
+	if c.finished.Swap(true) {
+		return // the input has ended in another way
+	}
 	// A handler may be waiting for the client, which can no longer say anything.
 	for _, id := range c.calls.end() {
 		if c.deliver(received{msg: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{

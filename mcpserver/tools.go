@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -48,11 +50,18 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
 }
 
+// keptContracts are those of the tools that answer from the snapshot and from
+// files that they read through its view, and from nothing else on disk.
+var keptContracts = []string{"001", "002"}
+
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		r, err := t.Call(ctx, s.host, req.Params.Arguments)
 		if err != nil {
 			return nil, err
+		}
+		if r.IsError || !slices.Contains(keptContracts, t.Contract) {
+			catalog.Doubt(ctx)
 		}
 		return &mcp.CallToolResult{
 			Content:           content(r, req.Session),

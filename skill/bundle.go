@@ -88,6 +88,10 @@ type Folder struct {
 type Scan struct {
 	Bundles []Bundle // in path order
 	Notices []Notice
+	// Version, where not zero, tells states of what was scanned apart, in one
+	// process: a scan with the version of one before it has the same bundles and
+	// notices, and their stamps are as they were.
+	Version uint64
 	// Missing is true when the root does not exist. That alone is no error: a
 	// well-known root may be absent. Beside an error it says that the root was
 	// wanted and is gone, and its skills with it.

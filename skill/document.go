@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Limits of one SKILL.md, in bytes.
@@ -33,7 +34,9 @@ type Document struct {
 // Parse reads a SKILL.md. It never fails: what is wrong stands in Problems.
 func Parse(data []byte) *Document {
 	d := &Document{Body: len(data)}
-	d.parse(string(data))
+	// A copy would be half of what reading a thousand skills allocates. What is kept
+	// of the text is cloned.
+	d.parse(unsafe.String(unsafe.SliceData(data), len(data)))
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
@@ -82,7 +85,7 @@ func (d *Document) parse(s string) {
 	// The block alone is kept alive by the values cut out of it, not the file.
 	block := strings.Clone(s[f.start:f.end])
 	d.readBlock(block, f.line)
-	if i := strings.IndexFunc(s[f.body:], isBadControl); i >= 0 {
+	if i := indexBadControl(s[f.body:]); i >= 0 {
 		d.add(RuleTextControl, positionOf(s, f.body+i), "", "a control character stands in the text", "delete it")
 	}
 }
@@ -123,6 +126,10 @@ func (d *Document) readBlock(block string, line int) {
 	}
 	fault := unsafeCharacter(block)
 	if fault == nil {
+		if v, ok := readPlain(block); ok {
+			d.takeRoot(v, nil, shift)
+			return
+		}
 		var v Value
 		var notes []yamlFault
 		v, notes, fault = parseYAML(block)
@@ -189,6 +196,9 @@ func shiftValue(v *Value, shift func(Position) Position) {
 // the line breaks of YAML 1.1 that 1.2 and every other reader take as text, and
 // the two non-characters that YAML forbids.
 func unsafeCharacter(block string) *yamlFault {
+	if isASCII(block) && indexBadControl(block) < 0 {
+		return nil
+	}
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf(block, i),
@@ -201,6 +211,51 @@ func unsafeCharacter(block string) *yamlFault {
 // isBadControl: C0 but tab and line ends, DEL, C1.
 func isBadControl(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
+}
+
+// controls marks the ASCII characters that isBadControl names, and with 2 the byte
+// with which C1 begins in UTF-8.
+var controls = func() (t [256]byte) {
+	for c := range rune(utf8.RuneSelf) {
+		if isBadControl(c) {
+			t[c] = 1
+		}
+	}
+	t[0xc2] = 2
+	return t
+}()
+
+// indexBadControl is [strings.IndexFunc] with isBadControl, for valid UTF-8. It
+// looks at every byte that is served, eight at a time, and does not decode them.
+func indexBadControl(s string) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		// A bit is set where a byte is below the blank, DEL, or begins no ASCII; in rare
+		// cases where none is (a borrow), which the slow look below sorts out.
+		del := w ^ ones*0x7f
+		if ((w-ones*0x20)|(del-ones)&^del|w)&tops == 0 {
+			continue
+		}
+		for k := i; k < i+8; k++ {
+			if badControlAt(s, k) {
+				return k
+			}
+		}
+	}
+	for ; i < len(s); i++ {
+		if badControlAt(s, i) {
+			return i
+		}
+	}
+	return -1
+}
+
+func badControlAt(s string, i int) bool {
+	k := controls[s[i]]
+	return k == 1 || k == 2 && i+1 < len(s) && s[i+1] <= 0x9f
 }
 
 // isSeparator: LINE SEPARATOR and PARAGRAPH SEPARATOR.

@@ -74,7 +74,7 @@ func (s *Skill) judgeName(d *Document) {
 	switch {
 	case s.Name != f.Value.Text:
 		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(suggestName(s.Name)))
-	case !reName.MatchString(s.Name):
+	case !inPattern(s.Name):
 		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(suggestName(s.Name)))
 	}
 	if s.Name != s.Folder {

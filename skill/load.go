@@ -49,8 +49,13 @@ type Skill struct {
 // Load reads and judges a bundle. It never fails: a skill that cannot be read is
 // not available, and its problems say why.
 func Load(b Bundle) *Skill {
+	return LoadBy(b, func() ([]byte, Stamp, error) { return ReadFile(b.FS, b.Entry, MaxSkillMD) })
+}
+
+// LoadBy is Load with another way to read the entry, of which no byte is kept.
+func LoadBy(b Bundle, read func() ([]byte, Stamp, error)) *Skill {
 	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
-	data, ok := s.read()
+	data, ok := s.read(read)
 	if !ok {
 		s.judgeFile()
 		return s
@@ -107,7 +112,7 @@ func (s *Skill) Read() ([]byte, Stamp, error) {
 	return data, stamp, err
 }
 
-func (s *Skill) read() ([]byte, bool) {
+func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
 	if s.Entry == "" {
 		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others, " and "))), "rename it to SKILL.md")
 		return nil, false
@@ -116,7 +121,7 @@ func (s *Skill) read() ([]byte, bool) {
 		s.fault(s.Fault)
 		return nil, false
 	}
-	data, stamp, err := ReadFile(s.FS, s.Entry, MaxSkillMD)
+	data, stamp, err := by()
 	if err != nil {
 		s.fault(err)
 		return nil, false

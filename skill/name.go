@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"regexp"
 	"strings"
 
 	"golang.org/x/text/cases"
@@ -11,11 +10,25 @@ import (
 // MaxName is the specification's limit of a name, in characters.
 const MaxName = 64
 
-// reName is agentskills.io's rule, in ASCII as the strictest clients read it.
-var reName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+// inPattern is agentskills.io's rule, ^[a-z0-9]+(-[a-z0-9]+)*$, in ASCII as the
+// strictest clients read it.
+func inPattern(name string) bool {
+	hyphen := true // none may come first
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			hyphen = false
+		case c == '-' && !hyphen:
+			hyphen = true
+		default:
+			return false
+		}
+	}
+	return !hyphen
+}
 
 // ValidName reports whether the specification allows the name.
-func ValidName(name string) bool { return len(name) <= MaxName && reName.MatchString(name) }
+func ValidName(name string) bool { return len(name) <= MaxName && inPattern(name) }
 
 // Key is a name prepared for look-up: trimmed, in one line, composed and case-folded. Two
 // names with one key are the same name to whoever asks.

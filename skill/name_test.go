@@ -2,6 +2,7 @@ package skill
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -138,4 +139,29 @@ func TestDecodeText(t *testing.T) {
 			t.Errorf("%q: %q as %s", in, text, encoding)
 		}
 	}
+}
+
+// The rule without a regular expression is the rule.
+func FuzzNamePattern(f *testing.F) {
+	re := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	for _, s := range []string{"", "a", "-", "a-", "-a", "a--b", "a-b", "A", "0-9", "a\n", "é"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if inPattern(s) != re.MatchString(s) {
+			t.Errorf("%q: %v", s, inPattern(s))
+		}
+	})
+}
+
+// The search for control characters is that of [strings.IndexFunc].
+func FuzzBadControl(f *testing.F) {
+	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if utf8.ValidString(s) && indexBadControl(s) != strings.IndexFunc(s, isBadControl) {
+			t.Errorf("%q: %d", s, indexBadControl(s))
+		}
+	})
 }

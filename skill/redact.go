@@ -12,9 +12,11 @@ import (
 const redacted = "[redacted]"
 
 // tokenLike finds what looks like a secret: the common prefixes of access tokens,
-// whatever follows, and long runs, of which [hasSecret] wants letters and digits.
+// whatever follows; what is named as a credential; and long runs, of which [hasSecret] wants letters and digits.
 var (
 	tokenLike = regexp.MustCompile(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|(?:^|[^A-Za-z0-9])eyJ.`)
+	named     = regexp.MustCompile(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
+	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 	longRun   = regexp.MustCompile(`[A-Za-z0-9_+=]{24,}`)
 	anyScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
@@ -39,17 +41,23 @@ func RedactURI(s string) string {
 	}
 	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), "/")
 	for i, text := range segments {
-		if hasSecret(text) {
-			segments[i] = redacted
-		} else if plain, err := url.PathUnescape(text); err == nil && hasSecret(plain) {
+		if hasSecret(text) || hasSecret(decoded(text)) {
 			segments[i] = redacted
 		}
 	}
 	return Echo(strings.Join(segments, "/"))
 }
 
+// decoded decodes what is well encoded and leaves the rest, whatever it is.
+func decoded(text string) string {
+	return percent.ReplaceAllStringFunc(text, func(code string) string {
+		plain, _ := url.PathUnescape(code)
+		return plain
+	})
+}
+
 func hasSecret(text string) bool {
-	if tokenLike.MatchString(text) {
+	if tokenLike.MatchString(text) || named.MatchString(text) {
 		return true
 	}
 	for _, run := range longRun.FindAllString(text, -1) {

@@ -164,10 +164,10 @@ func TestWaveHeap(t *testing.T) {
 
 // The fastest of a few calls keeps each limit; the others may have met a busy
 // machine. A test must not fail on a slow day, so this one runs with the
-// benchmarks: make bench.
+// benchmarks: make bench-go.
 func TestContractTimes(t *testing.T) {
 	if os.Getenv("KNACK_TIMES") == "" {
-		t.Skip("times are held by make bench, which sets KNACK_TIMES")
+		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
 	}
 	h, sources := onDisk(t, 1000)
 	within := func(name string, limit time.Duration, do func()) {
@@ -317,15 +317,22 @@ func TestURISecrets(t *testing.T) {
 
 func TestRedactURI(t *testing.T) {
 	for in, want := range map[string]string{
-		"skill://user:pa/ss@engage/SKILL.md": "skill://engage/SKILL.md",
-		"skill:///user:pw@nope/x":            "skill://nope/x",
-		"skill://x/sk-abc/SKILL.md":          "skill://x/[redacted]/SKILL.md",
-		"skill://x/my.ya29.abc/SKILL.md":     "skill://x/[redacted]/SKILL.md",
-		"skill://x/desk-task-risk-9/shf_npm": "skill://x/desk-task-risk-9/shf_npm",
-		"skill://x/a?b@c":                    "skill://[redacted]",
-		"skill://x/größe%20%zz":              "skill://x/größe%20%zz",
-		"token":                              "token",
-		"":                                   "",
+		"skill://user:pa/ss@engage/SKILL.md":   "skill://engage/SKILL.md",
+		"skill:///user:pw@nope/x":              "skill://nope/x",
+		"skill://x/sk-abc/SKILL.md":            "skill://x/[redacted]/SKILL.md",
+		"skill://x/my.ya29.abc/SKILL.md":       "skill://x/[redacted]/SKILL.md",
+		"skill://x/desk-task-risk-9/shf_npm":   "skill://x/desk-task-risk-9/shf_npm",
+		"skill://x/a?b@c":                      "skill://[redacted]",
+		"skill://x/größe%20%zz":                "skill://x/größe%20%zz",
+		"skill://api_key:s3cr3tvalue/SKILL.md": "skill://[redacted]/SKILL.md",
+		"skill://password=hunter2/SKILL.md":    "skill://[redacted]/SKILL.md",
+		"skill://x/Bearer%20abc123xyz789/y":    "skill://x/[redacted]/y",
+		"skill://x/X-API-Key%3Aabc%zz/y":       "skill://x/[redacted]/y",
+		"skill://x/authorization: basic abc":   "skill://x/[redacted]",
+		"skill://x/token/secret-santa/bearer":  "skill://x/token/secret-santa/bearer",
+		"skill://claude-user:basic/SKILL.md":   "skill://claude-user:basic/SKILL.md",
+		"token":                                "token",
+		"":                                     "",
 	} {
 		same(t, skill.RedactURI(in), want)
 	}

@@ -198,7 +198,8 @@ func leftOut(n int, more string) string {
 
 // Cut shortens a text to at most n characters: at the end of a sentence where
 // one lies in the second half, else between words, and then says so with an
-// ellipsis. Only a text without a place to cut is cut inside a word.
+// ellipsis. Where neither lies there it is cut inside a word, so that half of the
+// length at least is used.
 func Cut(s string, n int) string {
 	if n <= 0 {
 		return ""
@@ -213,7 +214,7 @@ func Cut(s string, n int) string {
 		}
 	}
 	end := n - 1
-	for i := end; i > 0; i-- {
+	for i := end; i > n/2; i-- {
 		if unicode.IsSpace(runes[i]) || isWord(runes[i-1]) && isWord(runes[i]) {
 			end = i
 			break

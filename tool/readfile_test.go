@@ -336,7 +336,7 @@ func TestFileResultJSON(t *testing.T) {
 // The promised times, with room for a loaded machine: the benchmarks measure.
 func TestReadFileTimes(t *testing.T) {
 	if os.Getenv("KNACK_TIMES") == "" {
-		t.Skip("times are held by make bench, which sets KNACK_TIMES")
+		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
 	}
 	root := calculators()
 	root.files["calculator/mb.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("line\n", 1<<20/5))}

@@ -15,8 +15,8 @@ import (
 // says that there is no such skill, the disk is asked:
 //
 //   - Each root is listed once, and a folder in it that is called like the skill,
-//     holds a SKILL.md and is not in the snapshot has all roots looked at again,
-//     at once. So a skill in a folder of its name that was there before the call
+//     holds a SKILL.md and is not in the snapshot, or is skipped there for what the
+//     file was before, has all roots looked at again, at once. So a skill in a folder of its name that was there before the call
 //     is found. A folder that stays unknown after a look, such as a second link to
 //     another, is worth no further look for an interval, and no more than
 //     [fruitlessCount] of them are.

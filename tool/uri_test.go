@@ -3,7 +3,6 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 
@@ -174,7 +173,6 @@ func TestGetByURIGone(t *testing.T) {
 		"deleted":   func(m *memory) { delete(m.files, "git/SKILL.md") },
 		"renamed":   func(m *memory) { m.put("git/SKILL.md", md("other", "d")) },
 		"malformed": func(m *memory) { m.put("git/SKILL.md", "x") },
-		"a pipe":    func(m *memory) { m.files["git/SKILL.md"].Mode = fs.ModeNamedPipe },
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := project(map[string]string{"git/SKILL.md": md("git", "d")})

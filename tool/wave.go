@@ -136,9 +136,14 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 			return nil, nil, err
 		}
 		e, details := strictNamed(v, name)
-		if details != nil && details.Type == SkillNotFound && skill.ValidName(name) {
+		if details != nil && skill.ValidName(name) {
 			v, _ = h.fresher(ctx, v, func(folder string) bool { return folder == name })
 			e, details = strictNamed(v, name)
+		}
+		if e != nil && details != nil { // as it was: what was wrong may be mended by now
+			if _, now, _ := v.Read(ctx, e); now.Skill != e.Skill {
+				continue
+			}
 		}
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -163,8 +168,8 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// strictNamed finds the first sound skill with this name, else says what keeps
-// the one that was meant from being it.
+// strictNamed finds the first sound skill with this name, else the one that was
+// meant, if any, and says what keeps it from being that.
 func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	var meant *catalog.Entry
 	for _, e := range v.Entries {
@@ -191,7 +196,7 @@ func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetail
 		}
 		return nil, d
 	}
-	return nil, detailsOf(meant, name)
+	return meant, detailsOf(meant, name)
 }
 
 // detailsOf words why a skill is not sound.

@@ -156,10 +156,15 @@ func TestWaveReadsTheDisk(t *testing.T) {
 }
 
 func TestWaveShortResult(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", strings.Repeat("a ", 100))}))
-	short := call(t, h, "wave", "Skill", args{"skill_name": "x"}).Object.(ToolResult).ShortResult
-	if length(short) > 80 || !strings.HasSuffix(short, " a…") {
-		t.Errorf("%q", short)
+	for description, want := range map[string]string{
+		"Short":                          "x: Short",
+		strings.Repeat("d", 77):          "x: " + strings.Repeat("d", 77),
+		strings.Repeat("a ", 100):        "x: " + strings.TrimSpace(strings.Repeat("a ", 38)) + "…",
+		strings.Repeat("d", 200):         "x: " + strings.Repeat("d", 76) + "…", // no blank to cut at
+		"To " + strings.Repeat("d", 200): "x: To " + strings.Repeat("d", 73) + "…",
+	} {
+		h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", description)}))
+		same(t, call(t, h, "wave", "Skill", args{"skill_name": "x"}).Object.(ToolResult).ShortResult, want)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,8 @@ message was printed, also one that tells the model of an error; 2 when the input
 is no tool call, and then nothing is printed.`,
 		Args: between(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A program that turns the log away by closing it still waits for its answer.
+			signal.Ignore(syscall.SIGPIPE)
 			tools, format, err := with.parse()
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -85,6 +86,12 @@ func (o *output) Write(p []byte) (int, error) {
 		o.failed.CompareAndSwap(nil, &err)
 	}
 	return n, err
+}
+
+// Room reports whether a write of n bytes would be taken at once.
+func (o *output) Room(n int) bool {
+	f, ok := o.Writer.(*os.File)
+	return ok && hasRoom(f, n)
 }
 
 // bare is what the system said, without the operation and the file's name.

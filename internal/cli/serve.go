@@ -90,7 +90,6 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	// A signal ends the input and nothing else: what was asked before it is
 	// answered, for as long as the transport drains.
 	interrupted := ctx
-	in := &interruptible{in: env.Stdin, done: ctx.Done()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	level := new(slog.LevelVar)
@@ -129,7 +128,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 			}
 		}()
 	}
-	err = server.Run(ctx, &mcpserver.StdioTransport{In: in, Out: env.Stdout, Logger: log})
+	err = server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -143,58 +142,6 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
 			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
-		}
-	}
-}
-
-// interruptible is an input that ends when done is closed. What a read that was
-// under way then still brings is dropped.
-type interruptible struct {
-	in    io.Reader
-	done  <-chan struct{}
-	reads chan read
-	rest  []byte // of the last read
-	err   error
-}
-
-type read struct {
-	data []byte
-	err  error
-}
-
-func (r *interruptible) Read(p []byte) (int, error) {
-	if r.reads == nil {
-		r.reads = make(chan read)
-		go r.pump()
-	}
-	if len(r.rest) == 0 && r.err == nil {
-		select {
-		case <-r.done:
-			r.err = io.EOF
-		case next := <-r.reads:
-			r.rest, r.err = next.data, next.err
-		}
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	if n > 0 {
-		return n, nil
-	}
-	return 0, r.err
-}
-
-// pump reads ahead by one buffer, and alternates between two.
-func (r *interruptible) pump() {
-	var buffers [2][64 << 10]byte
-	for i := 0; ; i ^= 1 {
-		n, err := r.in.Read(buffers[i][:])
-		select {
-		case r.reads <- read{buffers[i][:n], err}:
-		case <-r.done:
-			return
-		}
-		if err != nil {
-			return
 		}
 	}
 }

@@ -5,9 +5,11 @@ package contracttest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,6 +206,98 @@ func TestFallback(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(w.dirs[0], denied)); !os.IsNotExist(err) {
 					t.Errorf("%v, want %v", err, fs.ErrNotExist)
 				}
+			})
+		}
+	}
+}
+
+// What can be read again is, at once, by every contract: no answer is of the time
+// before.
+func TestMendedAtOnce(t *testing.T) {
+	const uri = "skill://claude-project/a/SKILL.md"
+	text := md("a", "d")
+	for set, ask := range map[string]struct {
+		tool, args string
+		want       func(w *world) answer
+	}{
+		"runner":    {"get_skill", `{"skill_name":"a"}`, func(*world) answer { return doc("a", text) }},
+		"universal": {"skill", `{"name":"a"}`, func(*world) answer { return loading("a", "$DIR/a", text) }},
+		"wave": {"Skill", `{"skill_name":"a"}`, func(w *world) answer {
+			return invoked(w.fill("Skill: a (Type: project)\nPath: $DIR/a\n\n"+text), "a: d")
+		}},
+		"uri": {"get_skill", `{"uri":"` + uri + `"}`, func(*world) answer { return document(uri, text) }},
+	} {
+		for _, broken := range []string{"a/SKILL.md/x", "a/SKILL.md"} { // a folder in its place; no frontmatter
+			t.Run(set+" "+broken, func(t *testing.T) {
+				w := newWorld(t, map[string]string{"a/SKILL.md": text})
+				w.remove(0, "a/SKILL.md")
+				w.put(0, broken, "x")
+				w.refresh()
+				for _, tl := range toolsOf(t, set) {
+					if tl.Name == ask.tool {
+						_, err := tl.Call(t.Context(), w.host(), []byte(ask.args))
+						must(t, err)
+					}
+				}
+				w.remove(0, "a/SKILL.md")
+				w.put(0, "a/SKILL.md", text)
+				w.ask(t, set, ask.tool, ask.args, ask.want(w))
+			})
+		}
+	}
+}
+
+// The same holds for whatever else keeps the file of a registered skill from being
+// read; but not where it has come to lead outside, is gone, or is no skill's.
+func TestFallbackUnreadable(t *testing.T) {
+	const uri = "skill://claude-project/a/SKILL.md"
+	text, lost := md("a", "d"), "# a\n\nSkill content is temporarily unavailable.\nURI: "+uri
+	refused := answer{isError: true, text: "Unsupported skill URI: " + uri + "\nUse list_skills to discover supported URIs. Currently supported: skill://claude-project/open/SKILL.md"}
+	for what, tt := range map[string]struct {
+		put   func(t *testing.T, w *world)
+		falls bool
+	}{
+		"a pipe":        {func(t *testing.T, w *world) { must(t, syscall.Mkfifo(filepath.Join(w.dirs[0], "a/SKILL.md"), 0o644)) }, true},
+		"a folder":      {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md/x", "x") }, true},
+		"no UTF-8":      {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md", text+"\xff") }, true},
+		"too large":     {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md", text+oneMB) }, true},
+		"a link out":    {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md", "->../open/SKILL.md") }, false},
+		"nothing":       {func(*testing.T, *world) {}, false},
+		"no skill":      {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md", "text") }, false},
+		"a broken name": {func(t *testing.T, w *world) { w.put(0, "a/SKILL.md", "---\nname: [\n---\n") }, false},
+	} {
+		for _, served := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, served %v", what, served), func(t *testing.T) {
+				w := newWorld(t, map[string]string{"a/SKILL.md": text, "a/notes.md": "n", "open/SKILL.md": md("open", "d")})
+				want := document(uri, lost)
+				if served {
+					want = document(uri, text)
+					w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, want)
+				}
+				want.meta = `{"availability":"fallback"}`
+				if !tt.falls {
+					want = refused
+				}
+				w.remove(0, "a/SKILL.md")
+				tt.put(t, w)
+				for range 2 {
+					w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, want)
+					if tt.falls {
+						w.ask(t, "uri", "get_skill", `{"uri":"skill://a/SKILL.md"}`, want)
+						last := lost
+						if served {
+							last = text
+						}
+						if got, meta := w.resource(t, uri); got != last || meta["availability"] != "fallback" {
+							t.Errorf("the resource is %q, %v", got, meta)
+						}
+					}
+					w.refresh()
+				}
+				w.remove(0, "a/SKILL.md")
+				w.put(0, "a/SKILL.md", text)
+				w.refresh()
+				w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
 			})
 		}
 	}

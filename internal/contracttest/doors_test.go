@@ -2,8 +2,8 @@
 
 // Package contracttest asks the same of the contracts' tools through every door
 // by which a model reaches them, and compares whole answers: [tool.Tool.Call], an
-// MCP session byte for byte as it goes over the wire, and function calls in each
-// format.
+// MCP session over its transport, and function calls in each format. Texts are
+// compared byte for byte, objects as parsed JSON.
 package contracttest
 
 import (

@@ -19,11 +19,12 @@ const table = "../../doc/contracts.md"
 var (
 	tableSection = regexp.MustCompile(`(?m)^## (\d{3}) `)
 	tableRow     = regexp.MustCompile(`(?m)^\| (\d{3}-[a-z0-9-]+) \| .+ \| (.+) \|$`)
-	tableTest    = regexp.MustCompile("^`([a-z/]+)\\.([A-Z]\\w*)(?:/([^`]+))?`$")
+	tableTest    = regexp.MustCompile("^`([a-z/]+)\\.((?:Test|Benchmark|Fuzz|Example)\\w*)(?:/([^`]+))?`$")
 )
 
 // TestTable: every line of each contract has its row, in order, and every test
-// that a row names exists.
+// that a row names is run in that package, and has the row of its table that is
+// named behind it.
 func TestTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash(table))
 	if err != nil {
@@ -48,6 +49,8 @@ func TestTableBites(t *testing.T) {
 		"a section is gone":        page[:strings.Index(page, "## 004")],
 		"a test does not exist":    strings.ReplaceAll(page, "tool.TestObserve", "tool.TestObserved"),
 		"a subtest does not exist": strings.ReplaceAll(page, "TestRunner/001-example-4", "TestRunner/001-example-44"),
+		"a row is another test's":  strings.ReplaceAll(page, "TestRunner/001-example-5", "TestWave/001-example-5"),
+		"a helper is no test":      strings.ReplaceAll(page, "tool.TestObserve`", "tool.hostOf`"),
 		"a row without a test":     regexp.MustCompile(`(?m)^(\| 003-load \| [^|]+ \|).*$`).ReplaceAllString(page, "$1 |"),
 	} {
 		if broken == page {
@@ -68,9 +71,12 @@ func TestTableIsComplete(t *testing.T) {
 		}
 	}
 	id := regexp.MustCompile(`^\d{3}-[a-z]`)
-	for literal := range testsIn(t, "internal/contracttest").literals {
-		if id.MatchString(literal) && !known[literal] {
-			t.Errorf("a test asks for %s, which is no line of a contract", literal)
+	tests := testsIn(t, "internal/contracttest")
+	for name := range tests {
+		for literal := range tests.literals(name) {
+			if id.MatchString(literal) && !known[literal] {
+				t.Errorf("%s asks for %s, which is no line of a contract", name, literal)
+			}
 		}
 	}
 }
@@ -100,7 +106,7 @@ func judge(t *testing.T, page string) (complaints []string) {
 					of = testsIn(t, m[1])
 					tests[m[1]] = of
 				}
-				if !of.functions[m[2]] || m[3] != "" && !of.literals[m[3]] {
+				if of[m[2]] == nil || m[3] != "" && !of.literals(m[2])[m[3]] {
 					complaints = append(complaints, id+": there is no "+one)
 				}
 			}
@@ -123,9 +129,11 @@ func firstDifference(want, got []string) string {
 	return "there are more"
 }
 
-// packageTests are the functions of a package's tests, and the texts in them,
-// among which are the names of the rows.
-type packageTests struct{ functions, literals map[string]bool }
+// packageTests are what a package's test files declare: functions and variables,
+// each with the texts in it and the names that it uses.
+type packageTests map[string]*declared
+
+type declared struct{ texts, uses []string }
 
 func testsIn(t *testing.T, dir string) packageTests {
 	t.Helper()
@@ -133,27 +141,68 @@ func testsIn(t *testing.T, dir string) packageTests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := packageTests{map[string]bool{}, map[string]bool{}}
+	of := packageTests{}
 	for _, file := range files {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, decl := range tree.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil {
-				of.functions[f.Name.Name] = true
-			}
-		}
-		ast.Inspect(tree, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if s, err := strconv.Unquote(lit.Value); err == nil {
-					of.literals[s] = true
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil {
+					of[decl.Name.Name] = inside(decl)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					if spec, ok := spec.(*ast.ValueSpec); ok {
+						for _, name := range spec.Names {
+							of[name.Name] = inside(spec)
+						}
+					}
 				}
 			}
-			return true
-		})
+		}
 	}
 	return of
+}
+
+func inside(tree ast.Node) *declared {
+	d := &declared{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			d.uses = append(d.uses, n.Name)
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				d.texts = append(d.texts, s)
+			}
+		}
+		return true
+	})
+	return d
+}
+
+// literals are the texts in a declaration and in what it uses of its package:
+// among them are the names of a table's rows.
+func (of packageTests) literals(name string) map[string]bool {
+	out, seen := map[string]bool{}, map[string]bool{}
+	var visit func(string)
+	visit = func(name string) {
+		d := of[name]
+		if d == nil || seen[name] {
+			return
+		}
+		seen[name] = true
+		for _, s := range d.texts {
+			out[s] = true
+		}
+		for _, used := range d.uses {
+			visit(used)
+		}
+	}
+	visit(name)
+	return out
 }
 
 // lines are the identifiers of the contracts' lines, in their order.
@@ -178,7 +227,7 @@ var lines = map[string]string{
 		access-3 access-4 category-not-found category-invalid category-inaccessible category-malformed category-system
 		details not-found invalid time-1 time-2 time-3 time-4 memory-1 memory-2 concurrency-1 concurrency-2
 		concurrency-3 manager parse`,
-	"004": `request-field request-1 request-2 request-3 request-role skill-uri skill-type skill-text skill-availability
+	"004": `storage request-field request-1 request-2 request-3 request-role skill-uri skill-type skill-text skill-availability
 		skill-rule-1 skill-rule-2 skill-role success-error-flag success-content success-structured success-rule-1
 		success-rule-2 success-role error-flag error-content error-rule-1 error-rule-2 relation-1 relation-2
 		relation-3 state-1 state-2 state-3 state-4 secret-1 secret-2 secret-3`,

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -125,6 +126,21 @@ func TestWave(t *testing.T) {
 func TestWaveMalformed(t *testing.T) {
 	w := waveWorld(t)
 	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: a value without quotes holds a colon and a blank", "put the value in quotes: description: '…'"))
+}
+
+// The contract's own folders, as they are found: ~/.wave/skills holds the personal
+// skills, {workdir}/.wave/skills the project's.
+func TestWaveRoots(t *testing.T) {
+	w := newWorld(t, map[string]string{".wave/skills/mine/SKILL.md": md("mine", "Of the project"), ".git/HEAD": "x"},
+		map[string]string{".wave/skills/own/SKILL.md": md("own", "Of the person")})
+	var sources []catalog.Source
+	for _, r := range dir.WellKnown(w.dirs[:1], w.dirs[1]) {
+		sources = append(sources, dir.New(dir.Options{Root: r}))
+	}
+	w.catalog = catalog.New(sources, catalog.Options{})
+	w.refresh()
+	w.ask(t, "wave", "Skill", `{"skill_name":"mine"}`, invoked(w.fill("Skill: mine (Type: project)\nPath: $DIR/.wave/skills/mine\n\n"+md("mine", "Of the project")), "mine: Of the project"))
+	w.ask(t, "wave", "Skill", `{"skill_name":"own"}`, invoked(w.fill("Skill: own (Type: personal)\nPath: $USER/.wave/skills/own\n\n"+md("own", "Of the person")), "own: Of the person"))
 }
 
 // A skill that is in the binary is of no project.

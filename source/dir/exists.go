@@ -39,7 +39,7 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	}
 	var out []skill.Folder
 	for _, e := range entries {
-		if len(out) < maxMatches && !dull(e) && match(e.Name()) {
+		if len(out) < maxMatches && !childOf(e).dull() && match(e.Name()) {
 			if f, ok := s.describe(top, e); ok {
 				out = append(out, f)
 			}

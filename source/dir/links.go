@@ -13,19 +13,19 @@ import (
 )
 
 // link decides what becomes of a link that the walk met in p.
-func (w *walk) link(out *found, p place, name string) {
+func (w *walk) link(out *found, p *place, name string) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, mend string) {
 		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
 	}
 	if p.skill != nil {
-		if leaves(p, name) {
+		if w.leaves(p, name) {
 			say(RuleLinkOutside, "the link leads out of the skill's folder and is not followed",
 				"put a copy of the file into the skill")
 		}
 		return
 	}
-	target, err := resolve(filepath.Join(p.real, name))
+	target, err := resolve(filepath.Join(p.real(), name))
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
 		return // a file beside the skills
@@ -47,16 +47,13 @@ func (w *walk) link(out *found, p place, name string) {
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
-		out.folders = append(out.folders, place{
-			path: at, real: target, bound: target, linked: true,
-			folder: &folder{door: w.source.door, base: target, plain: true, sub: ".", alias: filepath.Join(w.source.opt.Root.Dir, filepath.FromSlash(at))},
-		})
+		out.folders = append(out.folders, &place{path: at, base: target, sub: ".", bound: target, linked: true})
 	}
 }
 
 // bound is the folder that a link in p must stay below, "" for none: a direct
 // child of the root was placed there by the root's owner.
-func (w *walk) bound(p place) string {
+func (w *walk) bound(p *place) string {
 	if p.path == "." && w.source.opt.Links == LinksFollow {
 		return ""
 	}
@@ -64,12 +61,12 @@ func (w *walk) bound(p place) string {
 }
 
 // leaves asks the skill that holds p, whose rule it is, about a link in it.
-func leaves(p place, name string) bool {
+func (w *walk) leaves(p *place, name string) bool {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
 	}
-	_, err := p.skill.folder.Stat(rel)
+	_, err := p.skill.folder(w.source).Stat(rel)
 	return errors.Is(err, skill.ErrOutside)
 }
 

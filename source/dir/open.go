@@ -75,6 +75,7 @@ type folder struct {
 	base  string // absolute path
 	plain bool   // base was resolved: no part of it may be a link by now
 	sub   string // the skill's folder below base, "." for base itself
+	dev   uint64 // of the file system, where that is known to keep stamps; else 0
 	alias string // another absolute path of base, "" for none; where base may pass links, the real one
 }
 

@@ -1,6 +1,8 @@
 package dir
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -131,6 +133,144 @@ func (h fdHandle) list(name string) (handle, []fs.DirEntry, error) {
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 
+// children reads the entries as the system writes them (getdents64(2)): most are
+// files that a scan has no use for, and cost nothing here.
+func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
+	if err != nil {
+		return nil, nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err == nil {
+		r.stamp = stampOfStat(&st)
+	}
+	if r.entries == nil {
+		r.entries = make([]byte, 32<<10)
+	}
+	for {
+		n := 0
+		err := retry(func() (err error) {
+			n, err = unix.Getdents(fd, r.entries)
+			return err
+		})
+		if err != nil || n == 0 {
+			return fdHandle(fd), r.kept, err
+		}
+		for raw := r.entries[:n]; len(raw) > direntName; {
+			size := binary.NativeEndian.Uint16(raw[16:])
+			kind, name := raw[18], raw[direntName:size]
+			raw = raw[size:]
+			name = name[:bytes.IndexByte(name, 0)]
+			if kind == unix.DT_REG && len(name) != len(skill.MainFile) || string(name) == "." || string(name) == ".." {
+				continue
+			}
+			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK, kind == unix.DT_REG}
+			if kind == unix.DT_UNKNOWN {
+				in, err := fdHandle(fd).lstat(c.name)
+				if err != nil {
+					continue // it has gone
+				}
+				c.folder, c.link = in.IsDir(), in.Mode()&fs.ModeSymlink != 0
+			}
+			r.add(c)
+		}
+	}
+}
+
+// direntName is where the name begins in an entry: behind the inode, the offset,
+// the entry's size and its type.
+const direntName = 19
+
+func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error) {
+	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)
+	if err != nil {
+		return nil, skill.Stamp{}, err
+	}
+	defer unix.Close(fd)
+	var before, after unix.Stat_t
+	switch err := unix.Fstat(fd, &before); {
+	case err != nil:
+		return nil, skill.Stamp{}, err
+	case before.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, skill.Stamp{}, skill.ErrNotRegular
+	case before.Size > limit:
+		return nil, skill.Stamp{}, skill.ErrTooLarge
+	}
+	if int64(cap(buf)) <= before.Size {
+		buf = make([]byte, before.Size+8<<10)
+	}
+	buf = buf[:cap(buf)]
+	n := 0
+	for int64(n) < before.Size {
+		m := 0
+		err := retry(func() (err error) {
+			m, err = unix.Read(fd, buf[n:before.Size])
+			return err
+		})
+		if err != nil {
+			return nil, skill.Stamp{}, err
+		}
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	if err := unix.Fstat(fd, &after); err != nil {
+		return nil, skill.Stamp{}, err
+	}
+	stamp := stampOfStat(&before)
+	if int64(n) != before.Size || stampOfStat(&after) != stamp {
+		return nil, skill.Stamp{}, skill.ErrUnstable
+	}
+	return buf[:n], stamp, nil
+}
+
+// keepsTimes: those that are on this list. Others may as well, or may not: a server
+// far away, or a program, decides.
+func (h fdHandle) keepsTimes() bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(int(h), &st) != nil {
+		return false
+	}
+	switch int64(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+func (h fdHandle) look(name string) (skill.Stamp, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(int(h), name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT) })
+	return stampOfStat(&st), err
+}
+
+// lookAt takes the stamp of an entry of a folder, without opening it and without
+// passing a link.
+func lookAt(f *folder, name string) (skill.Stamp, error) {
+	base, resolve := unix.AT_FDCWD, uint64(unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	at := f.at(name)
+	if !f.plain && f.base != f.alias {
+		// The root's own path may have links in it, and nothing behind it.
+		h, err := kernelDoor{}.folder(f.base, false)
+		if err != nil {
+			return skill.Stamp{}, err
+		}
+		defer h.close()
+		base, resolve, at = int(h.(fdHandle)), beneath, path.Join(f.sub, name)
+	}
+	fd, err := openat2(base, at, unix.O_PATH|unix.O_NOFOLLOW, resolve)
+	if err != nil {
+		return skill.Stamp{}, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return skill.Stamp{}, err
+	}
+	return stampOfStat(&st), nil
+}
+
 // readHandle is a folder that was opened for reading. The file owns the descriptor.
 type readHandle struct {
 	fdHandle
@@ -172,15 +312,19 @@ func retry(call func() error) error {
 
 func infoOfStat(name string, st *unix.Stat_t) *info {
 	return &info{
-		name: path.Base(name),
-		mode: modeOf(st.Mode),
-		stamp: skill.Stamp{
-			Size:  st.Size,
-			MTime: unix.TimespecToNsec(st.Mtim),
-			CTime: unix.TimespecToNsec(st.Ctim),
-			Dev:   uint64(st.Dev), // 32 bits wide on some architectures
-			Inode: st.Ino,
-		},
+		name:  path.Base(name),
+		mode:  modeOf(st.Mode),
+		stamp: stampOfStat(st),
+	}
+}
+
+func stampOfStat(st *unix.Stat_t) skill.Stamp {
+	return skill.Stamp{
+		Size:  st.Size,
+		MTime: unix.TimespecToNsec(st.Mtim),
+		CTime: unix.TimespecToNsec(st.Ctim),
+		Dev:   uint64(st.Dev), // 32 bits wide on some architectures
+		Inode: st.Ino,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -49,7 +50,7 @@ type Source struct {
 	door door
 
 	mu      sync.Mutex
-	folders []string      // the real paths that the last scan visited
+	last    *last         // what the last scan left; nil where there is no root
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -75,7 +76,17 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // further down becomes a notice or a bundle's fault. A root that is not there,
 // or is no folder any more, is Missing, with an error beside it where that is
 // one: [Options.Required], or something else in its place.
-func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil, nil) }
+
+// ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
+// valid until the function that was given it returns.
+type ReadMain = func() ([]byte, skill.Stamp, error)
+
+// Visit is Scan, and calls each with every skill on the way, from several
+// goroutines, in no order: while its folder is open, its entry is read for a
+// third of what it costs afterwards. It calls large, if there is one, once it knows
+// that the tree is too large to be waited for.
+func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), large func()) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -86,12 +97,28 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		return s.failed(err)
 	}
 	defer top.close()
-	w := &walk{source: s, top: top, real: real}
+	s.mu.Lock()
+	before := s.last
+	s.mu.Unlock()
+	if each == nil && s.unchanged(ctx, before, top, real) {
+		s.told()
+		return before.scan, nil
+	}
+	begun := time.Now()
+	look, ok := top.(lookHandle)
+	w := &walk{source: s, top: top, real: real, each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	if w.sure = w.keeps; w.keeps {
+		if stamp, err := look.look("."); err == nil {
+			w.dev = stamp.Dev
+		}
+	}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
-	s.remember(w.folders)
+	scan.Version = versions.Add(1)
+	w.scan = scan
+	s.remember(w.leave(begun))
 	return scan, nil
 }
 
@@ -109,10 +136,15 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
-func (s *Source) remember(folders []string) {
+func (s *Source) remember(l *last) {
 	s.mu.Lock()
-	s.folders = folders
+	s.last = l
 	s.mu.Unlock()
+	s.told()
+}
+
+// told says that a scan has ended.
+func (s *Source) told() {
 	select {
 	case s.scanned <- struct{}{}:
 	default:
@@ -161,24 +193,22 @@ func realRoot(dir string) (string, error) {
 }
 
 // bundle describes the skill at p, whose folder holds the given spellings of
-// SKILL.md.
-func (s *Source) bundle(p place, h handle, spellings []string) skill.Bundle {
+// SKILL.md; its entry is not examined yet.
+func (s *Source) bundle(p *place, spellings []string) skill.Bundle {
 	b := skill.Bundle{
 		Path:   p.path,
 		Folder: filepath.Base(s.opt.Root.Dir),
-		Dir:    filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path)),
-		FS:     p.folder,
+		Dir:    s.opt.Root.Dir,
+		FS:     p.folder(s),
 	}
 	if p.path != "." {
+		b.Dir = strings.TrimSuffix(b.Dir, string(filepath.Separator)) + string(filepath.Separator) + filepath.FromSlash(p.path)
 		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
 	}
 	if p.linked {
-		b.Link = p.real
+		b.Link = p.real()
 	}
 	b.Entry, b.Others = choose(spellings)
-	if b.Entry != "" {
-		b.Stamp, b.Fault = examine(h, b.Entry, p.folder)
-	}
 	return b
 }
 

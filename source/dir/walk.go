@@ -21,6 +21,9 @@ const (
 	// maxDepth is how many levels below the root are searched: twice the bound
 	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
+	// largeLevel is how many folders side by side are no matter of a moment: a
+	// thousand skills have fewer, and take some 10 ms.
+	largeLevel = 2500
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -46,12 +49,31 @@ const (
 
 // A place is a folder to visit.
 type place struct {
-	path   string // as the user sees it, below the root
-	real   string // its real absolute path
-	bound  string // real path that links from here must stay below
-	linked bool   // reached through a link below the root
-	folder *folder
-	skill  *place // the innermost skill it lies in, maybe itself
+	path   string      // as the user sees it, below the root
+	base   string      // real absolute path of the root, or of what the last link on the way led to
+	sub    string      // slash-separated below base, "." for base itself
+	bound  string      // real path that links from here must stay below
+	linked bool        // reached through a link below the root
+	skill  *place      // the innermost skill it lies in, maybe itself
+	stamp  skill.Stamp // before its entries were read; zero where the handle knows none
+}
+
+// real is the real absolute path of a place.
+func (p *place) real() string {
+	if p.sub == "." {
+		return p.base
+	}
+	separator := string(filepath.Separator)
+	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
+}
+
+// folder is the place as a file system.
+func (p *place) folder(s *Source) *folder {
+	if p.linked {
+		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
+		return &folder{door: s.door, base: p.real(), plain: true, sub: ".", alias: alias}
+	}
+	return &folder{door: s.door, base: s.opt.Root.Dir, alias: p.base, sub: p.sub}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real
@@ -61,27 +83,32 @@ type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
 	real    string // the root's real path
-	seen    map[string]string
-	folders []string
+	each    func(skill.Bundle, ReadMain)
+	large   func()
+	seen    map[string]string // path by real path; nil while no link was met
+	folders []*place
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
+
+	keeps   bool   // the root's file system is known to keep stamps
+	dev     uint64 // which one that is
+	sure    bool   // so far nothing speaks against believing the stamps
+	links   []metLink
+	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
 // found is what one visit yields.
 type found struct {
 	bundle  *skill.Bundle
-	folders []place
+	folders []*place
 	notices []skill.Notice
+	links   []metLink
+	special bool // the entry was not listed as a regular file
 	err     error
 }
 
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
-	w.seen = map[string]string{w.real: "."}
-	s := w.source
-	level := []place{{
-		path: ".", real: w.real, bound: w.real,
-		folder: &folder{door: s.door, base: s.opt.Root.Dir, alias: w.real, sub: "."},
-	}}
+	level := []*place{{path: ".", base: w.real, sub: ".", bound: w.real}}
 	for depth := 0; len(level) > 0; depth++ {
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
@@ -90,12 +117,17 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		if depth == 0 && results[0].err != nil {
 			return skill.Scan{}, results[0].err
 		}
-		for _, p := range level {
-			w.folders = append(w.folders, p.real)
-		}
+		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
+		if w.large != nil && len(level) > largeLevel {
+			w.large()
+			w.large = nil
+		}
 	}
-	slices.SortFunc(w.scan.Bundles, func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(w.scan.Bundles, byPath) {
+		slices.SortFunc(w.scan.Bundles, byPath)
+	}
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -105,15 +137,22 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 }
 
 // next gathers one level's results and decides what the next level visits.
-func (w *walk) next(level []place, results []found, depth int) []place {
+func (w *walk) next(level []*place, results []found, depth int) []*place {
 	folders := 0
 	for _, r := range results {
 		folders += len(r.folders)
 	}
-	next := make([]place, 0, folders)
+	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
 			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
+			if r.special {
+				w.special[r.bundle.Path] = true
+			}
+		}
+		w.sure = w.sure && r.err == nil
+		if len(w.links) <= lookLinks {
+			w.links = append(w.links, r.links...)
 		}
 		w.notice(r.notices...)
 		if depth == maxDepth && len(r.folders) > 0 {
@@ -124,13 +163,13 @@ func (w *walk) next(level []place, results []found, depth int) []place {
 		}
 		next = append(next, r.folders...)
 	}
-	slices.SortFunc(next, func(a, b place) int {
+	slices.SortFunc(next, func(a, b *place) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
 		return cmp.Compare(a.path, b.path)
 	})
-	next = slices.DeleteFunc(next, func(p place) bool { return !w.claim(p) })
+	next = w.claimed(next)
 	if room := max(maxFolders-len(w.folders), 0); len(next) > room {
 		w.notice(skill.Notice{Path: ".", Rule: RuleFolderLimit,
 			Message: fmt.Sprintf("only the first %d folders are searched", maxFolders),
@@ -140,15 +179,31 @@ func (w *walk) next(level []place, results []found, depth int) []place {
 	return next
 }
 
+// claimed leaves out the folders that another path came to first. Only a link
+// can lead to a folder a second time, so that without one there is nothing to note.
+func (w *walk) claimed(next []*place) []*place {
+	if w.seen == nil {
+		if !slices.ContainsFunc(next, func(p *place) bool { return p.linked }) {
+			return next
+		}
+		w.seen = make(map[string]string, len(w.folders)+len(next))
+		for i := range w.folders {
+			w.seen[w.folders[i].real()] = w.folders[i].path
+		}
+	}
+	return slices.DeleteFunc(next, func(p *place) bool { return !w.claim(p) })
+}
+
 // claim takes a real folder for the path that came to it first.
-func (w *walk) claim(p place) bool {
-	first, taken := w.seen[p.real]
+func (w *walk) claim(p *place) bool {
+	real := p.real()
+	first, taken := w.seen[real]
 	if taken {
 		w.notice(skill.Notice{Path: p.path, Rule: RuleLinkDuplicate,
 			Message: fmt.Sprintf("is the same folder as %q, which is the one that is served", first)})
 		return false
 	}
-	w.seen[p.real] = p.path
+	w.seen[real] = p.path
 	return true
 }
 
@@ -165,16 +220,17 @@ func (w *walk) notice(ns ...skill.Notice) {
 // visitAll visits one level's folders, in parallel. Two workers for each
 // processor keep it busy while others wait for the disk, and bound the
 // descriptors.
-func (w *walk) visitAll(ctx context.Context, level []place) []found {
+func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
 	var at atomic.Int64
 	work := func() {
+		var r reader
 		for ctx.Err() == nil {
 			i := int(at.Add(1)) - 1
 			if i >= len(level) {
 				return
 			}
-			out[i] = w.visit(level[i])
+			out[i] = w.visit(level[i], &r)
 		}
 	}
 	var wg sync.WaitGroup
@@ -186,79 +242,137 @@ func (w *walk) visitAll(ctx context.Context, level []place) []found {
 }
 
 // visit reads one folder.
-func (w *walk) visit(p place) (out found) {
-	top, sub := w.top, p.folder.sub
+func (w *walk) visit(p *place, r *reader) (out found) {
+	top, sub := w.top, p.sub
 	if p.linked {
-		h, err := p.folder.enter()
+		h, err := p.folder(w.source).enter()
 		if err != nil {
 			return unreadable(p, err)
 		}
 		defer h.close()
 		top, sub = h, "."
 	}
-	h, raw, err := top.list(sub)
+	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
 	}
 	if err != nil {
 		out = unreadable(p, err)
 	}
-	raw = slices.DeleteFunc(raw, dull)
-	slices.SortFunc(raw, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	if spellings := spellings(raw); len(spellings) > 0 {
-		b := w.source.bundle(p, h, spellings)
-		out.bundle = &b
-		p.skill = &p
+	p.stamp = r.stamp
+	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
+	if spellings := spellings(children); len(spellings) > 0 {
+		w.skill(&out, p, h, r, spellings)
 	}
-	for _, e := range raw {
+	for _, c := range children {
 		switch {
-		case e.IsDir():
-			w.child(&out, p, e.Name())
-		case !isEntry(e.Name()):
-			w.link(&out, p, e.Name())
+		case c.folder:
+			w.child(&out, p, c.name)
+		case c.link && !isEntry(c.name):
+			w.meet(&out, p, c.name)
 		}
 	}
 	return out
 }
 
-func (w *walk) child(out *found, p place, name string) {
+// skill takes in the skill that a folder is, and hands it on while the folder is
+// open. An entry that was listed as a regular file need not be examined before it
+// is read, where it can be read.
+func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
+	b := w.source.bundle(p, spellings)
+	if w.keeps && p.stamp.Dev == w.dev {
+		b.FS.(*folder).dev = p.stamp.Dev
+	}
+	out.bundle = &b
+	p.skill = p
+	q, quick := h.(quickHandle)
+	out.special = b.Entry != "" && !r.regular(b.Entry)
+	if w.each != nil && quick && b.Entry != "" && !out.special {
+		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
+		if err == nil {
+			r.file, b.Stamp = data[:cap(data)], stamp
+			w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil })
+			return
+		}
+	}
+	if b.Entry != "" {
+		b.Stamp, b.Fault = examine(h, b.Entry, b.FS.(*folder))
+	}
+	if w.each != nil {
+		// With patience, and words for what is wrong.
+		w.each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
+	}
+}
+
+// regular reports whether an entry was listed as a regular file.
+func (r *reader) regular(name string) bool {
+	return slices.Contains(r.kept, child{name: name, regular: true})
+}
+
+func (w *walk) child(out *found, p *place, name string) {
 	if !utf8.ValidString(name) {
 		out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
 			Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", name),
 			Mend:    "rename the folder"})
 		return
 	}
-	c := p
 	// A listed name is one part, and nothing in it is to be cleaned.
-	c.path = name
+	c := &place{base: p.base, bound: p.bound, linked: p.linked, skill: p.skill}
+	c.path, c.sub = name, name
 	if p.path != "." {
 		c.path = p.path + "/" + name
 	}
-	separator := string(filepath.Separator)
-	c.real = strings.TrimSuffix(p.real, separator) + separator + name
-	f := *p.folder
-	if p.linked {
-		f.base = c.real
-		f.alias += separator + name
-	} else {
-		f.sub = c.path
+	switch {
+	case !p.linked:
+		c.sub = c.path
+	case p.sub != ".":
+		c.sub = p.sub + "/" + name
 	}
-	c.folder = &f
 	out.folders = append(out.folders, c)
 }
 
-// dull reports whether a scan has no use for an entry. The rest are folders,
-// links and spellings of SKILL.md.
-func dull(e fs.DirEntry) bool {
-	if e.Name() == ".git" || e.Name() == "node_modules" {
-		return true
+// child is an entry of a folder that a scan has use for: a folder, a link, or a
+// spelling of SKILL.md.
+type child struct {
+	name                  string
+	folder, link, regular bool
+}
+
+// reader is what one worker needs to read folders and files again and again.
+type reader struct {
+	entries []byte      // of a folder, as the system wrote them
+	stamp   skill.Stamp // of the folder
+	kept    []child     // of the folder that is being visited
+	file    []byte
+}
+
+// children opens a folder and reads its entries, without those that a scan has no
+// use for, in no order. They are valid until the next call. Wherever there is a
+// handle it must be closed.
+func (r *reader) children(top handle, sub string) (handle, []child, error) {
+	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
+	if q, ok := top.(quickHandle); ok {
+		return q.children(sub, r)
 	}
-	return !e.IsDir() && e.Type()&fs.ModeSymlink == 0 && !isEntry(e.Name())
+	h, raw, err := top.list(sub)
+	for _, e := range raw {
+		r.add(childOf(e))
+	}
+	return h, r.kept, err
+}
+
+// quickHandle is a handle that reads without what a scan has no use for.
+type quickHandle interface {
+	handle
+	children(sub string, r *reader) (handle, []child, error)
+	// read reads a regular file that was just looked at, like [skill.ReadFile]
+	// without its patience. The bytes are valid until the next call.
+	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
 }
 
 // unreadable reports a folder that could not be opened; one that has vanished
 // since its parent was read is not worth a word.
-func unreadable(p place, err error) found {
+func unreadable(p *place, err error) found {
 	out := found{err: bare(err)}
 	if errors.Is(out.err, fs.ErrNotExist) || errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrOutside) {
 		return out
@@ -269,11 +383,27 @@ func unreadable(p place, err error) found {
 	return out
 }
 
-func spellings(raw []fs.DirEntry) []string {
+// add keeps an entry that a scan has use for.
+func (r *reader) add(c child) {
+	if !c.dull() {
+		r.kept = append(r.kept, c)
+	}
+}
+
+func childOf(e fs.DirEntry) child {
+	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
+}
+
+// dull reports whether a scan has no use for an entry.
+func (c child) dull() bool {
+	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name)
+}
+
+func spellings(children []child) []string {
 	var out []string
-	for _, e := range raw {
-		if isEntry(e.Name()) {
-			out = append(out, e.Name())
+	for _, c := range children {
+		if isEntry(c.name) {
+			out = append(out, c.name)
 		}
 	}
 	return out

@@ -82,8 +82,15 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 	defer s.opt.Watches.leave(f)
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		folders := s.folders
+		l := s.last
 		s.mu.Unlock()
+		var folders []string
+		if l != nil {
+			folders = make([]string, len(l.folders))
+			for i := range l.folders {
+				folders[i] = l.folders[i].real()
+			}
+		}
 		changed, err := s.opt.Watches.want(f, folders)
 		if err != nil {
 			return err

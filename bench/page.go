@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// row is one line of the table.
+type row struct{ what, elsewhere, target, got, verdict string }
+
+const (
+	met    = "met"
+	missed = "**missed**"
+)
+
+func judge(got, limit float64) string {
+	if got <= limit {
+		return met
+	}
+	return missed
+}
+
+// grown is one line of the growth table, in milliseconds and MB.
+type grown struct {
+	n                       int
+	initialize, list, floor float64
+	listed, searched        float64
+}
+
+// page is what a run found.
+type page struct {
+	begun  time.Time
+	rounds int
+	load   string // of the machine, before the run
+	rows   []row
+	growth []grown
+	peers  []string
+}
+
+func (b *bench) growthTable() (out []grown) {
+	for _, n := range b.growth {
+		if len(b.samples[key("list", n)]) > 0 {
+			out = append(out, grown{n, b.median(key("init", n)), b.median(key("list", n)), b.median(key("skillmd", n)), b.median(key("listed", n)), b.median(key("searched", n))})
+		}
+	}
+	return out
+}
+
+// save writes the page and its plot.
+func (p page) save(file string) error {
+	plotted := ""
+	if len(p.growth) > 1 {
+		plotted = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + ".svg"
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), plotted), plot(p.growth), 0o644); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	if err := p.write(&b, plotted); err != nil {
+		return err
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}
+
+func (p page) write(out io.Writer, plotted string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Performance
+
+Written by `+"`make bench`"+` on %s: %s; load %s before the run.
+Each figure is the median of %d rounds or more, in which knack and its floor took turns; a ratio is to the floor of the same run. Trees have the
+figures of real skills (`+"`internal/genskills`"+`); of 100,000 skills only the SKILL.md are laid out. The page cache is warm.
+
+The floors are programs that do the least that the work asks for (`+"`bench/floor`"+`): *stat* walks a tree and looks at each file, *skillmd* reads every
+SKILL.md, *all* reads and hashes every file, with twice as many workers as processors; *stdio* and *HTTP* (net/http) write the very bytes that knack answered.
+
+| what | elsewhere | target | measured | |
+|---|---|---|---|---|
+`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds)
+	for _, r := range p.rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.what, r.elsewhere, r.target, r.got, r.verdict)
+	}
+	if len(p.growth) > 0 {
+		b.WriteString("\n## Growth\n\n| skills | initialize | first tools/list | skillmd floor | peak memory, listed | searched |\n|---:|---:|---:|---:|---:|---:|\n")
+		for _, g := range p.growth {
+			fmt.Fprintf(&b, "| %s | %.1f ms | %.1f ms | %.1f ms | %.1f MB | %.1f MB |\n", count(g.n), g.initialize, g.list, g.floor, g.listed, g.searched)
+		}
+		if plotted != "" {
+			fmt.Fprintf(&b, "\n![From the start of the process to its answers, by the number of skills](%s)\n", plotted)
+		}
+	}
+	b.WriteString("\n## Peers\n\n")
+	for _, peer := range p.peers {
+		fmt.Fprintf(&b, "- %s\n", peer)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// loadNow is how many others want the processors: where there are any, only the
+// ratios say something, and those little.
+func loadNow() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	return first
+}
+
+// machine names what the figures hold for.
+func machine() string {
+	cpu := "unknown processor"
+	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(data), "model name"); ok {
+			line, _, _ := strings.Cut(rest, "\n")
+			cpu = strings.Trim(line, " \t:")
+		}
+	}
+	memory := ""
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kb int
+		if _, err := fmt.Sscanf(string(data), "MemTotal: %d kB", &kb); err == nil {
+			memory = fmt.Sprintf(", %d GB", kb>>20)
+		}
+	}
+	release := ""
+	if data, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		release, _, _ = strings.Cut(strings.TrimSpace(string(data)), "-")
+		release = " " + release
+	}
+	return fmt.Sprintf("%d cores of an %s%s, %s%s, %s", runtime.GOMAXPROCS(0), cpu, memory, runtime.GOOS, release, runtime.Version())
+}
+
+// count writes a number with its thousands apart.
+func count(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

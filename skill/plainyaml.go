@@ -1,0 +1,404 @@
+package skill
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Nearly all real frontmatter uses little of YAML: keys at the beginning of the
+// line, with text, lists and mappings that look like what they mean. readPlain
+// reads that much and no more, some ten times faster than the library. Whatever
+// is not plain to see it leaves to the library: it never decides that a block is
+// wrong, and what it reads, the library reads the same (TestPlainReader).
+
+// readPlain reads a block as [parseYAML] does where that finds no fault and has
+// no note; ok is false where it cannot be sure of that. The block must hold no
+// character that unsafeCharacter names. The values are parts of it.
+func readPlain(block string) (v Value, ok bool) {
+	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
+		return v, false
+	}
+	r := plainReader{rest: block}
+	if !r.next() || r.indent != 0 {
+		return v, false
+	}
+	if v, ok = r.mapping(0); !ok || !r.end {
+		return Value{}, false
+	}
+	return v, true
+}
+
+// plainReader goes from line to line. The current line is the one that is to be
+// read next; blank lines before it are passed over and counted.
+type plainReader struct {
+	rest   string // behind the current line
+	text   string // the current line, without its indentation, blanks behind it and its end
+	whole  string // the same, with the blanks behind it
+	indent int
+	number int  // of the current line, from 1
+	blank  int  // blank lines before it
+	spaced bool // one of them holds blanks
+	end    bool
+	depth  int
+}
+
+// next goes to the next line that is not blank; false at the end.
+func (r *plainReader) next() bool {
+	r.blank, r.spaced = 0, false
+	for r.rest != "" {
+		line, rest, _ := strings.Cut(r.rest, "\n")
+		r.rest = rest
+		r.number++
+		i := 0
+		for i < len(line) && line[i] == ' ' {
+			i++
+		}
+		if i == len(line) {
+			r.blank++
+			r.spaced = r.spaced || i > 0
+			continue
+		}
+		r.indent, r.whole = i, line[i:]
+		r.text = strings.TrimRight(r.whole, " ")
+		return true
+	}
+	r.end = true
+	return false
+}
+
+// at is the position of a byte of the current line, counted behind its indentation.
+func (r *plainReader) at(i int) Position {
+	return Position{r.number, r.indent + utf8.RuneCountInString(r.text[:i]) + 1}
+}
+
+// mapping reads the fields that are indented so far, to the first line that is
+// indented less.
+func (r *plainReader) mapping(indent int) (v Value, ok bool) {
+	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
+		return v, false
+	}
+	v = Value{Kind: Map, Position: r.at(0), Fields: make([]Field, 0, 8)}
+	for !r.end && r.indent >= indent {
+		if r.indent > indent {
+			return v, false
+		}
+		n := plainKey(r.text)
+		if n == 0 {
+			return v, false
+		}
+		f := Field{Key: r.text[:n], KeyPosition: r.at(0)}
+		if plainKind(f.Key) != String || f.Key == "__proto__" {
+			return v, false
+		}
+		for i := range v.Fields {
+			if v.Fields[i].Key == f.Key {
+				return v, false
+			}
+		}
+		if f.Value, ok = r.value(n+1, indent); !ok {
+			return v, false
+		}
+		v.Fields = append(v.Fields, f)
+	}
+	r.depth--
+	return v, true
+}
+
+// plainKey is the length of the key that a line begins with; 0 where none is
+// plain to see. It is followed by a colon and a blank or the line's end.
+func plainKey(line string) int {
+	i := 0
+	for i < len(line) && isKeyByte(line[i]) {
+		i++
+	}
+	if i == 0 || i > 128 || line[0] == '-' || line[0] == '.' || i == len(line) || line[i] != ':' || i+1 < len(line) && line[i+1] != ' ' {
+		return 0
+	}
+	return i
+}
+
+func isKeyByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+// value reads what stands on the current line from the byte i on, or below it,
+// and goes on to the line behind. The key, or the dash, is indented by indent.
+func (r *plainReader) value(i, indent int) (v Value, ok bool) {
+	if i == len(r.text) {
+		return r.below(i, indent)
+	}
+	for r.text[i] == ' ' {
+		i++
+	}
+	v = Value{Kind: String, Position: r.at(i)}
+	text := r.text[i:]
+	n := 0
+	switch text[0] {
+	case '"', '\'':
+		if v.Text, n, ok = quoted(text); !ok {
+			v.Text, ok = r.quotedLines(text, indent)
+			return v, ok && (r.end || r.indent <= indent)
+		}
+		r.next()
+		return v, n == len(text) && (r.end || r.indent <= indent)
+	case '|', '>':
+		v.Text, ok = r.block(text, indent)
+		return v, ok
+	case '[':
+		v.Kind = List
+		if v.Items, ok = r.flow(i); !ok {
+			return v, false
+		}
+		r.next()
+		return v, r.end || r.indent <= indent
+	}
+	return r.plain(v, text, indent)
+}
+
+// below reads the value of a key with nothing behind it: a list or mapping on
+// the lines below, or nothing, which the library sees behind the colon at i.
+func (r *plainReader) below(i, indent int) (v Value, ok bool) {
+	null := Value{Kind: Null, Position: r.at(i)}
+	switch {
+	case !r.next() || r.indent < indent:
+		return null, true
+	case isItem(r.text):
+		return r.list(r.indent)
+	case r.indent == indent:
+		return null, true
+	}
+	return r.mapping(r.indent)
+}
+
+func isItem(line string) bool { return line[0] == '-' && (len(line) == 1 || line[1] == ' ') }
+
+// list reads the items that begin at this indentation. Only plain and quoted
+// text on a line of its own is an item that is plain to see.
+func (r *plainReader) list(indent int) (v Value, ok bool) {
+	v = Value{Kind: List, Position: r.at(0)}
+	for !r.end && r.indent == indent && isItem(r.text) {
+		i := 1
+		for i < len(r.text) && r.text[i] == ' ' {
+			i++
+		}
+		if i == len(r.text) || isItem(r.text[i:]) || r.text[i] == '|' || r.text[i] == '>' {
+			return v, false
+		}
+		item, ok := r.value(i, indent)
+		if !ok {
+			return v, false
+		}
+		v.Items = append(v.Items, item)
+	}
+	return v, r.end || r.indent <= indent
+}
+
+// quoted reads a text in quotes that ends on its line, and how long it is.
+func quoted(s string) (text string, n int, ok bool) {
+	quote := s[0]
+	i := 1
+	for i < len(s) && s[i] != quote && s[i] != '\\' {
+		i++
+	}
+	if i < len(s) && s[i] == quote && (quote == '"' || i+1 == len(s) || s[i+1] != quote) {
+		return s[1:i], i + 1, true // the usual case: nothing is escaped
+	}
+	var b strings.Builder
+	n = unquote(&b, s[1:], quote)
+	return b.String(), 1 + n, n > 0
+}
+
+// unquote writes what the beginning of s stands for, to the closing quote, and
+// returns where that ends; 0 where there is none, -1 where it is not plain to see.
+func unquote(b *strings.Builder, s string, quote byte) int {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
+			b.WriteByte(quote)
+			i++
+		case s[i] == quote:
+			return i + 1
+		case s[i] == '\\' && quote == '"':
+			if i++; i == len(s) {
+				return -1
+			}
+			switch s[i] {
+			case '"', '\\', '/':
+				b.WriteByte(s[i])
+			case 'n':
+				b.WriteByte('\n')
+			default:
+				return -1
+			}
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return 0
+}
+
+// quotedLines reads a text in quotes that goes on below its line, and is the only
+// thing on the last one. A line break is a blank, and blank lines are line breaks.
+func (r *plainReader) quotedLines(text string, indent int) (string, bool) {
+	var b strings.Builder
+	b.Grow(len(text) + 256)
+	quote := text[0]
+	n := unquote(&b, text[1:], quote)
+	for n == 0 {
+		if !r.next() || r.indent <= indent {
+			return "", false
+		}
+		if r.blank == 0 {
+			b.WriteByte(' ')
+		}
+		for range r.blank {
+			b.WriteByte('\n')
+		}
+		if n = unquote(&b, r.text, quote); n > 0 && n != len(r.text) {
+			return "", false
+		}
+	}
+	r.next()
+	return b.String(), n > 0
+}
+
+// flow reads a list in brackets on one line, from the byte i of the current one.
+func (r *plainReader) flow(i int) (items []Value, ok bool) {
+	text := r.text
+	skip := func() {
+		for i < len(text) && text[i] == ' ' {
+			i++
+		}
+	}
+	i++
+	if skip(); i < len(text) && text[i] == ']' {
+		return nil, i+1 == len(text)
+	}
+	for i < len(text) {
+		v := Value{Kind: String, Position: r.at(i)}
+		if text[i] == '"' || text[i] == '\'' {
+			n := 0
+			if v.Text, n, ok = quoted(text[i:]); !ok {
+				return nil, false
+			}
+			i += n
+		} else {
+			begin := i
+			for i < len(text) && text[i] != ',' && text[i] != ']' {
+				if strings.IndexByte("[{}#:?&*!|>'\"%@`\\", text[i]) >= 0 {
+					return nil, false
+				}
+				i++
+			}
+			v.Text = strings.TrimRight(text[begin:i], " ")
+			if v.Text == "" || v.Text[0] == '-' {
+				return nil, false
+			}
+			v.Kind = plainKind(v.Text)
+			if v.Kind == Number && !v.Finite() {
+				return nil, false
+			}
+		}
+		items = append(items, v)
+		if skip(); i == len(text) {
+			return nil, false
+		}
+		if text[i] == ']' {
+			return items, i+1 == len(text)
+		}
+		if text[i] != ',' {
+			return nil, false
+		}
+		i++
+		skip()
+	}
+	return nil, false
+}
+
+// plain reads a text without quotes, and the lines on which it goes on.
+func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
+	switch c := text[0]; {
+	case strings.IndexByte("{}[],#&*!|>'\"%@`?:", c) >= 0, isItem(text):
+		return v, false
+	}
+	if !onlyText(text) {
+		return v, false
+	}
+	v.Text = text
+	if r.next(); !r.end && r.indent > indent {
+		var b strings.Builder
+		b.WriteString(text)
+		for !r.end && r.indent > indent {
+			if r.text[0] == '#' || !onlyText(r.text) {
+				return v, false
+			}
+			if r.blank == 0 {
+				b.WriteByte(' ')
+			}
+			for range r.blank {
+				b.WriteByte('\n')
+			}
+			b.WriteString(r.text)
+			r.next()
+		}
+		v.Text = b.String()
+	}
+	v.Kind = plainKind(v.Text)
+	return v, v.Kind != Number || v.Finite()
+}
+
+// onlyText reports whether a line of plain text is nothing but text: no key and
+// no comment is in it.
+func onlyText(line string) bool {
+	for i := 0; ; i++ {
+		n := strings.IndexAny(line[i:], ":#")
+		if n < 0 {
+			return true
+		}
+		i += n
+		switch {
+		case line[i] == ':' && (i+1 == len(line) || line[i+1] == ' '), line[i] == '#' && i > 0 && line[i-1] == ' ':
+			return false
+		}
+	}
+}
+
+// block reads a text behind | or >, whose lines are indented deeper than its key.
+func (r *plainReader) block(header string, indent int) (text string, ok bool) {
+	strip := len(header) == 2 && header[1] == '-'
+	if len(header) > 1 && !strip {
+		return "", false
+	}
+	folded := header[0] == '>'
+	if !r.next() || r.blank > 0 || r.indent <= indent {
+		return "", false
+	}
+	deep := r.indent
+	var b strings.Builder
+	for first := true; !r.end && r.indent > indent; first = false {
+		if r.indent < deep || folded && r.indent > deep {
+			return "", false
+		}
+		for range r.blank {
+			b.WriteByte('\n')
+		}
+		switch {
+		case first:
+		case folded && r.blank == 0:
+			b.WriteByte(' ')
+		case !folded:
+			b.WriteByte('\n')
+		}
+		for range r.indent - deep {
+			b.WriteByte(' ')
+		}
+		b.WriteString(r.whole)
+		if r.next(); r.spaced {
+			return "", false // blanks count there, and how depends
+		}
+	}
+	if !strip {
+		b.WriteByte('\n')
+	}
+	return b.String(), true
+}

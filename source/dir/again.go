@@ -1,0 +1,205 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"path"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// A scan of a tree in which nothing has changed finds what the last one found. To
+// know that it need not read a single folder: a folder's time stamps change with
+// its entries, so that a look at every folder and every entry is enough, one call
+// of the system each. Where time stamps prove nothing, the tree is scanned anew:
+// where one is so young that a later change could have left it as it is, on file
+// systems that are not known to keep them, where a folder could not be read.
+
+// versions tells the states of trees apart, of all sources of a process: one may
+// stand in for another on the same root.
+var versions atomic.Uint64
+
+// lookLinks bounds the links that are asked about again one by one.
+const lookLinks = 1000
+
+// trusted is how long time stamps are believed before the tree is scanned anyway.
+const trusted = 10 * time.Minute
+
+// stampSeed makes the sums of stamps, which are kept in place of the stamps: of
+// two hundred thousand folders those would weigh 8 MB.
+var stampSeed = maphash.MakeSeed()
+
+func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
+
+// visited is one folder that the last scan visited.
+type visited struct {
+	base, sub string // as in place
+	sum       uint64
+}
+
+func (v *visited) real() string {
+	p := place{base: v.base, sub: v.sub}
+	return p.real()
+}
+
+// last is what a scan leaves for the next one.
+type last struct {
+	real    string // of the root
+	begun   time.Time
+	folders []visited
+	links   []metLink
+	special []int // bundles whose entry is no regular file, or has a fault
+	scan    skill.Scan
+	// sure: the stamps prove that nothing has changed.
+	sure bool
+}
+
+// metLink is a link that a scan met, and what became of it.
+type metLink struct {
+	in   place
+	name string
+	out  found
+}
+
+// meet decides what becomes of a link, and notes it for the next scan.
+func (w *walk) meet(out *found, p *place, name string) {
+	var one found
+	w.link(&one, p, name)
+	noted := found{notices: one.notices}
+	for _, f := range one.folders {
+		c := *f // which the visit will know more of
+		noted.folders = append(noted.folders, &c)
+	}
+	if len(out.links) <= lookLinks {
+		out.links = append(out.links, metLink{*p, name, noted})
+	}
+	out.folders = append(out.folders, one.folders...)
+	out.notices = append(out.notices, one.notices...)
+}
+
+// lookHandle is a handle that looks at names quickly: a link on the way may be
+// followed, so that what it says is good for nothing but a comparison with a
+// stamp that is known.
+type lookHandle interface {
+	handle
+	// keepsTimes: the folder is on a file system that is known to change a folder's
+	// stamp with its entries.
+	keepsTimes() bool
+	look(name string) (skill.Stamp, error)
+}
+
+// unchanged reports whether a scan would find what the last one did.
+func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string) bool {
+	h, ok := top.(lookHandle)
+	if l == nil || !l.sure || !ok || l.real != real || time.Since(l.begun) > trusted {
+		return false
+	}
+	for i := range l.folders {
+		f := &l.folders[i]
+		name := f.sub
+		if f.base != real {
+			name = f.real()
+		}
+		if i%256 == 0 && ctx.Err() != nil {
+			return false
+		}
+		if stamp, err := h.look(name); err != nil || sumOf(stamp) != f.sum {
+			return false
+		}
+	}
+	special := l.special
+	for i := range l.scan.Bundles {
+		if len(special) > 0 && special[0] == i {
+			special = special[1:]
+			if !sameEntry(&l.scan.Bundles[i]) {
+				return false
+			}
+			continue
+		}
+		b := &l.scan.Bundles[i]
+		if b.Entry == "" {
+			continue
+		}
+		name := path.Join(b.Path, b.Entry)
+		if b.Link != "" || name[0] == '/' {
+			name = b.FS.(*folder).base + "/" + b.Entry
+		}
+		if i%256 == 0 && ctx.Err() != nil {
+			return false
+		}
+		if stamp, err := h.look(name); err != nil || stamp != b.Stamp {
+			return false
+		}
+	}
+	w := &walk{source: s, real: real}
+	for i := range l.links {
+		var now found
+		in := l.links[i].in
+		w.link(&now, &in, l.links[i].name)
+		if !reflect.DeepEqual(now, l.links[i].out) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameEntry examines an entry again that no stamp of its own describes.
+func sameEntry(b *skill.Bundle) bool {
+	h, err := b.FS.(*folder).enter()
+	if err != nil {
+		return false
+	}
+	defer h.close()
+	stamp, fault := examine(h, b.Entry, b.FS.(*folder))
+	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
+}
+
+// leave makes what the scan leaves for the next one.
+func (w *walk) leave(begun time.Time) *last {
+	l := &last{real: w.real, begun: begun, scan: w.scan, folders: make([]visited, len(w.folders)), links: w.links, sure: w.sure}
+	for i, p := range w.folders {
+		l.folders[i] = visited{p.base, p.sub, sumOf(p.stamp)}
+		l.sure = l.sure && p.stamp != (skill.Stamp{}) && p.stamp.Dev == w.folders[0].stamp.Dev && !p.stamp.Racy(begun)
+	}
+	for i := range w.scan.Bundles {
+		b := &w.scan.Bundles[i]
+		if b.Entry != "" && (b.Fault != nil || w.special[b.Path]) {
+			l.special = append(l.special, i)
+		}
+	}
+	l.sure = l.sure && len(l.links) <= lookLinks && len(l.special) <= lookLinks
+	return l
+}
+
+// errNoLook says that a stamp proves nothing here.
+var errNoLook = errors.New("no stamp is kept here")
+
+// Look takes the stamp of an entry without opening it, where the file system is one
+// that keeps stamps. No link is passed; the stamp of one is its own.
+func (f *folder) Look(name string) (skill.Stamp, error) {
+	if f.dev == 0 || checkName(name) != nil {
+		return skill.Stamp{}, errNoLook
+	}
+	stamp, err := lookAt(f, name)
+	if err == nil && stamp.Dev != f.dev {
+		err = errNoLook
+	}
+	return stamp, err
+}
+
+// at is the absolute path of an entry.
+func (f *folder) at(name string) string {
+	switch {
+	case f.sub == "." && name == ".":
+		return f.base
+	case f.sub == ".":
+		return f.base + "/" + name
+	case name == ".":
+		return f.base + "/" + f.sub
+	}
+	return f.base + "/" + f.sub + "/" + name
+}

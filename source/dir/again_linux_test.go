@@ -1,0 +1,161 @@
+package dir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Each change that a scan from nothing would see, the next scan sees; where there
+// is none, it is the same scan. All trees are laid out at once, since a stamp
+// proves something only when it is old enough.
+func TestAgain(t *testing.T) {
+	file := func(name string) func(string) error {
+		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte("new"), 0o644) }
+	}
+	type tried struct {
+		name   string
+		change func(root string) error
+		same   bool
+	}
+	cases := []tried{
+		{"nothing", func(string) error { return nil }, true},
+		{"a file beside SKILL.md is rewritten", file("a/notes.md"), true},
+		{"SKILL.md is rewritten", file("a/SKILL.md"), false},
+		{"SKILL.md is rewritten, its size and time kept", func(root string) error {
+			at := filepath.Join(root, "a/SKILL.md")
+			fi, err := os.Stat(at)
+			if err == nil {
+				err = os.WriteFile(at, []byte("y"), 0o644)
+			}
+			if err == nil {
+				err = os.Chtimes(at, fi.ModTime(), fi.ModTime())
+			}
+			return err
+		}, false},
+		{"a folder becomes a skill", file("deep/er/SKILL.md"), false},
+		{"another spelling comes", file("a/skill.md"), false},
+		{"a folder comes", func(root string) error { return os.Mkdir(filepath.Join(root, "new"), 0o755) }, false},
+		{"a skill goes", func(root string) error { return os.RemoveAll(filepath.Join(root, "a")) }, false},
+		{"a skill moves", func(root string) error { return os.Rename(filepath.Join(root, "a"), filepath.Join(root, "deep/a")) }, false},
+		{"another folder takes its place", func(root string) error {
+			if err := os.Rename(filepath.Join(root, "a"), filepath.Join(root, ".old")); err != nil {
+				return err
+			}
+			return os.Rename(filepath.Join(root, "b"), filepath.Join(root, "a"))
+		}, false},
+		{"a link takes its place", func(root string) error {
+			if err := os.Rename(filepath.Join(root, "a"), filepath.Join(root, ".old")); err != nil {
+				return err
+			}
+			return os.Symlink(".old", filepath.Join(root, "a"))
+		}, false},
+		{"a link leads elsewhere", func(root string) error {
+			if err := os.Remove(filepath.Join(root, "way")); err != nil {
+				return err
+			}
+			return os.Symlink("other", filepath.Join(root, "way"))
+		}, false},
+		{"the skill behind a link changes", file("far/SKILL.md"), false},
+		{"what a linked SKILL.md leads to changes", file("linked/text.md"), false},
+		{"a link out of a skill now stays in it", func(root string) error {
+			if err := os.Remove(filepath.Join(root, "b/out")); err != nil {
+				return err
+			}
+			return os.Symlink("SKILL.md", filepath.Join(root, "b/out"))
+		}, false},
+		{"SKILL.md may not be read any more", func(root string) error { return os.Chmod(filepath.Join(root, "a/SKILL.md"), 0) }, false},
+		{"a folder may not be read any more", func(root string) error { return os.Chmod(filepath.Join(root, "deep"), 0) }, false},
+	}
+	sources := make([]*Source, len(cases))
+	roots := make([]string, len(cases))
+	for i := range cases {
+		roots[i] = t.TempDir()
+		add(t, roots[i], map[string]string{
+			"a/SKILL.md": "x", "a/notes.md": "n", "b/SKILL.md": "z", "deep/er/x.txt": "", "far/SKILL.md": "f", "other/SKILL.md": "o", "linked/text.md": "l",
+		})
+		for name, target := range map[string]string{"way": "far", "linked/SKILL.md": "text.md", "b/out": "../a/SKILL.md"} {
+			if err := os.Symlink(target, filepath.Join(roots[i], name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sources[i] = New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}})
+	}
+	if _, ok := sources[0].door.(kernelDoor); !ok {
+		t.Skip("openat2 is not to be had here")
+	}
+	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			first, err := sources[i].Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.change(roots[i]); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(filepath.Join(roots[i], "deep"), 0o755) })
+			again, err := sources[i].Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (again.Version == first.Version) != c.same {
+				t.Errorf("version %d, then %d", first.Version, again.Version)
+			}
+			anew, err := New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}}).Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(anew, again, cmpopts.IgnoreFields(skill.Scan{}, "Version"), cmpopts.IgnoreFields(skill.Bundle{}, "FS"),
+				cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error()) })); d != "" {
+				t.Errorf("(-anew +again):\n%s", d)
+			}
+		})
+	}
+}
+
+// A change within the grain of the clock is seen too: young stamps prove nothing.
+func TestAgainYoung(t *testing.T) {
+	root := t.TempDir()
+	add(t, root, map[string]string{"a/SKILL.md": "x"})
+	s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
+	first, err := s.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Version == again.Version {
+		t.Error("a tree that was made a moment ago was not scanned again")
+	}
+}
+
+// BenchmarkUnchanged measures a scan of 1,000 skills in which nothing has changed.
+func BenchmarkUnchanged(b *testing.B) {
+	root := b.TempDir()
+	for i := range 1000 {
+		add(b, root, map[string]string{fmt.Sprintf("skill-%04d/SKILL.md", i): "---\nname: x\n---\n"})
+	}
+	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
+	first, err := s.Scan(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		again, err := s.Scan(b.Context())
+		if err != nil || again.Version != first.Version {
+			b.Fatal(again.Version, err)
+		}
+	}
+}
