@@ -28,7 +28,8 @@ func TestFixBlocks(t *testing.T) {
 	}
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<20)
-	var total, refused, sound int
+	var total, refused int
+	sound := map[Level]int{}
 	for lines.Scan() {
 		var r struct{ Dir, Frontmatter string }
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
@@ -37,22 +38,24 @@ func TestFixBlocks(t *testing.T) {
 		total++
 		data := []byte("---\n" + r.Frontmatter + "---\n# Body\n")
 		folder := path.Base(r.Dir)
-		got, _ := Fix(data, folder, Certain)
-		checkFixed(t, r.Dir, data, got, folder, Certain)
 		if syntax(data) {
 			refused++
-			if !syntax(got) {
-				sound++
+		}
+		for _, level := range []Level{Certain, Guess} {
+			got, _ := Fix(data, folder, level)
+			checkFixed(t, r.Dir, data, got, folder, level)
+			if syntax(data) && !syntax(got) {
+				sound[level]++
 			}
 		}
 	}
 	if total != 15418 {
 		t.Errorf("%d blocks, want 15,418", total)
 	}
-	if sound*100 < refused*80 {
-		t.Errorf("of %d blocks with a fault of YAML %d are sound now, want four in five", refused, sound)
+	if sound[Certain]*10 < refused*7 || sound[Guess]*10 < refused*8 {
+		t.Errorf("of %d blocks with a fault of YAML %d are sound by --fix, want seven in ten, and %d by --fix=guess, want eight", refused, sound[Certain], sound[Guess])
 	}
-	t.Logf("of %d blocks %d had a fault of YAML; --fix mends %d", total, refused, sound)
+	t.Logf("of %d blocks %d had a fault of YAML; --fix mends %d, --fix=guess %d", total, refused, sound[Certain], sound[Guess])
 }
 
 func syntax(data []byte) bool {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -55,7 +57,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 				return false
 			}
 			next := judgeBytes(c.data, folder)
-			if !next.better(now) {
+			if !next.better(now, c.rule) {
 				return false
 			}
 			all = append(all, Mended{c.rule, c.line, c.what})
@@ -145,10 +147,13 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether a mend that led from old to j may stand.
-func (j *judged) better(old *judged) bool {
+// better reports whether a mend of the rule that led from old to j may stand.
+func (j *judged) better(old *judged, rule skill.RuleID) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
+	}
+	if rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
+		return false // only the line that stands twice may go
 	}
 	was, is := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
@@ -161,7 +166,12 @@ func (j *judged) better(old *judged) bool {
 	}
 	for _, f := range old.doc.Fields {
 		now, ok := j.doc.Field(f.Key)
-		if !ok || !old.faulty(f) && !sameValue(f.Key, f.Value, now.Value) {
+		switch {
+		case old.faulty(f):
+			if !ok || now.Value.Kind == skill.String && !sameText(f.Value.Text, now.Value.Text) {
+				return false
+			}
+		case !ok || !sameValue(f.Key, f.Value, now.Value):
 			return false
 		}
 	}
@@ -176,6 +186,14 @@ func (j *judged) faulty(f skill.Field) bool {
 		}
 	}
 	return false
+}
+
+// sameText compares the text that was read in a field with a fault with what is
+// read now. Blanks around it are dropped where it is used; a block of lines keeps
+// its line ends.
+func sameText(was, is string) bool {
+	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
+	return was == is || strings.Contains(is, "\n") && was == skill.OneLine(is)
 }
 
 // sameValue compares what was read before with what is read now. The type of a
@@ -194,6 +212,17 @@ func sameValue(key string, was, is skill.Value) bool {
 		return ok && fine && slices.Equal(a, b)
 	}
 	return false
+}
+
+// words is the text without what a mend writes anew: blanks, line ends, quotes, and
+// the marks of lists and of blocks of text.
+func words(data []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("\"'-,[]>|", r) {
+			return -1
+		}
+		return r
+	}, data)
 }
 
 // holdsInOrder reports whether every byte of old stands in data, in its order.

@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,16 +28,28 @@ var fixes = []struct {
 	{"nested colon", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
 	{"text behind >", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
 	{"text behind |", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
-	{"continuation", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
+	{"colon over lines", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
+	{"glued field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
+	{"quoted field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
+	{"colon in the key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
+	{"two blanks", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
+	{"colon and comment", skill.RuleYAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
+	{"no-break space", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"continuation", skill.RuleYAMLSyntax, Guess, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
 	{"glued key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
 	{"twin", skill.RuleYAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
 	{"blanks", skill.RuleFenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
 	{"glued fence", skill.RuleFenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
 	{"late fence", skill.RuleFenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
 	{"unclosed", skill.RuleFenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
+	{"unclosed, value over lines", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: d\n  more\n\n# Title\n", "---\nname: git\ndescription: d\n  more\n---\n\n# Title\n"},
+	{"unclosed, block", skill.RuleFenceUnclosed, Certain, "---\nname: git\ndescription: >\n  d\n# Title\n", "---\nname: git\ndescription: >\n  d\n---\n# Title\n"},
+	{"unclosed, other field", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: d\nNote: read this\n\n# Title\n", "---\nname: git\ndescription: d\nNote: read this\n---\n\n# Title\n"},
+	{"unclosed, colon", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: a: b\n\n# Title\n", "---\nname: git\ndescription: 'a: b'\n---\n\n# Title\n"},
 	{"unclosed to the end", skill.RuleFenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
 	{"no opener", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
 	{"neither", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
+	{"neither, rule below", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\nText\n\n---\nMore\n", "---\nname: git\ndescription: d\n---\n\nText\n\n---\nMore\n"},
 	{"number", skill.RuleDescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
 	{"name is a number", skill.RuleNameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
 	{"tools with commas", RuleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
@@ -87,6 +101,31 @@ func TestFixLeaves(t *testing.T) {
 		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
 		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
 		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
+		// The body begins where nobody can say.
+		"unclosed, text":      "---\nname: git\ndescription: d.\nFirst line.\nSecond line.\n",
+		"unclosed, paragraph": "---\nname: git\ndescription: d.\nFirst line.\n\n# Title\n",
+		"closed by ...":       "---\nname: git\ndescription: d.\n...\nText\n\n# Title\n",
+		"closed by dots":      "---\nname: git\ndescription: d.\n...\n\n# Title\n",
+		"closed by -----":     "---\nname: git\ndescription: d.\n-----\n\n# Title\n",
+		"closed by --":        "---\nname: git\ndescription: d.\n--\n\nText\n",
+		"closed by ***":       "---\nname: git\ndescription: d.\n***\nText\n",
+		"closed by a dash":    "---\nname: git\ndescription: d.\n———\nText\n",
+		"closed, indented":    "---\nname: git\ndescription: d.\n  ---\n\nText\n",
+		"in a code fence":     "```yaml\nname: git\ndescription: use when\n```\n\n# Title\n",
+		"neither, text":       "name: git\ndescription: use when\nText\n\n# Title\n",
+		"no opener, text":     "name: git\ndescription: use when\nText\n---\nMore\n",
+		"quote goes on":       "---\nname: git\ndescription: \"a\n\nb\"\n# Title\n",
+		"block goes on":       "---\nname: git\ndescription: >\n  a\n\n  b\n\n# Title\n",
+		"field without colon": "---\nname: git\ndescription: d\nlicense MIT\n---\n",
+		"body in the block":   "---\nname: git\ndescription: d\n**Steps**\n1. do\n2. go\n---\n",
+		"braces below":        "---\nname: git\ndescription: d\n{{ name }}: x\n---\n",
+		"directive below":     "---\nname: git\ndescription: d\n%TAG x\n---\n",
+		// Other readers take these as they are.
+		"anchor and alias":  "---\nname: git\ndescription: d\nx: &a 1\ny: *a\n---\n",
+		"tag":               "---\nname: git\ndescription: !!str Use when\n---\n",
+		"never closed":      "---\nname: git\ndescription: d\nx: \"a\n---\n",
+		"control character": "---\nname: git\ndescription: a\u0085b: c\n---\n",
+		"metadata as text":  "---\nname: git\ndescription: d\nmetadata: a: b\n---\n",
 		"not UTF-8":         "---\nname: git\ndescription: a: b\xff\n---\n",
 	} {
 		if got, mended := Fix([]byte(text), "git", Guess); string(got) != text {
@@ -135,6 +174,13 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if !bytes.HasSuffix(data, got[is.Body:]) {
 		t.Errorf("%s: there is a body that was not there", name)
 	}
+	words := func(s []byte) string {
+		return strings.Join(regexp.MustCompile(`[\pL\pN]+`).FindAllString(string(s), -1), " ")
+	}
+	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
+	if a, b := words(data), words(got); !twins && level == Certain && a != b {
+		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
+	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
 		if p.Rule == skill.RuleYAMLSyntax {
@@ -158,6 +204,7 @@ func FuzzFix(f *testing.F) {
 		f.Add([]byte(c.broken), "git", true)
 	}
 	f.Add([]byte("---\r\nname: a\rdescription: b: c\r\n---x"), "a", true)
+	f.Add([]byte("---\nname: git\n\nna:\x18gion: Git: it's all\n---\nbody\n"), "git", false)
 	f.Fuzz(func(t *testing.T, data []byte, folder string, guess bool) {
 		level := Certain
 		if guess {
@@ -181,9 +228,20 @@ func TestBetter(t *testing.T) {
 		"a field is lost":     {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\ndescription: 'a: b'\n---\n", false},
 		"text is lost":        {"---\nname: git\ndescription: d\n\n# Title\ntext\n", "---\nname: git\ndescription: d\n---\n# Title\n", false},
 		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
+		"a name is lost":      {"---\nname:git\ndescription: a: b\n---\n", "---\ndescription: 'a: b'\n---\n", false},
+		"a key is renamed":    {"---\nname: git\ndescription: d\nx:y: a: b\n---\n", "---\nname: git\ndescription: d\nx: 'y: a: b'\n---\n", false},
+		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git")); got != c.want {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// The folder's name is added as the string that it is.
+func TestFixOddName(t *testing.T) {
+	got, _ := Fix([]byte("---\ndescription: d\n---\n"), "null", Guess)
+	if want := "---\nname: 'null'\ndescription: d\n---\n"; string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

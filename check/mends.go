@@ -2,7 +2,10 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -41,22 +44,28 @@ func (j *judged) candidates(folder string) []candidate {
 			try(p.Rule, at, Certain, "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end))
 		case skill.RuleFenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
-				try(p.Rule, end, Certain, "closed the frontmatter with ---", j.close(end))
+				if level := j.closable(at+1, end); level != None {
+					try(p.Rule, end, level, "closed the frontmatter with ---", j.close(end))
+				}
 			}
 		case skill.RuleFenceOpener:
-			if strings.HasPrefix(j.lines[at].text, "name:") || strings.HasPrefix(j.lines[at].text, "description:") {
-				try(p.Rule, at, Certain, "put --- before the frontmatter", j.splice(at, at, "---"+j.end(0)))
-				if end, ok := j.blockEnd(at); ok {
+			if !strings.HasPrefix(j.lines[at].text, "name:") && !strings.HasPrefix(j.lines[at].text, "description:") {
+				continue
+			}
+			if level := j.closable(at, j.closer(at)); level != None {
+				try(p.Rule, at, level, "put --- before the frontmatter", j.splice(at, at, "---"+j.end(0)))
+			} else if end, ok := j.blockEnd(at); ok {
+				if level := j.closable(at, end); level != None {
 					both := &judged{text: string(j.close(end))}
 					both.lines = linesOf(both.text)
-					try(p.Rule, at, Certain, "put --- before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
+					try(p.Rule, at, level, "put --- before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
 				}
 			}
 		case skill.RuleYAMLSyntax:
 			if p.Field == "name" {
 				continue // a name is never guessed
 			}
-			j.syntaxMends(p, at, func(what string, data []byte) { try(p.Rule, at, Certain, what, data) })
+			j.syntaxMends(p, at, func(level Level, what string, data []byte) { try(p.Rule, at, level, what, data) })
 		case skill.RuleYAMLDuplicate:
 			try(p.Rule, at, Certain, "deleted the second of two equal lines", j.dropTwin(at))
 		case skill.RuleNameType, skill.RuleDescriptionType:
@@ -64,7 +73,7 @@ func (j *judged) candidates(folder string) []candidate {
 		case skill.RuleNameMissing:
 			if _, has := j.doc.Field("name"); !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", j.splice(first, first, "name: "+folder+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", j.splice(first, first, skill.NameField(folder)+j.end(first)))
 			}
 		}
 	}
@@ -95,6 +104,13 @@ var (
 	reEntry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
 	reItem  = regexp.MustCompile(`^([ \t]*-)([ \t]+)(.*)$`)
 	reText  = regexp.MustCompile(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
+	// reOddField is a field with its key in quotes, or without the blank.
+	reOddField = regexp.MustCompile(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
+	// reIndicator is all that may stand behind the colon of a block of text.
+	reIndicator = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?$`)
+	reNote      = regexp.MustCompile(`[ \t]#`)
+	reAnchor    = regexp.MustCompile(`^&[^\s,\[\]{}]+`)
+	reAlias     = regexp.MustCompile(`^\*([^\s,\[\]{}]+)`)
 )
 
 // blockEnd is the line before which frontmatter that begins at from must have
@@ -116,6 +132,81 @@ func (j *judged) blockEnd(from int) (int, bool) {
 	return end, end > from
 }
 
+// closer is the line with this index or behind it that can end frontmatter, or
+// else the number of lines.
+func (j *judged) closer(from int) int {
+	for i := from; i < len(j.lines); i++ {
+		if strings.TrimRight(j.lines[i].text, " \t") == "---" {
+			return i
+		}
+	}
+	return len(j.lines)
+}
+
+// closable says how sure it is that the lines [from,to) are frontmatter, all of
+// it, and nothing of the body: what a wrong fence takes in is lost to every
+// reader. Certain are fields of the specification that parse, each on its line or
+// with lines below it that only it can own. Other fields, and a value that goes on
+// where another might begin, are a guess; anything else is the author's.
+func (j *judged) closable(from, to int) Level {
+	if from >= to || to < len(j.lines) && j.goesOn(to) {
+		return None
+	}
+	for _, l := range j.lines[:from] {
+		if t := strings.TrimSpace(strings.TrimPrefix(l.text, mark)); t != "" && t != "---" {
+			return None
+		}
+	}
+	level, owns := Certain, false
+	var block strings.Builder
+	for _, l := range j.lines[from:to] {
+		text := l.text
+		t := strings.TrimSpace(text)
+		key, value, _ := strings.Cut(text, ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case reField.MatchString(text):
+			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator.MatchString(value)
+			if !known[strings.TrimSpace(key)] {
+				level = Guess // or a line of text such as "Note: read this first"
+			}
+		case t == "":
+			level = Guess
+		case strings.Trim(t, "-*_=~`.#+—–―") == "":
+			return None // a fence, as somebody meant it
+		case text[0] == ' ' && owns:
+		case text[0] == ' ', owns && strings.HasPrefix(t, "- "):
+			level = Guess
+		default:
+			return None
+		}
+		block.WriteString(text + "\n")
+	}
+	doc := skill.Parse([]byte("---\n" + block.String() + "---\n"))
+	for _, p := range doc.Problems {
+		if p.Rule != skill.RuleYAMLSyntax {
+			continue
+		}
+		f, ok := doc.Field(p.Field)
+		if !ok || f.Value.Text == "" || strings.ContainsAny(f.Value.Text[:1], "\"'[{") {
+			return None // it may end behind the fence
+		}
+		level = Guess
+	}
+	return level
+}
+
+// goesOn reports whether the text from this line on is indented, as the rest of a
+// field would be.
+func (j *judged) goesOn(from int) bool {
+	for _, l := range j.lines[from:] {
+		if t := strings.TrimSpace(l.text); t != "" {
+			return l.text[0] == ' ' || l.text[0] == '\t'
+		}
+	}
+	return false
+}
+
 // close puts --- before the line with this index.
 func (j *judged) close(end int) []byte {
 	if end == len(j.lines) && j.lines[end-1].end == "" {
@@ -125,12 +216,21 @@ func (j *judged) close(end int) []byte {
 }
 
 // syntaxMends tries what the frequent faults of YAML need.
-func (j *judged) syntaxMends(p skill.Problem, at int, try func(string, []byte)) {
+func (j *judged) syntaxMends(p skill.Problem, at int, try func(Level, string, []byte)) {
 	key := p.Field
 	from, to := j.chunk(key, at)
+	level := Certain
+	for _, l := range j.lines[from:to] {
+		if reNote.MatchString(l.text) {
+			level = Guess // text to knack, a comment to YAML
+		}
+		if strings.IndexFunc(l.text, unwritable) >= 0 {
+			return // what becomes of it is for its author
+		}
+	}
 	for _, i := range []int{at, from} {
 		if m := reEntry.FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
-			try("put a blank behind the colon", j.splice(i, i+1, m[1]+" "+m[3]+j.lines[i].end))
+			try(level, "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end))
 		}
 	}
 	what := "quoted the value"
@@ -138,19 +238,41 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(string, []byte)) 
 		what += " of " + skill.Excerpt(key)
 	}
 	for _, i := range []int{at, from} {
-		try("put the text behind > or | on the next line", j.unfold(i, to))
+		try(level, "put the text behind > or | on the next line", j.unfold(i, to))
 	}
-	if _, value, _ := strings.Cut(j.lines[from].text, ":"); strings.HasPrefix(strings.TrimLeft(value, " \t"), "{") || isList(key, value) {
+	_, value, _ := strings.Cut(j.lines[from].text, ":")
+	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {
 		return // a structure, which text would destroy
 	}
+	if value != "" && key == "metadata" {
+		return // it must not be text
+	}
+	text, joins := j.asText(key, from, to)
+	joins = max(joins, level)
 	if from < at && to-from > 1 {
-		try(what, j.asText(key, from, to))
+		try(joins, what, text)
 	}
-	try(what, j.quoteLine(at))
+	try(level, what, j.quoteLine(at))
 	if from != at {
-		try(what, j.quoteLine(from))
+		try(level, what, j.quoteLine(from))
 	}
-	try(what, j.asText(key, from, to))
+	try(joins, what, text)
+}
+
+// unwritable are the characters that YAML does not allow.
+func unwritable(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
+}
+
+// isMeant: the value begins with an anchor, a tag, or an alias of an anchor that
+// the file holds. Knack takes none of them; other readers do, and quotes would
+// change what these see.
+func (j *judged) isMeant(value string) bool {
+	if strings.HasPrefix(value, "!") || reAnchor.MatchString(value) {
+		return true
+	}
+	m := reAlias.FindStringSubmatch(value)
+	return m != nil && strings.Contains(j.text, "&"+m[1])
 }
 
 // isList: a value in brackets means a list but where clients show it as text.
@@ -168,10 +290,16 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 		return at, at + 1
 	}
 	to = max(to, from+1)
-	for to < len(j.lines) && !reField.MatchString(j.lines[to].text) && !strings.HasPrefix(j.lines[to].text, "---") {
+	for to < len(j.lines) && !j.begins(to) && !strings.HasPrefix(j.lines[to].text, "---") {
 		to++
 	}
 	return from, to
+}
+
+// begins reports whether a field begins on the line, soundly or not.
+func (j *judged) begins(at int) bool {
+	return reField.MatchString(j.lines[at].text) || reOddField.MatchString(j.lines[at].text) ||
+		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
 // quoteLine puts the value on one line in single quotes.
@@ -184,6 +312,9 @@ func (j *judged) quoteLine(at int) []byte {
 		}
 	}
 	value := strings.TrimRight(m[3], " \t")
+	if value != "" && (j.isMeant(value) || strings.ContainsAny(value[:1], `'"`) && strings.Count(value, value[:1]) == 1) {
+		return nil // a quote that is never closed is another fault
+	}
 	if value == "" || strings.ContainsAny(value[:1], `'"`) && value[0] == value[len(value)-1] && len(value) > 1 && !strings.ContainsRune(value[1:len(value)-1], rune(value[0])) {
 		return nil
 	}
@@ -217,28 +348,59 @@ func (j *judged) unfold(at, to int) []byte {
 }
 
 // asText writes a top-level field with the text that knack reads in it. Where the
-// lines look like a structure, that text is not what the author meant.
-func (j *judged) asText(key string, from, to int) []byte {
+// lines look like a structure, that text is not what the author meant. A line that
+// is not indented may be more of the value, a field without its colon, or the body
+// behind a fence that is missing: with it, the mend is a guess.
+func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
 	if !ok || key == "name" || f.Value.Kind != skill.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
-		return nil
-	}
-	for _, l := range j.lines[from+1 : to] {
-		t := strings.TrimSpace(l.text)
-		if strings.HasPrefix(t, "- ") || reField.MatchString(t) || strings.HasPrefix(t, "#") {
-			return nil
-		}
+		return nil, None
 	}
 	first := j.lines[from].text
-	colon := strings.IndexByte(first, ':')
-	if colon < 0 {
-		return nil
+	colon := strings.Index(first, f.Key) // which may hold colons, and stand in quotes
+	if colon < 0 || colon > 1 {
+		return nil, None
+	}
+	colon += len(f.Key)
+	after := strings.IndexByte(first[colon:], ':')
+	if after < 0 {
+		return nil, None
+	}
+	colon += after
+	value := strings.TrimLeft(first[colon+1:], " \t")
+	if j.isMeant(value) || value != "" && strings.ContainsAny(value[:1], `'"`) && strings.Count(strings.Join(textsOf(j.lines[from:to]), "\n")[colon:], value[:1]) == 1 {
+		return nil, None
+	}
+	level := Certain
+	for _, l := range j.lines[from+1 : to] {
+		t := strings.TrimSpace(l.text)
+		switch {
+		case t == "":
+			continue
+		case strings.HasPrefix(t, "- "), reField.MatchString(t), strings.HasPrefix(t, "#"), strings.Trim(t, "-*_=~`.+—–―") == "":
+			return nil, None
+		case l.text[0] == ' ' || l.text[0] == '\t':
+			continue
+		}
+		word, _, _ := strings.Cut(t, " ")
+		if r, _ := utf8.DecodeRuneInString(t); !unicode.IsLetter(r) || known[word] || strings.Contains(t+" ", ": ") {
+			return nil, None
+		}
+		level = Guess
 	}
 	last := to
 	for last > from+1 && strings.TrimSpace(j.lines[last-1].text) == "" {
 		last--
 	}
-	return j.splice(from, last, first[:colon+1]+" "+quote(skill.OneLine(f.Value.Text))+j.end(last-1))
+	return j.splice(from, last, first[:colon+1]+" "+quote(skill.OneLine(f.Value.Text))+j.end(last-1)), level
+}
+
+func textsOf(lines []line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.text
+	}
+	return out
 }
 
 // dropTwin deletes a line that repeats an earlier one of the frontmatter.

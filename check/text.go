@@ -51,7 +51,7 @@ func tagCharacters(s *subject) (out []Finding) {
 			}
 			return -1
 		}, s.text[start:end])
-		message := fmt.Sprintf("%d tag characters, which nobody sees and models read", n)
+		message := skill.Count(n, "tag character") + ", which nobody sees and models read"
 		if hidden != "" {
 			message += ": " + skill.Quote(hidden)
 		}

@@ -290,7 +290,7 @@ func TestOlderEntry(t *testing.T) {
 		},
 		"vscode": {
 			"{\"servers\": {\"knack\": {\"type\": \"http\", \"url\": \"http://x\", \"dev\": {\"a\": 1}}}}",
-			"{\"servers\": {\"knack\": {\n  \"type\": \"stdio\",\n  \"command\": \"/opt/knack\",\n  \"args\": [\"serve\", \"--exclude\", \"claude-user\"],\n  \"dev\": {\"a\": 1}\n}}}",
+			"{\"servers\": {\"knack\": {\"type\": \"stdio\", \"command\": \"/opt/knack\", \"dev\": {\"a\": 1}, \"args\": [\"serve\", \"--exclude\", \"claude-user\"]}}}",
 		},
 		"codex": {
 			"[mcp_servers.knack] # skills\ncommand = \"/old/knack\" # where\nenv = { A = \"b\" }\nurl = \"http://x\"\n\n[mcp_servers.knack.tools]\na = 1\n",
@@ -305,6 +305,34 @@ func TestOlderEntry(t *testing.T) {
 		out, err := c.Merge([]byte(files[0]), here)
 		if diff := cmp.Diff(files[1], string(out)); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", id, err, diff)
+		}
+	}
+}
+
+// The other way round, and back: comments stay where they are.
+func TestOtherWay(t *testing.T) {
+	c, _ := Find("cursor")
+	for name, files := range map[string][2]string{
+		"to here": {
+			"{\n  \"mcpServers\": {\n    \"knack\": { // mine\n      \"url\": \"http://x\", /* remote */\n      \"env\": {\"A\": \"b\"} // keep\n    }\n  }\n}\n",
+			"{\n  \"mcpServers\": {\n    \"knack\": { // mine\n      \"command\": \"/opt/knack\", /* remote */\n      \"env\": {\"A\": \"b\"}, // keep\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
+		},
+		"to there": {
+			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/opt/knack\", // a\n      \"env\": {}, // b\n      // c\n      \"args\": [\"serve\"] // d\n    }\n  }\n}\n",
+			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"url\": \"https://skills.example.com/mcp?a=1&b=<2>\", // a\n      \"env\": {} // b\n      // c\n      // d\n    }\n  }\n}\n",
+		},
+		"all in one line": {
+			"{\"mcpServers\": {\"knack\": {\"command\": \"a\", \"args\": [\"b\"]}}}",
+			"{\"mcpServers\": {\"knack\": {\"url\": \"https://skills.example.com/mcp?a=1&b=<2>\"}}}",
+		},
+	} {
+		to := here
+		if name != "to here" {
+			to = remote
+		}
+		out, err := c.Merge([]byte(files[0]), to)
+		if diff := cmp.Diff(files[1], string(out)); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
 }

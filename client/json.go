@@ -44,24 +44,21 @@ func mergeJSON(data []byte, path []string, entry []field, ours []string) ([]byte
 	if at.kind != '{' {
 		return nil, fmt.Errorf("%s is not an object", where(path))
 	}
-	stale := slices.ContainsFunc(at.members, func(m member) bool {
-		return slices.Contains(ours, m.key) && !slices.ContainsFunc(entry, func(f field) bool { return f.key == m.key })
-	})
-	if stale {
-		// It reaches the server in another way: only what it says beyond that stays.
-		whole := slices.Clone(entry)
-		for _, m := range at.members {
-			if !slices.Contains(ours, m.key) {
-				whole = append(whole, field{m.key, verbatim(e.data[m.value.start:m.value.end])})
-			}
+	// Where it reached the server in another way, what said so makes room: its places
+	// go to what is said now, with the comments around them.
+	var stale []member
+	for _, m := range at.members {
+		if slices.Contains(ours, m.key) && !slices.ContainsFunc(entry, func(f field) bool { return f.key == m.key }) {
+			stale = append(stale, m)
 		}
-		e.replace(at, e.object(whole, e.indentAt(at.start), e.unit))
-		return e.checked(path, entry, root)
 	}
 	var missing []field
 	for _, f := range entry {
 		have, ok := at.member(f.key)
 		switch {
+		case !ok && len(stale) > 0:
+			e.rename(stale[0], f)
+			stale = stale[1:]
 		case !ok:
 			missing = append(missing, f)
 		case !reflect.DeepEqual(plainValue(f.value), have.value()):
@@ -71,11 +68,11 @@ func mergeJSON(data []byte, path []string, entry []field, ours []string) ([]byte
 	if len(missing) > 0 {
 		e.insert(at, missing...)
 	}
+	if len(stale) > 0 {
+		e.remove(at, stale)
+	}
 	return e.checked(path, entry, root)
 }
-
-// verbatim is JSON that is already written.
-type verbatim string
 
 // object is a nested entry.
 type object []field
@@ -137,6 +134,56 @@ type jsonEdit struct {
 
 func (e *jsonEdit) replace(n node, text string) {
 	e.splices = append(e.splices, splice{n.start, n.end, text})
+}
+
+// rename puts another member in the place of one.
+func (e *jsonEdit) rename(m member, f field) {
+	p := &jsonc{data: e.data, at: m.keyStart}
+	if _, err := p.string(); err != nil {
+		return // it was read before
+	}
+	e.splices = append(e.splices, splice{m.keyStart, p.at, string(appendString(f.key))})
+	e.replace(m.value, e.value(f.value, e.indentAt(m.keyStart)))
+}
+
+// remove deletes members of an object, each with its comma, and with its line where
+// nothing else stands there. Comments stay.
+func (e *jsonEdit) remove(n node, gone []member) {
+	isGone := func(m member) bool {
+		return slices.ContainsFunc(gone, func(g member) bool { return g.keyStart == m.keyStart })
+	}
+	var kept *member
+	for i, m := range n.members {
+		if !isGone(m) {
+			kept = &n.members[i]
+		}
+	}
+	last := n.members[len(n.members)-1]
+	if kept != nil && isGone(last) && e.commaAfter(last.value.end, n.end) < 0 {
+		comma := e.commaAfter(kept.value.end, n.end)
+		e.splices = append(e.splices, splice{comma, comma + 1, ""})
+	}
+	for _, m := range gone {
+		from, to := m.keyStart, m.value.end
+		comma := e.commaAfter(to, n.end)
+		if comma >= 0 && strings.TrimSpace(string(e.data[to:comma])) == "" {
+			to = comma + 1
+		} else if comma >= 0 {
+			e.splices = append(e.splices, splice{comma, comma + 1, ""})
+		}
+		_, first := e.lineIndent(from)
+		rest, _, _ := strings.Cut(string(e.data[to:]), "\n")
+		switch {
+		case first && strings.TrimSpace(rest) == "":
+			from = strings.LastIndexByte(string(e.data[:from]), '\n') + 1
+			to += len(rest) + 1
+		case strings.HasPrefix(rest, "}"):
+			from = len(strings.TrimRight(string(e.data[:from]), " \t"))
+		case !first || strings.HasPrefix(rest, " "):
+			to += len(rest) - len(strings.TrimLeft(rest, " "))
+		}
+		e.splices = append(e.splices, splice{from, to, ""})
+	}
 }
 
 // insert adds members behind the last one of an object, in the style of the file.
@@ -253,8 +300,6 @@ func (e *jsonEdit) value(v any, indent string) string {
 	switch v := v.(type) {
 	case object:
 		return e.object(v, indent, e.unit)
-	case verbatim:
-		return string(v)
 	case []string:
 		parts := make([]string, len(v))
 		for i, s := range v {

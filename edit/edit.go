@@ -17,12 +17,14 @@ var (
 	ErrReadOnly  = errors.New("it is read-only")
 	ErrChanged   = errors.New("it has changed since it was read")
 	ErrExists    = errors.New("it exists already")
+	ErrOwner     = errors.New("it belongs to another user or group, which the new file could not; change it as its owner")
 )
 
 // Replace gives the file at path the new content if it holds the old one. The new
 // file is written beside it, synced and renamed over it, so a reader sees one or
-// the other and a crash leaves one of them; its permissions stay. A link and a
-// file that its owner may not write are refused. Other hard links to the file
+// the other and a crash leaves one of them; its owner and permissions stay. A link,
+// a file that its owner may not write, and one whose owner the new file cannot have
+// are refused. Other hard links to the file
 // keep the old content.
 func Replace(path string, old, new []byte) error {
 	info, err := regular(path)
@@ -32,7 +34,7 @@ func Replace(path string, old, new []byte) error {
 	if bytes.Equal(old, new) {
 		return nil
 	}
-	temp, err := write(filepath.Dir(path), info.Mode().Perm(), new)
+	temp, err := write(filepath.Dir(path), info, new)
 	if err != nil {
 		return fail("write beside", path, err)
 	}
@@ -133,13 +135,18 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write makes a new file with the data on disk and returns its name.
-func write(dir string, mode fs.FileMode, data []byte) (name string, err error) {
+// write makes a new file with the data on disk, the owner and the permissions of
+// another, and returns its name.
+func write(dir string, of fs.FileInfo, data []byte) (name string, err error) {
 	name, err = writeNew(dir, 0o600, data)
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(name, mode); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	err = own(name, of)
+	if err == nil { // in this order: a new owner takes permissions away
+		err = os.Chmod(name, of.Mode().Perm())
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		os.Remove(name)
 		return "", err
 	}

@@ -52,14 +52,14 @@ func (s *Skill) judgeName(d *Document) {
 	switch {
 	case !ok:
 		if !has(d.Problems, RuleNameSyntax) {
-			s.missing(d, RuleNameMissing, "name", "add a line name: "+suggestName(s.Folder))
+			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder)))
 		}
 		return
 	case f.Value.Kind == List || f.Value.Kind == Map:
-		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line name: "+suggestName(s.Folder))
+		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder)))
 		return
 	case f.Value.Kind == Null || OneLine(f.Value.Text) == "":
-		s.problem(RuleNameMissing, p, "name", "name is empty", "write name: "+suggestName(s.Folder))
+		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder)))
 		return
 	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
 		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
@@ -73,9 +73,9 @@ func (s *Skill) judgeName(d *Document) {
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write name: "+suggestName(s.Name))
+		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(suggestName(s.Name)))
 	case !inPattern(s.Name):
-		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example name: "+suggestName(s.Name))
+		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(suggestName(s.Name)))
 	}
 	if s.Name != s.Folder {
 		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), "rename one of the two")

@@ -73,8 +73,31 @@ func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 		n.Frontmatter = bytes.Clone(d.JSON()) // without the room that appending left
 	}
 	n.judgeFields(d)
+	n.explainEmpty(d, data)
 	n.judgeFile()
 	return n
+}
+
+// explainEmpty tells the author of a field that is empty to YAML, and not to him,
+// what makes it so: a # with which its value begins.
+func (s *Skill) explainEmpty(d *Document, data []byte) {
+	for i, p := range s.Problems {
+		if p.Rule != RuleNameMissing && p.Rule != RuleDescriptionMissing {
+			continue
+		}
+		f, ok := d.Field(p.Field)
+		lines := linesOf(string(data))
+		if n := f.KeyPosition.Line; ok && n > 0 && n <= len(lines) && f.Value.Kind == Null {
+			head, value, _ := strings.Cut(lines[n-1], ":")
+			if text := strings.TrimLeft(value, " \t"); strings.HasPrefix(text, "#") && text != value {
+				s.Problems[i].Position = Position{n, utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
+				s.Problems[i].Message += ": a # begins a comment"
+				if p.Field != "name" {
+					s.Problems[i].Mend = quoteMend(p.Field)
+				}
+			}
+		}
+	}
 }
 
 // Read reads SKILL.md as it is now: at most [MaxSkillMD] bytes of UTF-8.

@@ -62,6 +62,7 @@ func TestPlainWords(t *testing.T) {
 		"**name: a**":                        "2:1 a line that begins with * is no field | write each field on a line of its own, as name: value",
 		"%YAML 1.1\n---\na: b":               "2:1 a line that begins with % is no field | delete the line",
 		"description:Use it\nlicense: MIT":   "2:12 no blank stands behind the colon of description | put a blank after description:",
+		"description:\u00a0Use it\nname: a":  "2:13 behind the colon of description stands the space U+00A0, which is no blank to YAML | delete it, and type a blank",
 		"<<<<<<< HEAD\na: b\n=======\nc: d":  "2:1 a conflict marker of a merge stands in the frontmatter | resolve the conflict and delete its markers",
 		"description: a\u0007":               "2:15 the character U+0007 must not stand here | delete the character",
 		"a: b\n...\nc: d":                    "4:1 a second YAML document begins here | indent lines that belong to the field above, or delete them",
@@ -131,5 +132,26 @@ func TestPlainWordsCorpus(t *testing.T) {
 	}
 	if n < 200 {
 		t.Errorf("only %d faults were met", n)
+	}
+}
+
+// A value that is a comment to YAML is none to its author.
+func TestEmptyByComment(t *testing.T) {
+	for block, want := range map[string]string{
+		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",
+		"name: #a\ndescription: d":              "2:7 name is empty: a # begins a comment | write name: a",
+		"name: a\ndescription:":                 "3:13 description is empty | say in one or two sentences what the skill does and when to use it",
+	} {
+		b := Bundle{Folder: "a", Entry: MainFile}
+		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
+		got := ""
+		for _, p := range problems {
+			if p.Rule == RuleNameMissing || p.Rule == RuleDescriptionMissing {
+				got += p.Position.String() + " " + p.Message + " | " + p.Mend
+			}
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", block, got, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -251,7 +252,7 @@ func (c chunk) read() (part, *yamlFault) {
 		if fault == nil && (v.Kind != Map || len(v.Fields) == 0 || v.Fields[0].Key != c.key) {
 			fault = syntaxFault(Position{1, 1}, "the field does not read as a key and a value")
 			if c.glued() {
-				fault = syntaxFault(Position{1, utf8.RuneCountInString(c.lines[0][:c.colon])}, "no blank stands behind the colon of %s", Excerpt(c.key))
+				fault = c.gluedFault()
 			}
 		}
 		p.fields = v.Fields
@@ -266,6 +267,18 @@ func (c chunk) read() (part, *yamlFault) {
 	}
 	shiftFields(p.fields, down)
 	return p, nil
+}
+
+// gluedFault says what stands where the blank should: a space of another kind looks
+// like one.
+func (c chunk) gluedFault() *yamlFault {
+	at := utf8.RuneCountInString(c.lines[0][:c.colon])
+	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
+		f := syntaxFault(Position{1, at + 1}, "behind the colon of %s stands the space U+%04X, which is no blank to YAML", Excerpt(c.key), r)
+		f.mend = "delete it, and type a blank"
+		return f
+	}
+	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", Excerpt(c.key))
 }
 
 // asText takes the chunk's value as text, because of a fault.

@@ -10,6 +10,20 @@ import (
 // with a-z and 0-9 is left out; where none is left it is "my-skill".
 func SuggestName(s string) string { return suggestName(s) }
 
+// NameField is the line of frontmatter with a name, in quotes where a reader of
+// YAML 1.1 or 1.2 takes the bare word for something else: null, true, on, 123, a date.
+func NameField(name string) string {
+	switch {
+	case plainKind(name) != String || name == "" || strings.ContainsRune("0123456789", rune(name[0])) && !strings.ContainsAny(name, "ghijklmnpqrstuvwyz"):
+		return "name: '" + name + "'"
+	}
+	switch strings.ToLower(name) {
+	case "y", "n", "yes", "no", "on", "off":
+		return "name: '" + name + "'"
+	}
+	return "name: " + name
+}
+
 // Nearest is the candidate with the fewest edits from what was typed, "" where
 // none is near: a third of the letters may differ, at most three. Further off, a
 // proposal is a guess.

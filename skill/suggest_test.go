@@ -17,3 +17,19 @@ func TestSuggestName(t *testing.T) {
 		}
 	}
 }
+
+// A name that YAML takes for something else stands in quotes: that of any reader.
+func TestNameField(t *testing.T) {
+	for name, want := range map[string]string{
+		"git": "name: git", "a1": "name: a1", "3d-print": "name: 3d-print", "nullable": "name: nullable", "on-call": "name: on-call",
+		"null": "name: 'null'", "true": "name: 'true'", "yes": "name: 'yes'", "off": "name: 'off'", "n": "name: 'n'", "123": "name: '123'",
+		"0": "name: '0'", "0x10": "name: '0x10'", "0o7": "name: '0o7'", "1e5": "name: '1e5'", "2024-01-01": "name: '2024-01-01'",
+	} {
+		if got := NameField(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if f, _ := Parse([]byte("---\n" + NameField(name) + "\n---\n")).Field("name"); f.Value.Kind != String || f.Value.Text != name {
+			t.Errorf("%s is read as %+v", name, f.Value)
+		}
+	}
+}

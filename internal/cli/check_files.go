@@ -103,7 +103,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	if err != nil {
 		return err
 	}
-	all, err := targets(env, &f.from, paths)
+	all, lost, err := targets(env, &f.from, paths)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,15 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return err
 	}
 	if f.diff {
-		return showDiff(env, run, f, level)
+		run.lost = append(lost, run.lost...)
+		err := showDiff(env, run, f, level)
+		if missing := run.failure(env); missing != nil {
+			if err != nil {
+				fmt.Fprintf(env.Stderr, "%s\n", clean(err.Error()))
+			}
+			return missing
+		}
+		return err
 	}
 	var failed error
 	if level != check.None {
@@ -128,18 +136,29 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	run.used = files.used
+	run.lost = append(lost, run.lost...)
 	run.collect(f)
-	if len(run.skills) == 0 {
+	if len(run.skills) == 0 && len(paths) == 0 {
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
 	}
-	if err := checkFormats[f.format](env, run, f); err != nil {
-		return err
+	// Whatever reads a format reads it of an empty run, too.
+	if f.format != "text" || len(run.lost) == 0 || len(run.skills) > 0 {
+		if err := checkFormats[f.format](env, run, f); err != nil {
+			return err
+		}
 	}
 	if run.silenced > 0 && f.format != "text" { // whose last line says it
 		fmt.Fprintf(env.Stderr, "%s left out by %s\n", skill.Count(run.silenced, "finding"), clean(run.files()))
 	}
-	if failed != nil {
+	missing := run.failure(env)
+	switch {
+	case failed != nil && missing != nil:
+		fmt.Fprintf(env.Stderr, "not checked: %s\n", clean(missing.Error()))
 		return failed
+	case failed != nil:
+		return failed
+	case missing != nil:
+		return missing // the findings have been said
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
@@ -211,11 +230,12 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		if c.Data == nil {
 			continue
 		}
-		name := c.shown(c.Skill.Entry)
+		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
+		name := strings.TrimLeft(c.shown(c.Skill.Entry), "/")
 		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)
 		if c.renames(f, level) {
-			to := c.shown(skill.MainFile)
+			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
 			diff = fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", name, to, name, to) +
 				strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
 		}

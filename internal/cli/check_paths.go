@@ -3,9 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,6 +52,7 @@ type checkRun struct {
 	findings []checkedFinding // without those that are ignored
 	silenced int              // how many a configuration file left out
 	used     []*configFile
+	lost     []*failure // paths in which nothing could be looked at
 }
 
 // files names the configuration files that hold.
@@ -71,21 +74,21 @@ type target struct {
 	settings config.Check
 }
 
-// targets are the paths that were given, or else the project's roots.
-func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
+// targets are the paths that were given, or else the project's roots. Lost are the
+// paths that are not there.
+func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []*failure, err error) {
 	if len(paths) == 0 {
 		if err := from.check(*env); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		roots := from.roots(*env, nil)
 		if err := from.checkExcluded(roots); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		base := env.Dir
 		if from.project != "" {
 			base = absolute(*env, from.project)
 		}
-		var out []target
 		for _, r := range roots {
 			if len(from.dirs) > 0 {
 				base = r.Dir
@@ -94,31 +97,30 @@ func targets(env *Env, from *sourceFlags, paths []string) ([]target, error) {
 				out = append(out, target{root: r, base: base})
 			}
 		}
-		return out, nil
+		return out, nil, nil
 	}
 	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
 		if from.given(flag) {
-			return nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+			return nil, nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
 		}
 	}
-	var out []target
 	for _, p := range paths {
 		abs := absolute(*env, p)
 		info, err := os.Stat(abs)
 		switch {
 		case p == "":
-			return nil, usageError("give a file or a folder", "the path is empty")
+			return nil, nil, usageError("give a file or a folder", "the path is empty")
 		case err != nil:
-			return nil, runError("check the path", "%s: %s", p, skill.Reason(err))
+			lost = append(lost, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		default:
-			return nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
+			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
 		}
 	}
-	return out, nil
+	return out, lost, nil
 }
 
 func checkRoot(abs, shown string) skill.Root {
@@ -136,7 +138,11 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	for _, t := range all {
 		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
 		if err != nil {
-			return nil, runError("", "%s: %s", t.root.Shown, skill.Reason(err))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			run.lost = append(run.lost, &failure{exitError, fmt.Errorf("%s: %s", t.root.Shown, skill.Reason(err)), ""})
+			continue
 		}
 		found := 0
 		for _, b := range scan.Bundles {
@@ -153,7 +159,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			settings = append(settings, t.settings)
 		}
 		if found == 0 && t.given != "" {
-			return nil, &failure{exitNo, errNoSkill(t.given), "a skill is a folder with a SKILL.md"}
+			run.lost = append(run.lost, noSkill(t))
 		}
 		if t.only {
 			continue
@@ -176,9 +182,44 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	return run, ctx.Err()
 }
 
-type errNoSkill string
+// noSkill says that nothing was found in a place that somebody named, and which
+// file there was perhaps meant for a SKILL.md.
+func noSkill(t target) *failure {
+	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
+	entries, _ := os.ReadDir(t.root.Dir)
+	for _, e := range entries {
+		if !e.IsDir() && nearMain(e.Name()) {
+			f.hint = "a skill is a folder with a SKILL.md; rename " + skill.Echo(e.Name()) + " to SKILL.md"
+		}
+	}
+	return f
+}
 
-func (e errNoSkill) Error() string { return string(e) + ": no skill was found there" }
+var reNearMain = regexp.MustCompile(`(?i)^skills?[ _-]?(\([0-9]+\))?(\.(md|markdown|mdx|mdc|txt|text))*$`)
+
+// nearMain tells a name that somebody gave to a SKILL.md in error.
+func nearMain(name string) bool {
+	return reNearMain.MatchString(name) && !strings.EqualFold(name, skill.MainFile)
+}
+
+// failure is the error for the paths that were lost, or nil. All but one are said
+// on their own; where there are findings, all are.
+func (r *checkRun) failure(env *Env) *failure {
+	if len(r.lost) == 0 {
+		return nil
+	}
+	last := r.lost[len(r.lost)-1]
+	code := exitNo
+	for _, f := range r.lost {
+		if f.code == exitError {
+			code = exitError
+		}
+		if f != last {
+			fmt.Fprintf(env.Stderr, "not checked: %s\n", clean(f.Error()))
+		}
+	}
+	return &failure{code, last.err, last.hint}
+}
 
 // each calls work for 0 to n-1, on every processor.
 func each(n int, work func(i int)) {

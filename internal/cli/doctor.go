@@ -42,7 +42,11 @@ no agent can load it.`,
 				x.print(env.Stdout)
 				return nil
 			}
-			s := x.story(args[0])
+			name := args[0]
+			if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
+				name = bare // a folder's name, as a shell completes it
+			}
+			s := x.story(name)
 			if asJSON {
 				err = printJSON(env.Stdout, s.report(x))
 			} else {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,6 +68,12 @@ func (x *examined) story(name string) *story {
 		}
 	}
 	s.lookAround(x, key)
+	// What cannot be read is not known to be empty; the notice says so.
+	s.bare = slices.DeleteFunc(s.bare, func(b bareFolder) bool {
+		return len(b.Files) == 0 && slices.ContainsFunc(s.notices, func(n place) bool {
+			return n.Rule == dir.RuleUnreadable && shownBelow(n.Root, n.Path) == b.At
+		})
+	})
 	return s
 }
 
@@ -93,7 +100,7 @@ func (s *story) lookAround(x *examined, key skill.Key) {
 
 // available: an agent can load a skill of this name.
 func (s *story) available() bool {
-	return slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status != catalog.Skipped })
+	return slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable })
 }
 
 // storyReport is the JSON form of doctor with a name.
@@ -130,6 +137,8 @@ func (s *story) print(w io.Writer, x *examined) {
 	switch {
 	case s.available():
 		p.line("'%s' can be loaded.", name)
+	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
+		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case len(s.entries) > 0:
 		p.line("'%s' is there, and no agent can load it.", name)
 	default:
@@ -162,7 +171,7 @@ func (s *story) print(w io.Writer, x *examined) {
 
 func (p *paper) printBare(b bareFolder) {
 	for _, f := range b.Files {
-		if near := strings.ToLower(f); strings.HasPrefix(near, "skill") && !strings.EqualFold(f, skill.MainFile) {
+		if nearMain(f) {
 			p.line("%s holds no SKILL.md, but %s.", b.At, f)
 			p.line("  mend: rename %s to SKILL.md", f)
 			return
@@ -173,7 +182,11 @@ func (p *paper) printBare(b bareFolder) {
 	} else {
 		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
 	}
-	p.line("  mend: put a SKILL.md there; 'knack new %s' writes one to start from", path.Base(b.At))
+	mend := "put a SKILL.md there"
+	if name, parent := path.Base(b.At), path.Dir(b.At); skill.ValidName(name) && !strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
+		mend += "; 'knack new --dir " + parent + " " + name + "' writes one to start from"
+	}
+	p.line("  mend: %s", mend)
 }
 
 // printSearched says where a skill would have been found.
@@ -324,19 +337,49 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 	}
 }
 
-// exactly fills the author's own value into a mend that asks for quotes around it.
+// exactly fills the author's own value into a mend that asks for quotes around it:
+// all of its lines, as the one that can be typed instead.
 func exactly(mend string, data []byte, at skill.Position) string {
 	if !strings.Contains(mend, "'…'") {
 		return mend
 	}
-	line, _, _ := strings.Cut(strings.TrimLeft(strings.Join(lineOf(data, at), ""), " "), "\r")
+	first := strings.Join(lineOf(data, at), "")
+	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
-	if !ok || value == "" || len(value) > 200 || strings.ContainsAny(value[:1], "|>'\"") {
+	if !ok || value == "" || strings.ContainsAny(value[:1], "|>'\"") {
 		return mend
 	}
-	return strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(value, "'", "''")+"'", 1)
+	whole := value
+	for n := at.Line + 1; ; n++ {
+		next := strings.Join(lineOf(data, skill.Position{Line: n}), "")
+		text := strings.TrimLeft(next, " \t")
+		if text == "" || next == "---" || len(next)-len(text) == 0 && reAnyField.MatchString(next) {
+			break
+		}
+		if indent := len(next) - len(text); indent <= len(first)-len(line) {
+			if indent == 0 {
+				return mend // whether it belongs to the value, nobody knows
+			}
+			break
+		}
+		whole += " " + strings.TrimSpace(text)
+		if len(whole) > 200 {
+			break
+		}
+	}
+	if len(whole) > 200 {
+		return mend
+	}
+	filled := strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	if whole != value {
+		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
+	}
+	return filled
 }
+
+// reAnyField is a line with which a field begins.
+var reAnyField = regexp.MustCompile(`^[^\s:#-][^:#]*:`)
 
 func rank(p skill.Problem) int {
 	switch r := skill.RuleOf(p.Rule); {
@@ -378,7 +421,11 @@ func snippet(data []byte, at skill.Position) []string {
 	out := []string{margin + before + string(line[from:to]) + after}
 	if at.Column > 0 {
 		blank := strings.Repeat(" ", len(margin)-2) + "| "
-		out = append(out, blank+strings.Repeat(" ", len([]rune(before))+column-from)+"^")
+		indent := len([]rune(before))
+		for _, r := range line[from:column] {
+			indent += columns(r)
+		}
+		out = append(out, blank+strings.Repeat(" ", indent)+"^")
 	}
 	return out
 }

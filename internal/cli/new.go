@@ -112,7 +112,7 @@ func template(name, description string) string {
 	}
 	title := strings.ToUpper(words[:1]) + words[1:]
 	return fmt.Sprintf(`---
-name: %s
+%s
 description: %s
 ---
 
@@ -130,5 +130,5 @@ of your tools, and what shows that the result is right.
 ## Done when
 
 - What must be true at the end.
-`, name, skill.AppendJSONString(nil, description), title)
+`, skill.NameField(name), skill.AppendJSONString(nil, description), title)
 }
