@@ -144,7 +144,8 @@ func TestSkillChangesBetweenListAndCall(t *testing.T) {
 		"gone": {change: func() error { return os.RemoveAll(filepath.Dir(file)) },
 			text: "Skill 'git' not found.\n\nAvailable skills:\n- tar: About tar.\n"},
 		"a folder": {change: func() error { _ = os.Remove(file); return os.Mkdir(file, 0o755) },
-			text: "'git' exists but was skipped: "},
+			// A registered skill whose file cannot be read now (contract 004).
+			text: "'git' exists but was skipped: ", read: "# git\n\nSkill content is temporarily unavailable.\nURI: skill://git/SKILL.md"},
 	} {
 		for _, first := range []string{"tools/call", "resources/read"} {
 			must(t, os.RemoveAll(filepath.Dir(file)))
