@@ -24,8 +24,10 @@ const (
 )
 
 // clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of
-// its own where a client has sent what it must not. The client is told.
+// its own where a client has sent what it must not, and is told, or has left while
+// it was to be told of a change.
 var clientFaults = []string{
+	"calling notifications/",
 	"method invalid during initialization", "method removed in the new protocol", "initialized before initialize",
 	"duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
 }
