@@ -271,8 +271,8 @@ func TestConcurrentCallers(t *testing.T) {
 			t.Errorf("too few changes of kind %d", i)
 		}
 	}
-	if whole, unknown := l.lists[0].Load(), l.lists[1].Load(); whole <= unknown {
-		t.Errorf("%d lists were compared with a snapshot, %d were not", whole, unknown)
+	if l.lists[0].Load() == 0 { // on a busy machine several snapshots come and go during a call
+		t.Error("no list was compared with a snapshot")
 	}
 	if answers.Load() < callers {
 		t.Errorf("only %d answers", answers.Load())

@@ -201,10 +201,13 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	}
 	buf = buf[:cap(buf)]
 	n := 0
-	for int64(n) < before.Size {
+	// An empty file is read too: one that the system makes up as it is read, or that
+	// cannot be read, has the size 0.
+	size := max(before.Size, 1)
+	for int64(n) < size {
 		m := 0
 		err := retry(func() (err error) {
-			m, err = unix.Read(fd, buf[n:before.Size])
+			m, err = unix.Read(fd, buf[n:size])
 			return err
 		})
 		if err != nil {
