@@ -155,6 +155,9 @@ func (j *judged) better(old *judged, rule skill.RuleID) bool {
 	if rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
 		return false // only the line that stands twice may go
 	}
+	if rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
+		return false // only a name may come
+	}
 	was, is := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
 		// The fence was not understood: all the text must still be there, in order.

@@ -230,6 +230,7 @@ func TestBetter(t *testing.T) {
 		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
 		"a name is lost":      {"---\nname:git\ndescription: a: b\n---\n", "---\ndescription: 'a: b'\n---\n", false},
 		"a key is renamed":    {"---\nname: git\ndescription: d\nx:y: a: b\n---\n", "---\nname: git\ndescription: d\nx: 'y: a: b'\n---\n", false},
+		"a word is copied":    {"---\nname: git\ndescription: Use when: x\nname:a: b\n---\n", "---\nname: git\ndescription: 'Use when: x name:a: b'\nname:a: b\n---\n", false},
 		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
 		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax); got != c.want {

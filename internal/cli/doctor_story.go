@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +30,7 @@ type story struct {
 type bareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
+	Link  string   `json:"link,omitempty"` // where it leads, if it is a link
 }
 
 type place struct {
@@ -64,7 +67,8 @@ func (x *examined) story(name string) *story {
 		names, ok := f.Names(name, 20)
 		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == name })
 		if ok && !known {
-			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names})
+			target, _ := os.Readlink(filepath.Join(f.Root().Dir, name)) // fails where it is none
+			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names, target})
 		}
 	}
 	s.lookAround(x, key)
@@ -170,6 +174,11 @@ func (s *story) print(w io.Writer, x *examined) {
 }
 
 func (p *paper) printBare(b bareFolder) {
+	if b.Link != "" {
+		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, skill.Echo(b.Link))
+		p.line("  mend: let the link lead to the folder of a skill, or remove it")
+		return
+	}
 	for _, f := range b.Files {
 		if nearMain(f) {
 			p.line("%s holds no SKILL.md, but %s.", b.At, f)
