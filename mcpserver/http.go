@@ -115,8 +115,7 @@ type HTTP struct {
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
 	draining       atomic.Bool
-	open           sync.Map // of *openStream
-	events         *sessionEvents
+	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
 }
@@ -129,13 +128,14 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
-	h.events = newSessionEvents()
+	events := mcp.NewMemoryEventStore(nil)
+	events.SetMaxBytes(maxEvents)
 	h.modern = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard's Host list stands in
 	})
 	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		EventStore: h.events, SessionTimeout: o.SessionTimeout,
+		EventStore: events, SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
 	mux := http.NewServeMux()
@@ -237,7 +237,6 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 			h.pass(w, r, h.legacy, sent{})
 			return
 		}
-		defer h.events.resume(r.Header)()
 		h.stream(w, r, h.legacy, sent{})
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")

@@ -1,14 +1,12 @@
 package mcpserver
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -81,51 +79,5 @@ func TestUpstreamComparesEncodedNamesRaw(t *testing.T) {
 		"Mcp-Method", "resources/read", "Mcp-Name", "=?base64?eDrDqQ==?=")
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32020") {
 		t.Errorf("upstream decodes names: http_name.go may go: %d %s", status, text)
-	}
-}
-
-func TestUpstreamReplaysFromTheStart(t *testing.T) {
-	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
-	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}))
-	defer srv.Close()
-	session := ""
-	ask := func(method, body string) *http.Response {
-		for {
-			r, _ := http.NewRequest(method, srv.URL, strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-			if session != "" {
-				r.Header.Set("Mcp-Session-Id", session)
-			}
-			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if resp.StatusCode != http.StatusConflict { // it has not heard yet that the stream before is closed
-				return resp
-			}
-			resp.Body.Close()
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	resp := ask(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	session = resp.Header.Get("Mcp-Session-Id")
-	resp.Body.Close()
-	ask(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
-	s.AddTool(&mcp.Tool{Name: "x", InputSchema: map[string]any{"type": "object"}}, nil)
-	for i := range 2 {
-		resp := ask(http.MethodGet, "")
-		timeout := time.AfterFunc(10*time.Second, func() { resp.Body.Close() })
-		lines := bufio.NewScanner(resp.Body)
-		heard := false
-		for !heard && lines.Scan() {
-			heard = strings.Contains(lines.Text(), "notifications/tools/list_changed")
-		}
-		timeout.Stop()
-		resp.Body.Close()
-		if !heard {
-			t.Errorf("stream %d has not what was told: where it is the second, upstream tells it once: http_events.go may go", i+1)
-		}
 	}
 }
