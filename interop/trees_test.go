@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -46,9 +47,15 @@ func TestInteropTrees(t *testing.T) {
 		t.Skip("2,000 skills are for longer runs")
 	}
 	for _, tree := range []*tree{fixtures(t), generated(t)} {
-		found, err := filepath.Glob(filepath.Join(tree.dir, "*"))
-		if err != nil || len(found) < 5 {
-			t.Errorf("%s: %d folders, %v", tree.dir, len(found), err)
+		found := 0
+		err := filepath.WalkDir(tree.dir, func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && strings.EqualFold(d.Name(), "SKILL.md") {
+				found++
+			}
+			return err
+		})
+		if err != nil || found < tree.skills {
+			t.Errorf("%s: %d skills, want %d at least: %v", tree.dir, found, tree.skills, err)
 		}
 	}
 }

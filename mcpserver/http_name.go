@@ -20,13 +20,16 @@ const (
 // came.
 func decodeName(h http.Header) *jsonrpc.Error {
 	const name = "Mcp-Name"
+	if len(h.Values(name)) > 1 {
+		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is given twice"}
+	}
 	encoded, ok := strings.CutPrefix(h.Get(name), encodedBegins)
 	if !ok {
 		return nil
 	}
 	encoded, ok = strings.CutSuffix(encoded, encodedEnds)
 	text, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if !ok || err != nil || len(h.Values(name)) > 1 {
+	if !ok || err != nil {
 		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name begins with " + encodedBegins + " and does not go on with Base64 and " + encodedEnds}
 	}
 	h.Set(name, string(text))

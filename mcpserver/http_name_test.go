@@ -43,6 +43,17 @@ func TestEncodedName(t *testing.T) {
 	}
 }
 
+func TestNameTwice(t *testing.T) {
+	c := start(t, setting{}).dial(modern)
+	r := c.request(http.MethodPost, c.body("prompts/get", map[string]any{"name": "a-first"}))
+	r.Header["Mcp-Name"] = []string{"a-first", "b-crlf"}
+	resp, err := http.DefaultClient.Do(r)
+	must(t, err)
+	if m := read(t, resp); m.code() != -32020 {
+		t.Errorf("%s %+v", resp.Status, m.Error)
+	}
+}
+
 // What is no call and is not taken gets an error's status.
 func TestRefusedNotification(t *testing.T) {
 	w := start(t, setting{})

@@ -81,3 +81,34 @@ func TestUpstreamComparesEncodedNamesRaw(t *testing.T) {
 		t.Errorf("upstream decodes names: http_name.go may go: %d %s", status, text)
 	}
 }
+
+func TestUpstreamSaysResultTypeByProposal(t *testing.T) {
+	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "x", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{JSONResponse: true}))
+	defer srv.Close()
+	ask := func(session, body string) (http.Header, string) {
+		r, _ := http.NewRequest(http.MethodPost, srv.URL, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.Header, string(text)
+	}
+	h, agreed := ask("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"9999-01-01","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	session := h.Get("Mcp-Session-Id")
+	ask(session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	_, text := ask(session, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","arguments":{}}}`)
+	if !strings.Contains(agreed, "2025-11-25") || !strings.Contains(text, `"resultType"`) {
+		t.Errorf("upstream says resultType by the version agreed on: the row may go: %s %s", agreed, text)
+	}
+}

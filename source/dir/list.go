@@ -48,12 +48,7 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	out := make([]fs.DirEntry, 0, len(raw))
 	for _, e := range raw {
 		at := path.Join(dir, e.Name())
-		switch bad := checkName(e.Name()); {
-		case bad == nil:
-		case errors.Is(bad, fs.ErrInvalid) && (e.IsDir() || e.Type().IsRegular()):
-			out = append(out, entry{h: f, at: at, name: e.Name(), typ: e.Type()})
-			continue
-		default:
+		if bad := checkName(e.Name()); bad != nil && !errors.Is(bad, fs.ErrInvalid) {
 			continue
 		}
 		if e.Type()&fs.ModeSymlink == 0 {
