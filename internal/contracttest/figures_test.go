@@ -8,7 +8,7 @@ import (
 )
 
 // The figures of the contracts' lines on time and memory stand in doc/design.md,
-// each under its limit.
+// each beside its limit.
 func TestFiguresStandInTheDesign(t *testing.T) {
 	data, err := os.ReadFile("../../doc/design.md")
 	if err != nil {
