@@ -31,14 +31,11 @@ func (b *bench) stdio() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := start(t.home, b.knack, "serve")
+	p, err := b.serve(t)
 	if err != nil {
 		return nil, err
 	}
 	defer p.end()
-	if _, err := p.initialize(); err != nil {
-		return nil, err
-	}
 	c := &calls{}
 	for i := range asked {
 		c.requests = append(c.requests, message(1000+i, "tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": t.skill(i * 7).Name}}))
@@ -189,14 +186,11 @@ func (b *bench) session(addr string) (string, error) {
 
 // uris asks for those of the skills that are called for.
 func (b *bench) uris(t *tree) (map[string]string, error) {
-	p, err := start(t.home, b.knack, "serve")
+	p, err := b.serve(t)
 	if err != nil {
 		return nil, err
 	}
 	defer p.end()
-	if _, err := p.initialize(); err != nil {
-		return nil, err
-	}
 	out := map[string]string{}
 	for cursor := ""; ; {
 		params := map[string]any{}

@@ -31,6 +31,19 @@ type proc struct {
 	next  int
 }
 
+// serve starts the binary over a tree, up to its first answer.
+func (b *bench) serve(t *tree) (*proc, error) {
+	p, err := start(t.home, b.knack, "serve")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.initialize(); err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
 // start starts a program with a home folder of its own and an environment that
 // holds nothing else.
 func start(home string, argv ...string) (*proc, error) {

@@ -71,14 +71,11 @@ func (b *bench) across() ([]row, error) {
 }
 
 func (b *bench) acrossOnce(t *tree) (calls, wrong int, worst float64, err error) {
-	p, err := start(t.home, b.knack, "serve")
+	p, err := b.serve(t)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	defer p.end()
-	if _, err := p.initialize(); err != nil {
-		return 0, 0, 0, err
-	}
 	if _, err := p.call("tools/list", map[string]any{}); err != nil {
 		return 0, 0, 0, err
 	}
@@ -117,14 +114,11 @@ func (b *bench) change() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := start(t.home, b.knack, "serve")
+	p, err := b.serve(t)
 	if err != nil {
 		return nil, err
 	}
 	defer p.end()
-	if _, err := p.initialize(); err != nil {
-		return nil, err
-	}
 	if _, err := p.call("tools/list", map[string]any{}); err != nil {
 		return nil, err
 	}

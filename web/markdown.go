@@ -168,17 +168,7 @@ func rewrite(doc ast.Node, source []byte, at place) {
 				swap(n, ast.NewString(bytes.Clone(n.Label(source))))
 			}
 		case *ast.Link:
-			t := at.target(string(n.Destination))
-			switch t.kind {
-			case inside:
-				n.Destination = []byte(t.href)
-			case outside:
-				n.SetAttributeString("class", []byte("out"))
-				n.SetAttributeString("rel", []byte(outsideRel))
-				n.AppendChild(n, sign(" (leads elsewhere)"))
-			case nowhere:
-				unwrap(n)
-			}
+			at.target(string(n.Destination)).lead(n)
 		case *ast.Image:
 			at.image(n)
 		}
@@ -227,6 +217,11 @@ func (p place) image(n *ast.Image) {
 	}
 	link.AppendChild(link, ast.NewString([]byte(" [image]")))
 	swap(n, link)
+	t.lead(link)
+}
+
+// lead lets a link lead where its target is, and say so.
+func (t target) lead(link *ast.Link) {
 	switch t.kind {
 	case inside:
 		link.Destination = []byte(t.href)
