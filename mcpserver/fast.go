@@ -66,6 +66,7 @@ type remembered struct {
 	tail   []byte
 	header http.Header // over HTTP
 	reads  *catalog.Reads
+	use    *Use      // what is to be observed each time; nil: nothing
 	until  time.Time // zero: as long as it is true
 }
 
@@ -74,7 +75,17 @@ type learning struct {
 	in    *memory
 	key   string
 	asked asked
-	reads *catalog.Reads // noted by the middleware
+	reads *catalog.Reads // noted by the middleware, as is the use
+	use   *Use
+}
+
+type usedKey struct{}
+
+// used notes what was observed of a call, where its answer is learned.
+func used(ctx context.Context, u Use) {
+	if into, ok := ctx.Value(usedKey{}).(*Use); ok {
+		*into = u
+	}
 }
 
 // recall finds the answer to a request; nil where it must be asked for.
@@ -90,6 +101,13 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	}
 	m.recalled.Add(1)
 	return r
+}
+
+// again tells of an answer that was given again.
+func (s *Server) again(r *remembered) {
+	if r.use != nil && s.observe != nil {
+		s.observe(*r.use)
+	}
 }
 
 // forget drops everything, for answers of another snapshot. The caller holds mu.
@@ -133,7 +151,7 @@ func (l *learning) keep(now catalog.View, r *remembered) {
 	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne || !l.reads.Sure() || l.reads.Count() > mostReads {
 		return
 	}
-	r.reads = l.reads
+	r.reads, r.use = l.reads, l.use
 	if old := m.answers[l.asked]; old != nil {
 		m.bytes -= len(old.tail) + len(l.asked.request) + 256
 	} else {
@@ -162,6 +180,8 @@ func (m *memory) record(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		ctx, reads := catalog.Record(ctx)
+		use := &Use{}
+		ctx = context.WithValue(ctx, usedKey{}, use)
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, err
@@ -170,6 +190,9 @@ func (m *memory) record(next mcp.MethodHandler) mcp.MethodHandler {
 		defer m.mu.Unlock()
 		if l := m.learning[key]; l != nil {
 			l.reads = reads
+			if use.Method != "" {
+				l.use = use
+			}
 		}
 		return res, err
 	}

@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +125,45 @@ func TestAnswersAgain(t *testing.T) {
 		}
 		if n := w.server.Recalled() - before; n < 60 || int(n) != again {
 			t.Errorf("%d answers were given again; want those of at least 15 requests, four times each", n)
+		}
+	})
+}
+
+// Each call is observed once, whether the SDK answered it or memory did, and with
+// the same words.
+func TestEachUseIsObserved(t *testing.T) {
+	var mu sync.Mutex
+	var uses []mcpserver.Use
+	w := start(t, setting{observe: func(u mcpserver.Use) {
+		mu.Lock()
+		defer mu.Unlock()
+		uses = append(uses, u)
+	}})
+	grow(t, w)
+	eachEra(t, w, func(t *testing.T, c *client) {
+		w.server.Forget()
+		for _, r := range []struct{ method, params, name, uri string }{
+			{"tools/call", `{"name":"skill","arguments":{"name":"a-first"}}`, "skill", ""},
+			{"resources/read", `{"uri":"skill://a-first/scripts/run.sh"}`, "", "skill://a-first/scripts/run.sh"},
+		} {
+			mu.Lock()
+			uses = nil
+			mu.Unlock()
+			before := w.server.Recalled()
+			for id := range 3 {
+				told(t, c.post(c.bodyOf(strconv.Itoa(id), r.method, r.params)))
+			}
+			mu.Lock()
+			got := uses
+			mu.Unlock()
+			if n := w.server.Recalled() - before; len(got) != 3 || n != 2 {
+				t.Fatalf("%s: %d of 3 calls were observed, and %d answered again; want 3 and 2", r.params, len(got), n)
+			}
+			for _, u := range got {
+				if u.Method != r.method || u.Name != r.name || u.URI != r.uri || u.Client != got[0].Client || u.View.Version != got[0].View.Version || string(u.Arguments) != string(got[0].Arguments) {
+					t.Errorf("%s: observed %+v", r.params, u)
+				}
+			}
 		}
 	})
 }

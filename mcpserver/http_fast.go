@@ -23,7 +23,7 @@ var toldApart = [...]string{"Accept", "Content-Type", "Last-Event-Id", "Mcp-Meth
 // neither where the request is none that can be kept.
 func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte) (l *learning, done bool) {
 	id, ok := callID(body)
-	if !ok || h.server.observes() {
+	if !ok {
 		return nil, false
 	}
 	v, ok := h.server.viewNow(subjectOfHTTP(r))
@@ -59,6 +59,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte) (l *le
 	a := newAnswer(w, h.o.WriteTimeout, sent{})
 	a.ResponseWriter.WriteHeader(http.StatusOK)
 	_, _ = a.paced.Write(answer)
+	h.server.again(kept)
 	return nil, true
 }
 

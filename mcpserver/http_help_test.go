@@ -122,6 +122,7 @@ type setting struct {
 	tools   string            // the sets; empty is the default
 	policy  *access.Policy
 	engage  func() string
+	observe func(mcpserver.Use)
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -142,7 +143,7 @@ func start(t *testing.T, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
@@ -17,6 +20,9 @@ type Use struct {
 	// Arguments are the call's, as they were given.
 	Arguments json.RawMessage
 	URI       string // of the resource
+	// View is what the call's subject could see when it was answered.
+	View    catalog.View
+	Subject access.Subject // whose token the call bore
 }
 
 // observed tells [Options.Observe] of what was answered without an error.
@@ -45,8 +51,12 @@ func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
 		default:
 			return res, err
 		}
-		u.Client = clientOf(req).Name
-		s.observe(ctx, u)
+		u.Client, u.Subject = clientOf(req).Name, subjectOf(req)
+		if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil {
+			return res, err
+		}
+		s.observe(u)
+		used(ctx, u)
 		return res, err
 	}
 }
@@ -55,6 +65,3 @@ func isFailure(res mcp.Result) bool {
 	r, ok := res.(*mcp.CallToolResult)
 	return ok && r.IsError
 }
-
-// observes: somebody hears of each call, so none may be answered from memory.
-func (s *Server) observes() bool { return s.observe != nil || s.host.Observe != nil }

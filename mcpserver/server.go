@@ -54,8 +54,9 @@ type Options struct {
 	// it; see [tool.Host].
 	Engage func() string
 	// Observe, if set, hears of everything that a client did with skills, after it
-	// was answered, from the goroutine of the call.
-	Observe func(context.Context, Use)
+	// was answered, from the goroutine of the call. It must not wait: answers that
+	// are given again wait for it.
+	Observe func(Use)
 	Log     *slog.Logger
 }
 
@@ -67,7 +68,7 @@ type Server struct {
 	log     *slog.Logger
 	mcp     *mcp.Server
 	roots   *clientRoots
-	observe func(context.Context, Use)
+	observe func(Use)
 
 	private       bool
 	manifests     *catalog.Manifests

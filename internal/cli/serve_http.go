@@ -162,11 +162,8 @@ func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
 		return web.Options{}
 	}
 	usage := web.NewUsage()
-	o.Observe = func(ctx context.Context, u mcpserver.Use) {
-		v, err := o.Catalog.View(ctx)
-		if err != nil {
-			return
-		}
+	o.Observe = func(u mcpserver.Use) {
+		v := u.View
 		switch {
 		case u.Method == "tools/list", u.Name == "list_skills":
 			usage.Listed(v, u.Client)
