@@ -8,7 +8,7 @@ import (
 
 // plot draws the growth, both axes logarithmic.
 func plot(g []grown) []byte {
-	const width, height, left, right, top, bottom = 720, 400, 70, 130, 20, 50
+	const width, height, left, right, top, bottom = 720, 400, 80, 130, 20, 50
 	low, high := math.Inf(1), 0.0
 	series := []struct {
 		name, colour string
@@ -35,7 +35,7 @@ func plot(g []grown) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img">`+"\n", width, height)
 	b.WriteString("<title>From the start of the process to its answers, by the number of skills</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
 	for v := low; v <= high*1.01; v *= 10 {
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end">%g ms</text>`+"\n", left, width-right, y(v), y(v), left-8, y(v)+4, v)
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left, width-right, y(v), y(v), left-8, y(v)+4, span(v))
 	}
 	for _, p := range g {
 		fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#eeeeee"/><text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(float64(p.n)), x(float64(p.n)), top, height-bottom, x(float64(p.n)), height-bottom+18, count(p.n))
@@ -60,4 +60,12 @@ func plot(g []grown) []byte {
 	}
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
+}
+
+// span is a time of so many milliseconds, in the unit that suits it.
+func span(ms float64) string {
+	if ms >= 1000 {
+		return fmt.Sprintf("%g s", ms/1000)
+	}
+	return fmt.Sprintf("%g ms", ms)
 }
