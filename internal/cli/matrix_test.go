@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/web"
 )
@@ -405,6 +407,7 @@ func matrix(t *testing.T, set string) {
 				put(t, filepath.Join(dir, name), text)
 			}
 		}
+		ripen(t, dir)
 		base, log := servingLog(t, "--dir", dir, "--config", file, "--tools", set)
 		houses[i] = &house{surfer: newSurfer(t, strings.TrimSuffix(base, "/mcp")), dir: dir, log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
 	}
@@ -587,6 +590,25 @@ func matrix(t *testing.T, set string) {
 	// And who may see it still does.
 	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
 		t.Error("anna is shown nothing any more")
+	}
+}
+
+// ripen waits until the stamps of all files prove something, so that answers made of
+// them are kept and given again.
+func ripen(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		for err == nil {
+			var info fs.FileInfo
+			if info, err = os.Stat(path); err != nil || !skill.StampOf(info).Racy(time.Now()) {
+				break
+			}
+			pause()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
