@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,11 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
+// isOff: the settings leave the finding out.
+func isOff(f checkedFinding) bool {
+	return f.settings.Severity(f.Rule, f.Severity) == config.Off
+}
+
 func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
 	level, err := f.level()
 	if err == nil {
@@ -174,7 +180,7 @@ func (c *checkedSkill) renames(f *checkFlags, level check.Level) bool {
 
 // mend writes what Fix makes of each skill's file.
 func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
-	var failed int
+	failed := run.renameNear(ctx, env, f, level)
 	for _, c := range run.skills {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -226,6 +232,19 @@ func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error
 // characters; patch gets every byte.
 func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n := 0
+	show := func(diff string) error {
+		n++
+		if env.StdoutTerminal {
+			diff = clean(diff)
+		}
+		_, err := io.WriteString(env.Stdout, diff)
+		return err
+	}
+	for _, m := range run.renamed(f, level) {
+		if err := show(renamePatch(m.shown, path.Join(path.Dir(m.shown), skill.MainFile))); err != nil {
+			return err
+		}
+	}
 	for _, c := range run.skills {
 		if c.Data == nil {
 			continue
@@ -236,17 +255,12 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		diff := edit.Diff(name, c.Data, now)
 		if c.renames(f, level) {
 			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
-			diff = fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", name, to, name, to) +
-				strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
+			diff = renamePatch(name, to) + strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
 		}
 		if len(mends) == 0 && diff == "" {
 			continue
 		}
-		n++
-		if env.StdoutTerminal {
-			diff = clean(diff)
-		}
-		if _, err := io.WriteString(env.Stdout, diff); err != nil {
+		if err := show(diff); err != nil {
 			return err
 		}
 	}

@@ -180,7 +180,7 @@ func (p *paper) printBare(b bareFolder) {
 		return
 	}
 	for _, f := range b.Files {
-		if nearMain(f) {
+		if skill.NearMain(f) {
 			p.line("%s holds no SKILL.md, but %s.", b.At, f)
 			p.line("  mend: rename %s to SKILL.md", f)
 			return
