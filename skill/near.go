@@ -2,6 +2,7 @@ package skill
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -70,4 +71,13 @@ func isSlip(stem string) bool {
 		}
 	}
 	return stem == word+"l"
+}
+
+// Spelt is the name of a file for people: as it is, or in quotes with escapes where
+// something in it cannot be seen, or looks like another letter.
+func Spelt(name string) string {
+	if !isASCII(name) || OneLine(name) != name {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
 }

@@ -148,7 +148,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
 	}
 	// Whatever reads a format reads it of an empty run, too.
-	if f.format != "text" || len(run.lost) == 0 || len(run.skills) > 0 {
+	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {
 		if err := checkFormats[f.format](env, run, f); err != nil {
 			return err
 		}

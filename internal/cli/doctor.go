@@ -46,7 +46,7 @@ no agent can load it.`,
 			if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 				name = bare // a folder's name, as a shell completes it
 			}
-			s := x.story(name)
+			s := x.story(cmd.Context(), name)
 			if asJSON {
 				err = printJSON(env.Stdout, s.report(x))
 			} else {
@@ -71,6 +71,7 @@ type examined struct {
 	fits    []tool.Fit
 	skills  map[*catalog.Entry]inside
 	folders []folders
+	project string // the folder that is worked in
 }
 
 // watched says how changes below a root are seen.
@@ -124,7 +125,10 @@ func examine(ctx context.Context, env *Env, from *sourceFlags) (*examined, error
 	if err != nil {
 		return nil, err
 	}
-	x := &examined{env: *env, view: v, fits: tool.Fits(v), skills: map[*catalog.Entry]inside{}, watch: watchAll(ctx, sources)}
+	x := &examined{env: *env, view: v, fits: tool.Fits(v), skills: map[*catalog.Entry]inside{}, watch: watchAll(ctx, sources), project: env.Dir}
+	if from.project != "" {
+		x.project = absolute(*env, from.project)
+	}
 	for _, s := range sources {
 		if f, ok := s.(folders); ok {
 			x.folders = append(x.folders, f)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -23,14 +24,19 @@ type story struct {
 	near    []*catalog.Entry // those that nearly do
 	bare    []bareFolder     // folders of that name without a SKILL.md
 	notices []place          // what was passed over under that name
+	strays  []stray          // what has the name where no skill is served
 	blind   []string         // where knack could not look
 }
+
+// bareFiles is how many files of a folder without a skill are named.
+const bareFiles = 20
 
 // bareFolder is a folder in which no skill was found.
 type bareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
 	Link  string   `json:"link,omitempty"` // where it leads, if it is a link
+	dir   string   // its absolute path
 }
 
 type place struct {
@@ -42,7 +48,7 @@ func errNotAvailable(name string) error {
 	return fmt.Errorf("no agent can load '%s'", skill.Echo(name))
 }
 
-func (x *examined) story(name string) *story {
+func (x *examined) story(ctx context.Context, name string) *story {
 	s := &story{name: name}
 	v, key := x.view, skill.KeyOf(name)
 	label, rest, labelled := strings.Cut(strings.TrimSpace(name), ":")
@@ -64,12 +70,16 @@ func (x *examined) story(name string) *story {
 		}
 	}
 	for _, f := range x.folders {
-		names, ok := f.Names(name, 20)
+		names, ok := f.Names(name, bareFiles)
 		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == name })
 		if ok && !known {
 			target, _ := os.Readlink(filepath.Join(f.Root().Dir, name)) // fails where it is none
-			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names, target})
+			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names, target, filepath.Join(f.Root().Dir, name)})
 		}
+	}
+	if len(s.entries) == 0 {
+		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(name), "/"+skill.MainFile)) // of a path
+		x.lookElsewhere(ctx, s, skill.KeyOf(last))
 	}
 	s.lookAround(x, key)
 	// What cannot be read is not known to be empty; the notice says so.
@@ -114,13 +124,14 @@ type storyReport struct {
 	Skills    []doctorSkill  `json:"skills"`
 	Near      []doctorSkill  `json:"near"`
 	Folders   []bareFolder   `json:"foldersWithoutSkill"`
+	Strays    []stray        `json:"elsewhere"`
 	Passed    []listedNotice `json:"passedOver"`
 	Blind     []string       `json:"notLookedAt"`
 }
 
 func (s *story) report(x *examined) storyReport {
 	out := storyReport{Name: s.name, Available: s.available(), Skills: []doctorSkill{}, Near: []doctorSkill{},
-		Folders: append([]bareFolder{}, s.bare...), Passed: []listedNotice{}, Blind: append([]string{}, s.blind...)}
+		Folders: append([]bareFolder{}, s.bare...), Strays: append([]stray{}, s.strays...), Passed: []listedNotice{}, Blind: append([]string{}, s.blind...)}
 	for _, e := range s.entries {
 		out.Skills = append(out.Skills, x.skillReport(e))
 	}
@@ -152,14 +163,20 @@ func (s *story) print(w io.Writer, x *examined) {
 		p.line("")
 		s.printEntry(p, x, e)
 	}
-	if len(s.bare)+len(s.notices)+len(s.near) > 0 {
+	if len(s.bare)+len(s.strays)+len(s.notices)+len(s.near) > 0 {
 		p.line("")
 	}
 	for _, b := range s.bare {
 		p.printBare(b)
 	}
+	for _, t := range s.strays {
+		p.line("%s %s.", t.At, t.Why)
+		p.line("  mend: %s", t.Mend)
+	}
 	for _, n := range s.notices {
-		p.line("%s", noticeLine(n.Root, n.Notice))
+		if !s.isBare(n) {
+			p.line("%s", noticeLine(n.Root, n.Notice))
+		}
 	}
 	for _, e := range s.near {
 		if e.Status == catalog.Skipped {
@@ -173,6 +190,11 @@ func (s *story) print(w io.Writer, x *examined) {
 	}
 }
 
+// isBare: the folder without a skill that the notice speaks of is told of already.
+func (s *story) isBare(n place) bool {
+	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.bare, func(b bareFolder) bool { return b.At == shownBelow(n.Root, n.Path) })
+}
+
 func (p *paper) printBare(b bareFolder) {
 	if b.Link != "" {
 		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, skill.Echo(b.Link))
@@ -181,8 +203,8 @@ func (p *paper) printBare(b bareFolder) {
 	}
 	for _, f := range b.Files {
 		if skill.NearMain(f) {
-			p.line("%s holds no SKILL.md, but %s.", b.At, f)
-			p.line("  mend: rename %s to SKILL.md", f)
+			p.line("%s holds no SKILL.md, but %s.", b.At, skill.Spelt(f))
+			p.line("  mend: rename %s to SKILL.md", skill.Spelt(f))
 			return
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -404,19 +403,12 @@ func near(p *place, children []child) []skill.Notice {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
 		if !c.folder && skill.NearMain(c.name) && !(p.path == "." && strings.HasPrefix(c.name, "skills")) {
-			name := c.name
-			if skill.Echo(name) != skill.OneLine(name) || strings.TrimSpace(name) != name || !isASCII(name) {
-				name = strconv.QuoteToASCII(name) // what looks like SKILL.md, and is not
-			}
+			name := skill.Spelt(c.name)
 			return []skill.Notice{{Path: p.path, Rule: RuleNearMiss,
 				Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}}
 		}
 	}
 	return nil
-}
-
-func isASCII(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // dull reports whether a scan has no use for an entry.
