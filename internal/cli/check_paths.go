@@ -22,6 +22,7 @@ import (
 type checkedSkill struct {
 	check.Report
 	folder   string // the skill's folder as it is shown
+	source   *sourceText
 	settings config.Check
 }
 
@@ -175,8 +176,11 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
 		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
+		s.source = newSourceText(s.Data)
 		for n, f := range s.Findings {
-			s.Findings[n].Mend = exactly(f.Mend, s.Data, f.Position)
+			if f.Fix == check.None {
+				s.Findings[n].Mend = exactly(f.Mend, s.source, f.Position)
+			}
 		}
 		run.skills[i] = s
 	})

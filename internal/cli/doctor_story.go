@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -347,6 +349,7 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 	if e.Entry != "" {
 		data, _, _ = e.Read()
 	}
+	source, mends := newSourceText(data), check.Mends(e.Skill, data)
 	problems := slices.Clone(e.Problems)
 	slices.SortStableFunc(problems, func(a, b skill.Problem) int { return rank(a) - rank(b) })
 	for i, problem := range problems {
@@ -359,22 +362,26 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 		}
 		p.line("")
 		p.line("  %s: %s  [%s]", what, problem.Message, problem.Rule)
-		for _, l := range snippet(data, problem.Position) {
+		for _, l := range snippet(source, problem.Position) {
 			p.line("    %s", l)
 		}
 		if problem.Mend != "" {
-			p.line("  mend: %s", exactly(problem.Mend, data, problem.Position))
+			ask, lines, _ := strings.Cut(mends[problem], "\n")
+			p.line("  mend: %s", cmp.Or(ask, exactly(problem.Mend, source, problem.Position)))
+			for l := range strings.Lines(lines) {
+				p.line("    | %s", strings.TrimRight(l, "\n"))
+			}
 		}
 	}
 }
 
 // exactly fills the author's own value into a mend that asks for quotes around it:
 // all of its lines, as the one that can be typed instead.
-func exactly(mend string, data []byte, at skill.Position) string {
+func exactly(mend string, source *sourceText, at skill.Position) string {
 	if !strings.Contains(mend, "'…'") {
 		return mend
 	}
-	first := strings.Join(lineOf(data, at), "")
+	first, _ := source.line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
@@ -383,7 +390,7 @@ func exactly(mend string, data []byte, at skill.Position) string {
 	}
 	whole := value
 	for n := at.Line + 1; ; n++ {
-		next := strings.Join(lineOf(data, skill.Position{Line: n}), "")
+		next, _ := source.line(n)
 		text := strings.TrimLeft(next, " \t")
 		if text == "" || next == "---" || len(next)-len(text) == 0 && reAnyField.MatchString(next) {
 			break
@@ -424,13 +431,13 @@ func rank(p skill.Problem) int {
 
 // snippet is a line of a file with a caret below the column, cut to a width that
 // fits beside the margin.
-func snippet(data []byte, at skill.Position) []string {
+func snippet(source *sourceText, at skill.Position) []string {
 	const width = 90
-	found := lineOf(data, at)
-	if found == nil {
+	found, ok := source.characters(at.Line)
+	if !ok {
 		return nil
 	}
-	line := []rune(strings.TrimPrefix(found[0], "\ufeff"))
+	line := slices.Clone(found)
 	for i, r := range line {
 		if r == '\t' {
 			line[i] = ' '
@@ -459,17 +466,4 @@ func snippet(data []byte, at skill.Position) []string {
 		out = append(out, blank+strings.Repeat(" ", indent)+"^")
 	}
 	return out
-}
-
-// lineOf is the line of a position, alone in a list; nil where there is none.
-func lineOf(data []byte, at skill.Position) []string {
-	if at.Line == 0 || len(data) == 0 {
-		return nil
-	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(data), "\ufffd"))
-	lines := strings.SplitN(text, "\n", at.Line+1)
-	if len(lines) < at.Line {
-		return nil
-	}
-	return lines[at.Line-1 : at.Line]
 }
