@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,10 +173,19 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	return nil
 }
 
-// renames reports whether the mends of this level give SKILL.md its spelling.
-func (c *checkedSkill) renames(f *checkFlags, level check.Level) bool {
-	return !slices.Contains(c.ignored(f), skill.RuleFileSpelling) && level >= check.Guess && c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile &&
-		!slices.Contains(c.Skill.Others, skill.MainFile)
+// misspelt is the file to which the mends of this level give the spelling SKILL.md,
+// and the rule that asks for it; "" where none do.
+func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
+	switch {
+	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
+		file, rule = c.Skill.Entry, skill.RuleFileSpelling
+	case c.Skill.Entry == "" && len(c.Skill.Others) == 1:
+		file, rule = c.Skill.Others[0], skill.RuleFileName
+	}
+	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
+		return "", ""
+	}
+	return file, rule
 }
 
 // mend writes what Fix makes of each skill's file.
@@ -185,15 +195,16 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if c.Data == nil || c.Skill.Dir == "" {
+		old, rule := c.misspelt(f, level)
+		if c.Data == nil && old == "" || c.Skill.Dir == "" {
 			continue
 		}
 		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
-		if len(mends) == 0 && !c.renames(f, level) {
+		if len(mends) == 0 && old == "" {
 			continue
 		}
-		name := c.shown(c.Skill.Entry)
-		if err := c.write(now, f, level); err != nil {
+		name := c.shown(cmp.Or(c.Skill.Entry, old))
+		if err := c.write(now, old); err != nil {
 			failed++
 			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
 			continue
@@ -201,8 +212,8 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		for _, m := range mends {
 			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
 		}
-		if c.renames(f, level) {
-			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), skill.RuleFileSpelling)
+		if old != "" {
+			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
 		}
 	}
 	if failed > 0 {
@@ -211,16 +222,18 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 	return nil
 }
 
-// write changes the file on disk. A skill that is reached through a link lies
+// write changes the file on disk, and the spelling of old, if that is not "". A skill that is reached through a link lies
 // somewhere else, where nobody asked for changes.
-func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error {
+func (c *checkedSkill) write(now []byte, old string) error {
 	if c.Skill.Link != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
 	}
-	file := filepath.Join(c.Skill.Dir, c.Skill.Entry)
-	err := edit.Replace(file, c.Data, now)
-	if err == nil && c.renames(f, level) {
-		err = edit.Rename(file, skill.MainFile)
+	var err error
+	if c.Data != nil {
+		err = edit.Replace(filepath.Join(c.Skill.Dir, c.Skill.Entry), c.Data, now)
+	}
+	if err == nil && old != "" {
+		err = edit.Rename(filepath.Join(c.Skill.Dir, old), skill.MainFile)
 	}
 	if err != nil {
 		return bare(err) // the file is named already
@@ -246,14 +259,15 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	for _, c := range run.skills {
-		if c.Data == nil {
+		old, _ := c.misspelt(f, level)
+		if c.Data == nil && old == "" {
 			continue
 		}
 		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
-		name := strings.TrimLeft(c.shown(c.Skill.Entry), "/")
+		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
 		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)
-		if c.renames(f, level) {
+		if old != "" {
 			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
 			diff = renamePatch(name, to) + strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
 		}
