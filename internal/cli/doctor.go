@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -93,7 +95,8 @@ type inside struct {
 	Bytes   int64
 	Hidden  []string // dot-entries, the first few
 	NHidden int
-	Lacks   string // a file or folder without which a manifest would be incomplete
+	Left    []string // files that an interrupted knack left behind
+	Lacks   string   // a file or folder without which a manifest would be incomplete
 }
 
 // hider is a file system that can count what it does not show.
@@ -104,6 +107,8 @@ type hider interface {
 const (
 	// hiddenShown is how many dot-entries of a skill are named.
 	hiddenShown = 5
+	// hiddenSeen is how many are looked at.
+	hiddenSeen = 1000
 	// watchPatience bounds the wait for the system to say whether it watches.
 	watchPatience = 2 * time.Second
 )
@@ -158,9 +163,20 @@ func lookInside(ctx context.Context, e *catalog.Entry) (inside, error) {
 		}
 	}
 	if h, ok := e.FS.(hider); ok {
-		in.Hidden, in.NHidden, _ = h.Hidden(ctx, hiddenShown)
+		in.Hidden, in.NHidden, _ = h.Hidden(ctx, hiddenSeen)
+		for _, p := range in.Hidden {
+			if edit.IsTemporary(path.Base(p)) {
+				in.Left = append(in.Left, p)
+			}
+		}
+		in.Hidden = in.Hidden[:min(len(in.Hidden), hiddenShown)]
 	}
 	return in, ctx.Err()
+}
+
+// leftOver says what files are that an interrupted knack left behind.
+func leftOver(names []string) string {
+	return some(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
 // watchAll asks each root whether the system tells of changes below it, by

@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -220,6 +221,16 @@ func (p *paper) printBare(b bareFolder) {
 		mend += "; 'knack new --dir " + parent + " " + name + "' writes one to start from"
 	}
 	p.line("  mend: %s", mend)
+	var left []string
+	entries, _ := os.ReadDir(b.dir)
+	for _, e := range entries {
+		if edit.IsTemporary(e.Name()) {
+			left = append(left, e.Name())
+		}
+	}
+	if len(left) > 0 {
+		p.line("  left over: %s", leftOver(left))
+	}
 }
 
 // printSearched says where a skill would have been found.
@@ -301,6 +312,9 @@ func (x *examined) printFiles(p *paper, e *catalog.Entry) {
 		}
 	}
 	p.line("  files      %s", text)
+	if len(in.Left) > 0 {
+		p.line("  left over  %s", leftOver(in.Left))
+	}
 	for _, r := range x.view.Roots {
 		if r.Label != e.Root.Label {
 			continue
