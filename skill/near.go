@@ -36,6 +36,7 @@ func NearMain(name string) bool {
 		}
 		return unicode.ToLower(r)
 	}, name)
+	plain = strings.TrimLeft(plain, ".")
 	plain = strings.TrimSpace(lookalikes.Replace(plain))
 	switch {
 	case plain == "skill" || plain == "skills":
@@ -55,7 +56,7 @@ func MayBeNearMain[T string | []byte](name T) bool {
 	}
 	first, second := name[0]|0x20, name[1]|0x20
 	return first == 's' && (second == 'k' || second == 'i' || second == 'l' || second >= 0x80) ||
-		first == 'k' && second == 's' || name[0] >= 0x80 || name[0] <= ' '
+		first == 'k' && second == 's' || name[0] >= 0x80 || name[0] <= ' ' || name[0] == '.' && second == 's'
 }
 
 // isSlip: a letter of skill is missing, stands twice, or has changed places. With

@@ -85,6 +85,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 			l.folders++
 			if name == "node_modules" || name == ".git" {
 				l.leftOut(ctx, at, name)
+				return fs.SkipDir
 			} else if skill.KeyOf(name) == l.key {
 				l.folder(at)
 			}
@@ -120,9 +121,6 @@ func fileMend(name string) string {
 
 // leftOut looks for the skill below a folder that no scan enters.
 func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
-	if name == ".git" {
-		return // its files are the repository's, under other names
-	}
 	for _, b := range l.skills(ctx, at) {
 		l.add(b.Dir, "lies below "+name+", which is not searched", "copy it into a folder that is searched, or give its folder: knack serve --dir "+l.shown(filepath.Dir(b.Dir)))
 	}
@@ -205,7 +203,7 @@ func (l *elsewhere) folder(at string) {
 	if l.seen[at] {
 		return
 	}
-	if owner := l.owner(at); owner != nil {
+	if owner := l.owner(at); owner != nil && !holdsMain(at) {
 		l.part(at, owner)
 		return
 	}
@@ -216,6 +214,7 @@ func (l *elsewhere) folder(at string) {
 	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
+			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or give its folder: knack serve --dir "+l.shown(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {

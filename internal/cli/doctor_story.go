@@ -85,10 +85,16 @@ func (x *examined) story(ctx context.Context, name string) *story {
 		x.lookElsewhere(ctx, s, skill.KeyOf(last))
 	}
 	s.lookAround(x, key)
-	// What cannot be read is not known to be empty; the notice says so.
+	// Where a notice knows better what the folder is, it says so.
 	s.bare = slices.DeleteFunc(s.bare, func(b bareFolder) bool {
-		return len(b.Files) == 0 && slices.ContainsFunc(s.notices, func(n place) bool {
-			return n.Rule == dir.RuleUnreadable && shownBelow(n.Root, n.Path) == b.At
+		return slices.ContainsFunc(s.notices, func(n place) bool {
+			switch {
+			case shownBelow(n.Root, n.Path) != b.At:
+				return false
+			case n.Rule == dir.RuleNearMiss:
+				return !slices.ContainsFunc(b.Files, skill.NearMain)
+			}
+			return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
 		})
 	})
 	return s
@@ -193,12 +199,25 @@ func (s *story) print(w io.Writer, x *examined) {
 	}
 }
 
+// holdsMain reports whether a folder holds a file that serves as SKILL.md.
+func holdsMain(folder string) bool {
+	return slices.ContainsFunc(skill.EntryNames[:], func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
+}
+
 // isBare: the folder without a skill that the notice speaks of is told of already.
 func (s *story) isBare(n place) bool {
 	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.bare, func(b bareFolder) bool { return b.At == shownBelow(n.Root, n.Path) })
 }
 
 func (p *paper) printBare(b bareFolder) {
+	if b.Link != "" && holdsMain(b.dir) {
+		p.line("%s is a link to %s, and is not followed: it leads back, or lies in a skill.", b.At, skill.Echo(b.Link))
+		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		return
+	}
 	if b.Link != "" {
 		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, skill.Echo(b.Link))
 		p.line("  mend: let the link lead to the folder of a skill, or remove it")
@@ -211,7 +230,10 @@ func (p *paper) printBare(b bareFolder) {
 			return
 		}
 	}
-	if len(b.Files) == 0 {
+	entries, _ := os.ReadDir(b.dir)
+	if len(b.Files) == 0 && len(entries) > 0 {
+		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, skill.Spelt(entries[0].Name()))
+	} else if len(b.Files) == 0 {
 		p.line("%s holds no SKILL.md, and nothing else.", b.At)
 	} else {
 		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
@@ -222,7 +244,6 @@ func (p *paper) printBare(b bareFolder) {
 	}
 	p.line("  mend: %s", mend)
 	var left []string
-	entries, _ := os.ReadDir(b.dir)
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
 			left = append(left, e.Name())
