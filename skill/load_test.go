@@ -43,7 +43,11 @@ func TestLoad(t *testing.T) {
 		{"name: a\ndescription: " + long, "a", long, true, true, nil},
 		{"name: a\ndescription: " + long + "x", "a", long + "x", true, false, []string{"description-length@3:14 description: description has 1025 characters, over the limit of 1024 | move detail into the body"}},
 		{"name: a\ndescription: b\ncompatibility: ''", "a", "b", true, false, []string{"compatibility@4:16 compatibility: compatibility is not a string of 1 to 500 characters | write one line of text"}},
-		{"name: a\ndescription: b\nmetadata:\n  v: 1", "a", "b", true, false, []string{"metadata@5:6 metadata: the value of metadata.v is not a string | put the value in quotes: v: '1'"}},
+		{"name: a\ndescription: b\nmetadata:\n  v: 1\n  w: x\n  y: true\n  z: [b]", "a", "b", true, false, []string{
+			"metadata@5:6 metadata: the value of metadata.v is not a string | put the value in quotes: v: '1'",
+			"metadata@7:6 metadata: the value of metadata.y is not a string | put the value in quotes: y: 'true'",
+			"metadata@8:6 metadata: the value of metadata.z is not a string | write it as one text in quotes",
+		}},
 		{"name: a\ndescription: b\nmetadata: x", "a", "b", true, false, []string{"metadata@4:11 metadata: metadata is not a mapping | write metadata as key: 'value' lines, or delete it"}},
 		{"name: a\ndescription: b\nallowed-tools: [Read, 'Bash(a, b)']\nunknown: {x: 1}", "a", "b", true, true, nil},
 	} {
