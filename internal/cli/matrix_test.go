@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -148,6 +149,9 @@ func matrix(t *testing.T, set string) {
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	write := func(who ...string) {
 		text := "access:\n  default: deny\n  tokens:\n"
+		if slices.ContainsFunc(config.Keys(), func(k config.Key) bool { return k.Path == "limits.rate" }) {
+			text = "limits: {rate: 0}\n" + text // how often one may ask has tests of its own
+		}
 		for _, line := range who {
 			name, groups, _ := strings.Cut(line, " ")
 			if tokens[name] == "" {
