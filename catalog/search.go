@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -240,6 +241,10 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 // which the next refresh will see.
 func (v View) document(ctx context.Context, e *Entry) (search.Doc, bool) {
 	d := search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
+	if skill.KeyOf(e.Folder) != e.Key {
+		// Whoever knows the skill by its folder looks for that.
+		d.Tags = append(slices.Clip(d.Tags), e.Folder)
+	}
 	if ctx.Err() != nil {
 		return d, false
 	}
