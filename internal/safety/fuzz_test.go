@@ -95,7 +95,7 @@ func fuzzing(r *trial) {
 			args = append(args, "-overlay", overlay) // its kept inputs must find it
 		} else {
 			// An input that is only new is not worth a minute of making it smaller.
-			args = append(args, "-toolexec", "'" + compile + "'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x")
+			args = append(args, "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x")
 		}
 		cmd := exec.Command("go", args...)
 		cmd.Dir = moduleDir()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -143,15 +144,67 @@ func memory(r *trial) {
 	web.kill()
 }
 
+const tellsHeld = "safety: live %d, objects %d, in use %d, stacks %d, of the system %d, goroutines %d"
+
+// tellsHeap makes a binary collect its garbage when it is asked to, by a signal, and
+// say what is left. What the system counts as the process's memory holds besides
+// garbage, the shadow memory of the race detector, of which every address that was
+// ever used has some.
+var tellsHeap = []change{
+	{"cmd/knack/main.go", "	\"context\"\n	\"os\"\n", "	\"context\"\n	\"fmt\"\n	\"os\"\n	\"path/filepath\"\n	\"runtime\"\n	\"runtime/pprof\"\n"},
+	{"cmd/knack/main.go", "func main() {\n", `func init() {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1)
+	go func() {
+		for n := 0; ; n++ {
+			<-asked
+			runtime.GC()
+			runtime.GC() // what the first made free to be found, pools too
+			if dir := os.Getenv("SAFETY_HEAPS"); dir != "" {
+				if f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d-%03d.heap", os.Getpid(), n))); err == nil {
+					_ = pprof.Lookup("heap").WriteTo(f, 0)
+					f.Close()
+				}
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Fprintf(os.Stderr, "` + tellsHeld + `\n", m.HeapAlloc, m.HeapObjects, m.HeapInuse, m.StackInuse, m.Sys, runtime.NumGoroutine())
+		}
+	}()
+}
+
+func main() {
+`},
+}
+
+// held is what a server says to hold after it has collected its garbage.
+type held struct{ live, objects, inuse, stacks, sys, goroutines int64 }
+
+// heap asks for it.
+func (k *knack) heap() (h held, err error) {
+	if err := k.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		return h, err
+	}
+	select {
+	case line := <-k.heaps:
+		_, err = fmt.Sscanf(line, tellsHeld, &h.live, &h.objects, &h.inuse, &h.stacks, &h.sys, &h.goroutines)
+		return h, err
+	case <-k.ended:
+	case <-time.After(k.r.patience()):
+	}
+	return h, fmt.Errorf("%w to what it holds: %s", errNoAnswer, excerpt(k.said()))
+}
+
 // soak is a long day: calls of every kind from many clients over both transports
 // while skills come, change and go.
 func soak(r *trial) {
-	r.race = true
+	r.race = os.Getenv("SAFETY_PLAIN") == ""
+	r.changes = append(r.changes[:len(r.changes):len(r.changes)], tellsHeap...)
 	lasts := 20 * time.Minute
 	if given, err := time.ParseDuration(os.Getenv("SAFETY_SOAK")); err == nil {
 		lasts = given
 	}
-	if len(r.changes) > 0 {
+	if len(r.changes) > len(tellsHeap) {
 		lasts = 25 * time.Second
 	}
 	root := filepath.Join(r.dir(), "skills")
@@ -159,7 +212,7 @@ func soak(r *trial) {
 		r.write(root, map[string]string{fmt.Sprintf("s-%03d/SKILL.md", i): skillMD(fmt.Sprintf("s-%03d", i), "x"), fmt.Sprintf("s-%03d/a.md", i): strings.Repeat("INSIDE a ", 10_000)})
 	}
 	flags := []string{"--no-builtin", "--dir", root}
-	k, web := r.stdio(setting{}, flags...), r.http(setting{}, flags...)
+	k, web := r.stdio(setting{env: []string{"SAFETY_HEAPS=" + os.Getenv("SAFETY_HEAPS")}}, flags...), r.http(setting{env: []string{"SAFETY_HEAPS=" + os.Getenv("SAFETY_HEAPS")}}, flags...)
 	begin := time.Now()
 	var wg sync.WaitGroup
 	during := func(pause time.Duration, do func(i int)) {
@@ -235,6 +288,14 @@ func soak(r *trial) {
 	})
 	type sample struct{ a, b load }
 	var samples []sample
+	if os.Getenv("SAFETY_HEAPS") != "" {
+		during(20*time.Second, func(i int) {
+			for _, k := range []*knack{k, web} {
+				h, err := k.heap()
+				r.Logf("%v %s %+v rss %d err %v", time.Since(begin).Round(time.Second), k.url, h, k.load().memory>>20, err)
+			}
+		})
+	}
 	for time.Since(begin) < lasts && !r.over() && k.alive() && web.alive() {
 		time.Sleep(min(5*time.Second, lasts/20))
 		samples = append(samples, sample{k.load(), web.load()})
