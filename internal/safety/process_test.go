@@ -21,7 +21,7 @@ import (
 // patience is for what must happen at some time; what must happen soon is counted
 // as a case and says its bound. A broken variant is given up sooner.
 func (r *trial) patience() time.Duration {
-	if len(r.changes) > 0 {
+	if r.says != nil {
 		return 4 * time.Second
 	}
 	return 20 * time.Second
