@@ -264,12 +264,14 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
 	}
+	var in opened
+	defer in.close()
 	for _, c := range children {
 		switch {
 		case c.folder:
 			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
-			w.meet(&out, p, c.name)
+			w.meet(&out, p, c.name, &in)
 		}
 	}
 	return out
