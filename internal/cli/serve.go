@@ -118,6 +118,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx)
 	if web.addr != "" {
+		go fitLimit(ctx)
 		return web.serveHTTP(interrupted, env, c, server, pages, log)
 	}
 	if env.StderrTerminal {
