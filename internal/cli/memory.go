@@ -35,10 +35,10 @@ func fitLimit(ctx context.Context) {
 	}
 }
 
-// limitFor is the limit to have after limit: twice what stays, and some room so that
-// not every connection moves it.
+// limitFor is the limit to have after limit: half as much again as what stays, and
+// some room so that not every connection moves it.
 func limitFor(limit int64, live, stacks uint64) int64 {
-	switch want := 2 * int64(live+stacks); {
+	switch want := int64(live+stacks) * 3 / 2; {
 	case want <= softLimit && limit <= softLimit, want <= limit && want >= limit/2:
 		return limit
 	default:

@@ -11,9 +11,9 @@ func TestLimitFor(t *testing.T) {
 	}{
 		{128 * m, 10 * m, 1 * m, 128 * m},
 		{128 * m, 40 * m, 24 * m, 128 * m},
-		{128 * m, 60 * m, 60 * m, 300 * m}, // room for two collections' worth
+		{128 * m, 60 * m, 60 * m, 225 * m},
 		{300 * m, 60 * m, 70 * m, 300 * m},
-		{300 * m, 50 * m, 40 * m, 300 * m}, // not with every connection that goes
+		{300 * m, 60 * m, 50 * m, 300 * m}, // not with every connection that goes
 		{300 * m, 10 * m, 1 * m, 128 * m},
 	} {
 		if got := limitFor(c.limit, c.live, c.stacks); got != c.want {
