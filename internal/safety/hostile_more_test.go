@@ -4,6 +4,7 @@ package safety
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,26 @@ func hostileSkillFiles(r *trial) {
 				ask(k, fmt.Sprintf("prompts/get, %q", folder), "prompts/get", map[string]any{"name": folder})
 			}
 		}
+	}
+	web := r.http(w.set, w.flags...)
+	servers = append(servers, web)
+	get := func(at string) {
+		answer, err := timed(func() (string, error) { return w.get(strings.TrimSuffix(web.url, "/mcp") + at) })
+		if err == nil {
+			err = leaks(answer, f.canaries)
+		}
+		r.check("GET "+at, err)
+	}
+	for _, at := range webLists {
+		get(at)
+	}
+	for _, folder := range f.faulty {
+		escaped := strings.TrimPrefix(uri("", folder), "skill:///")
+		for _, place := range webPlaces {
+			get(place.at(escaped, ""))
+			get(place.at(escaped, "SKILL.md"))
+		}
+		get("/?q=" + url.QueryEscape(folder))
 	}
 	run("list", "--all", "--no-builtin", "--dir", f.root)
 	run("list", "--all", "--json", "--no-builtin", "--dir", f.root)
