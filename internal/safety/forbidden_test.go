@@ -53,6 +53,14 @@ func forbidden(r *trial) {
 	anna, bob := &ways{r: r, token: sees}, &ways{r: r, token: doesNot}
 	all := func(w *ways) []way { return append(calls(w.eras(web)), w.pages(web)...) }
 	theirs, mine := all(anna), all(bob)
+	annaIn, bobIn := &ways{r: r}, &ways{r: r} // browsers that have signed in
+	annaIn.signIn(web, sees)
+	bobIn.signIn(web, doesNot)
+	theirs = append(theirs, annaIn.pages(web)...)
+	for _, way := range bobIn.pages(web) {
+		way.name = "signed in, " + way.name
+		mine = append(mine, way)
+	}
 	for i, way := range mine {
 		for _, c := range []struct{ skill, absent, path, inside string }{
 			{"vault-7", "vault-8", "SKILL.md", "INSIDE vault"}, {"vault-7", "vault-8", "a.md", "INSIDE a"}, {"vault-7", "vault-8", "none.md", ""}, {"vault-7", "vault-8", ".", ""}, {"vault-7", "vault-8", "", ""},
@@ -114,6 +122,7 @@ func forbidden(r *trial) {
 	base := strings.TrimSuffix(web.url, "/mcp")
 	for _, at := range webLists {
 		list("GET "+at, "", func() (string, error) { return bob.get(base + at) })
+		list("signed in, GET "+at, "", func() (string, error) { return bobIn.get(base + at) })
 	}
 	for _, at := range []string{"/?q=", "/api/v1/skills?q=", "/api/v1/skills?state=skipped&q="} {
 		for _, word := range words {
@@ -126,7 +135,7 @@ func forbidden(r *trial) {
 	// Without a token nothing is told at all.
 	for _, at := range webLists {
 		answer, err := (&ways{r: r}).get(base + at)
-		if err == nil && !strings.HasPrefix(answer, "401") {
+		if open := at == "/signin"; err == nil && !strings.HasPrefix(answer, "401") && !open {
 			err = fmt.Errorf("without a token: %s", excerpt(answer))
 		}
 		r.check("GET "+at+" without a token", err)

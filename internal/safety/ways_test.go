@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ var webPlaces = []struct {
 
 // webLists are the addresses that tell of all skills.
 var webLists = []string{
-	"/", "/?q=git", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
+	"/", "/?q=git", "/signin", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
 }
 
 // pages are the ways through the pages and the API: with the path escaped, as a
@@ -278,6 +279,20 @@ func (w *ways) http() *http.Client {
 		}
 	}
 	return w.client
+}
+
+// signIn makes the client a browser that has signed in.
+func (w *ways) signIn(k *knack, token string) {
+	w.r.Helper()
+	jar, err := cookiejar.New(nil)
+	w.r.must(err)
+	w.client = &http.Client{Timeout: w.r.patience(), Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := w.client.PostForm(strings.TrimSuffix(k.url, "/mcp")+"/signin", url.Values{"token": {token}, "to": {"/"}})
+	w.r.must(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) == 0 {
+		w.r.Fatalf("signing in: %s", resp.Status)
+	}
 }
 
 // bearer sends a token with every request.
