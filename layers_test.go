@@ -42,12 +42,12 @@ var directions = map[string][]string{
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	// What a server writes of its answers, and how often it gives them: nobody's business but its own.
-	"audit": {},
-	"limit": {},
-	"tool":                      {"catalog", "skill"},
-	"function":                  {"tool"},
-	"mcpserver":                 {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill"},
-	"web":                       {"catalog", "tool", "check", "client", "skill"},
+	"audit":     {},
+	"limit":     {},
+	"tool":      {"catalog", "skill"},
+	"function":  {"tool"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"web":       {"catalog", "tool", "check", "client", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "search",

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -75,6 +76,10 @@ type HTTPOptions struct {
 	WriteTimeout      time.Duration // for a client to take the next 64 KiB
 	DrainTimeout      time.Duration // for calls to end when the server does
 
+	// Limit is how often each client may ask; the zero value is no limit. See
+	// [HTTP.Limit].
+	Limit limit.Rate
+
 	Log *slog.Logger
 }
 
@@ -114,6 +119,7 @@ type HTTP struct {
 	arriving       chan struct{} // small bodies on their way
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
+	limits         atomic.Pointer[limits]
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
@@ -148,6 +154,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		return nil, err
 	}
 	h.root = h.recovered(g.wrap(mux))
+	h.Limit(o.Limit)
 	return h, nil
 }
 
@@ -158,7 +165,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it lets the connection go.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	}
-	h.root.ServeHTTP(w, r)
+	h.watch(w, r)
 }
 
 func (h *HTTP) healthz(w http.ResponseWriter, r *http.Request) {
@@ -270,9 +277,14 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
-	place := h.server.places.take(func() { <-h.calls })
+	place := h.server.places.take(hostOf(r), func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
+	defer func() {
+		if x := exchangeOf(r); x != nil && place.begun() {
+			x.handled = true
+		}
+	}()
 	r.Header.Del(placeHeader)
 	r.Header.Del(learnHeader)
 	if !small {
