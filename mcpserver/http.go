@@ -59,9 +59,16 @@ type HTTPOptions struct {
 	// Verifier, if set, must know the token of every request but for /healthz and
 	// /readyz.
 	Verifier access.Verifier
+	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens
+	// the Verifier knows, and Resource is the URL of MCP as clients have it. Where they
+	// are set, clients are told so (RFC 9728), and where they are not, that there are
+	// none.
+	Issuers  []string
+	Resource string
 	// Pages, if set, answers at every path that is none of this package's, behind
 	// the same checks. What it reads of the catalogue in a request's context is what
-	// the request's subject may see.
+	// the request's subject may see, and [access.SubjectOf] that context is who. Where
+	// it is a [Door] too, people can sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
@@ -114,6 +121,7 @@ type HTTP struct {
 	o              HTTPOptions
 	modern, legacy http.Handler
 	root           http.Handler
+	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
@@ -148,12 +156,15 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
 	mux.HandleFunc("/healthz", h.healthz)
 	mux.HandleFunc("/readyz", h.readyz)
+	if err := h.describe(mux); err != nil {
+		return nil, err
+	}
 	mux.Handle("/", h.pages())
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err
 	}
-	h.root = h.recovered(g.wrap(mux))
+	h.root = h.recovered(g.wrap(mux, h.refuse))
 	h.Limit(o.Limit)
 	return h, nil
 }
@@ -435,11 +446,14 @@ type openStream struct {
 	end   context.CancelFunc
 }
 
-// Recheck ends the streams whose tokens the verifier does not know any more.
-// Requests are asked for their token each time.
+// Recheck ends the streams, and what a [Door] has given out, for tokens that the
+// verifier does not know any more. Requests are asked for their token each time.
 func (h *HTTP) Recheck() {
 	if h.o.Verifier == nil {
 		return
+	}
+	if door, ok := h.o.Pages.(Door); ok {
+		door.Recheck(h.ended)
 	}
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)

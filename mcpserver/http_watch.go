@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"net"
 	"net/http"
@@ -26,8 +25,8 @@ var (
 	// DefaultLimit is for each client. Whoever takes in a whole library reads some
 	// thousand files.
 	DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
-	// refusals is how often an address is told that it may not ask.
-	refusals = limit.Rate{PerSecond: 5, Burst: 100}
+	// refusalRate is how often an address is told that it may not ask.
+	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
 )
 
 // limits are those that hold now.
@@ -44,7 +43,7 @@ func (h *HTTP) Limit(rate limit.Rate) {
 		h.limits.Store(nil)
 		return
 	}
-	h.limits.Store(&limits{limit.New(rate), limit.New(refusals)})
+	h.limits.Store(&limits{limit.New(rate), limit.New(refusalRate)})
 }
 
 // exchange is one request and its answer, as they are watched for the limits and the
@@ -100,7 +99,7 @@ func (h *HTTP) watch(w http.ResponseWriter, r *http.Request) {
 // limited lets a request pass whose subject does not ask too often.
 func (h *HTTP) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.admits(w, r, subjectOfHTTP(r)) {
+		if h.admits(w, r, access.SubjectOf(r.Context())) {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -139,28 +138,12 @@ func (h *HTTP) tooOften(w http.ResponseWriter, r *http.Request, wait time.Durati
 	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", seconds)
 	w.Header().Del("WWW-Authenticate")
-	say := "too many requests: wait " + seconds + " s before the next, and ask for less at once"
+	say := "Too many requests: wait " + seconds + " s before the next one."
 	if surfaceOf(r) == audit.MCP {
 		refuseRPC(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: codeBusy, Message: say})
 		return
 	}
-	refuseProblem(w, http.StatusTooManyRequests, say)
-}
-
-// refuseProblem answers outside of MCP (RFC 9457).
-func refuseProblem(w http.ResponseWriter, status int, say string) {
-	body, _ := json.Marshal(struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail"`
-	}{http.StatusText(status), status, say})
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	h.Del("Content-Length")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
+	h.refuse(w, r, http.StatusTooManyRequests, say)
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
