@@ -314,6 +314,9 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	if !ok {
 		return
 	}
+	if x := exchangeOf(r); x != nil && s.id != nil {
+		x.method = s.method
+	}
 	if !wellFormed(r.Header) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
 		return

@@ -56,7 +56,8 @@ type exchange struct {
 	subject access.Subject
 	trace   *catalog.Trace // not at /mcp
 	status  int
-	handled bool   // by a method of MCP, which tells of itself
+	method  string // of MCP, of a call that was not answered from memory
+	handled bool   // by that method, which tells of itself
 	denied  uint64 // it is one of so many that came too often
 	mute    bool   // the answer was replaced
 }
@@ -202,7 +203,7 @@ func (x *exchange) tell() {
 	switch {
 	case r.URL.Path == "/healthz", r.URL.Path == "/readyz", fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
 		return
-	case e.Surface == audit.MCP && (fine || x.handled):
+	case x.handled, e.Surface == audit.MCP && fine && x.method == "":
 		return
 	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one
 		return
@@ -214,10 +215,12 @@ func (x *exchange) tell() {
 			e.Asked = skill.RedactURI(asked)
 		}
 	}
-	var u Use
+	if x.method != "" {
+		e.Method = skill.RedactURI(x.method)
+	}
 	switch {
-	case x.status == 0:
-		e.Result = audit.Failed // the client left, or a handler gave up
+	case x.status == 0, x.method != "" && fine: // the client left, or a handler gave up; a call that came to no method
+		e.Result = audit.Failed
 	case fine:
 		e.Result = audit.OK
 		if x.trace != nil {
@@ -234,8 +237,7 @@ func (x *exchange) tell() {
 	default:
 		e.Result = audit.Failed
 	}
-	u.Method, u.Subject, u.Event = e.Method, x.subject, e
-	x.h.server.observe(u)
+	x.h.server.observe(Use{Method: e.Method, Subject: x.subject, Event: e})
 }
 
 // missing tells what is out of the subject's sight from what is not there.

@@ -54,14 +54,15 @@ func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		err = errors.New("a panic") // unless it returns
 		defer func() {
-			if err != nil && !s.audit || isFailure(res) && !s.audit {
+			failed := err != nil || isFailure(res) || q.absent
+			if failed && !s.audit {
 				return
 			}
 			if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
 				return
 			}
 			if s.audit {
-				u.Event = s.eventOf(ctx, u, q, trace, err != nil || isFailure(res) || q.absent)
+				u.Event = s.eventOf(ctx, u, q, trace, failed)
 			}
 			s.observe(u)
 			used(ctx, u)
@@ -90,7 +91,10 @@ func absent(ctx context.Context) {
 }
 
 func useOf(method string, req mcp.Request) (u Use, q question) {
-	u = Use{Method: method, Client: clientOf(req).Name, Subject: subjectOf(req)}
+	u = Use{Method: method, Subject: subjectOf(req)}
+	if !withoutParams(req) {
+		u.Client = clientOf(req).Name
+	}
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:
 		if p != nil {
@@ -124,6 +128,20 @@ func useOf(method string, req mcp.Request) (u Use, q question) {
 	}
 	q.uri = cmp.Or(u.URI, q.uri)
 	return u, q
+}
+
+// withoutParams: the SDK (v1.8.0) cannot be asked for the client of a custom method
+// that was called with null.
+func withoutParams(req mcp.Request) bool {
+	switch p := req.GetParams().(type) {
+	case *skillsext.ListSkillsParams:
+		return p == nil
+	case *skillsext.GetSkillParams:
+		return p == nil
+	case *skillsext.ReadDirectoryParams:
+		return p == nil
+	}
+	return false
 }
 
 // argumentsOf reads the arguments that name a skill or a file of one, by all the

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,8 +73,15 @@ func TestEventsOfFailures(t *testing.T) {
 		for _, r := range requests() {
 			events.take()
 			told(t, c.post(c.bodyOf("1", r.method, r.params)))
+			want := 1
+			if r.method == "ping" && c.era == legacy { // later there is none
+				want = 0
+			}
 			all := events.take()
-			if want := map[bool]int{false: 1, true: 0}[r.method == "ping"]; len(all) != want && !(r.method == "no/such" || strings.HasPrefix(r.params, "\"") || r.params == "[]" || r.params == "null") {
+			for end := time.Now().Add(5 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				all = append(all, events.take()...) // the answer may be here before its event
+			}
+			if len(all) != want {
 				t.Errorf("%s %s: %d events: %+v", r.method, r.params, len(all), all)
 			}
 			for _, e := range all {
