@@ -325,3 +325,61 @@ func TestAuditOverStdio(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestReload: SIGHUP opens the audit log anew whatever the settings say, takes over
+// what can be taken over, and names what cannot.
+func TestReload(t *testing.T) {
+	etc := t.TempDir()
+	config, log := filepath.Join(etc, "knack.yaml"), filepath.Join(etc, "audit.log")
+	put(t, config, "audit: {to: audit.log}\nlog: {format: json}\n")
+	url, said := servingLog(t, "--dir", skills(t), "--config", config)
+	a := &asker{t: t, url: url, log: log}
+	hangUp := func(want string) {
+		t.Helper()
+		before := strings.Count(said(), want)
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(15 * time.Second); strings.Count(said(), want) == before; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the log lacks %s:\n%s", want, said())
+			}
+		}
+	}
+	moved := func() {
+		t.Helper()
+		if err := os.Rename(log, log+".moved"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const line = `{"surface":"api","address":"127.0.0.1","method":"GET","asked":"/api/v1/skills","result":"ok","status":200}`
+	ask := func() {
+		t.Helper()
+		a.want = nil
+		a.send("GET", "/api/v1/skills", "", "")
+		a.expect(line)
+	}
+	ask()
+	moved()
+	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
+	hangUp(`"msg":"the configuration was not taken over; the one before holds","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
+	ask() // into the new file
+	moved()
+	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
+	hangUp(`"msg":"these keys have changed, and hold from the next start on","keys":"http.hosts, log.format, audit.to, audit.keep"`)
+	ask()
+	if _, err := os.Stat(filepath.Join(etc, "elsewhere.log")); err == nil {
+		t.Error("it writes elsewhere before it is started anew")
+	}
+	put(t, config, "log: {level: error}\naudit: {to: audit.log}\n")
+	n := strings.Count(said(), "was read again")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil { // from here on nothing is said but errors
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	put(t, config, "log: {lovel: error}\n")
+	hangUp("there is no key 'lovel' in log")
+	if strings.Count(said(), "was read again") != n {
+		t.Error("the level was not taken over")
+	}
+}

@@ -69,7 +69,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 		}
 		if r.op.audit != nil {
 			if err := r.op.audit.Reopen(); err != nil {
-				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", reasonOf(err))
+				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
 			}
 		}
 		if err := r.reload(ctx); err != nil {

@@ -81,7 +81,7 @@ func (f *httpFlags) merge(o *operation) {
 	if len(f.origins) == 0 {
 		f.origins = c.Origins
 	}
-	if f.tokenFile == "" && !f.noAuth {
+	if f.tokenFile == "" {
 		f.tokenFile = o.beside(c.TokenFile)
 	}
 	if f.cert == "" && f.key == "" {

@@ -154,13 +154,17 @@ func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
 		if errors.Is(err, audit.ErrIrregular) {
 			hint = "name a file, stdout or stderr"
 		}
-		why := reasonOf(err)
-		if errors.Is(err, fs.ErrNotExist) {
-			why = "there is no such folder"
-		}
-		return runError(hint, "the audit log %s cannot be written: %s", o.auditTo, why)
+		return runError(hint, "the audit log %s cannot be written: %s", o.auditTo, whyUnwritten(err))
 	}
 	return nil
+}
+
+// whyUnwritten words why a file cannot be opened for writing.
+func whyUnwritten(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such folder"
+	}
+	return bare(err).Error()
 }
 
 // end writes what waits.
