@@ -453,14 +453,15 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 		data, stamp, err := e.ReadServed(path, skill.MaxFile)
 		return file{data, stamp, err}
 	})
-	if err == nil {
-		err = f.err
-	}
-	Traced(ctx, e, path, f.data, err)
 	if err != nil {
-		Doubt(ctx)
-		return f.data, err
+		Traced(ctx, e, path, nil, err)
+		return nil, err
 	}
-	note(ctx, e, e.OnDisk(path), f.stamp)
-	return f.data, nil
+	Traced(ctx, e, path, f.data, f.err)
+	if f.err == nil {
+		note(ctx, e, e.OnDisk(path), f.stamp)
+	} else {
+		Doubt(ctx)
+	}
+	return f.data, f.err
 }

@@ -165,7 +165,7 @@ func argumentsOf(arguments json.RawMessage) (q question) {
 // eventOf is a use for the audit log.
 func (s *Server) eventOf(ctx context.Context, u Use, q question, trace *catalog.Trace, failed bool) audit.Event {
 	e := audit.Event{
-		Surface: audit.MCP, Subject: u.Subject.Name, Client: u.Client, Address: addressOf(ctx), Method: u.Method,
+		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: addressOf(ctx), Method: u.Method,
 		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
 	}
 	if u.Method == "tools/call" {
