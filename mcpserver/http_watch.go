@@ -34,10 +34,9 @@ type limits struct{ clients, refused *limit.Clients }
 
 // Limit sets how often each client may ask, from now on. A client is a subject, or,
 // where there are no tokens or they have no name, an address; but where there are no
-// tokens, this machine's own address is not limited. An address whose requests are
-// refused, for their token, host or origin, is told so a hundred times, and then
-// five times a second; requests that are let in do not count there. The zero rate
-// ends all limits.
+// tokens, this machine's own address is not limited. An address whose tokens are
+// refused is told so a hundred times, and then five times a second; requests that
+// are let in do not count there. The zero rate ends all limits.
 func (h *HTTP) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
 		h.limits.Store(nil)
@@ -150,7 +149,8 @@ func (h *HTTP) tooOften(w http.ResponseWriter, r *http.Request, wait time.Durati
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader replaces a refusal by a shorter one where the address has had too many.
+// WriteHeader counts refusals. Whose tokens were refused too often is told to wait;
+// a host or an origin that is not served stays one, and costs as little.
 func (x *exchange) WriteHeader(status int) {
 	if x.status != 0 {
 		if !x.mute {
@@ -160,8 +160,9 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	x.status = status
 	if l := x.h.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
-		if wait, denied := l.refused.Take(x.address); wait > 0 {
-			x.status, x.denied, x.mute = http.StatusTooManyRequests, denied, true
+		wait, denied := l.refused.Take(x.address)
+		if x.denied = denied; denied > 0 && status == http.StatusUnauthorized {
+			x.status, x.mute = http.StatusTooManyRequests, true
 			x.h.tooOften(x.ResponseWriter, x.r, wait)
 			return
 		}

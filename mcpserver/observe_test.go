@@ -156,3 +156,38 @@ func TestLimits(t *testing.T) {
 	w = open
 	expect("this machine, where no token is needed", count("/mcp", "", 20), map[int]int{400: 20})
 }
+
+// A host that is not served is refused each time, in the same words, and written
+// down no more often than a wrong token.
+func TestRefusedHostsWriteLittle(t *testing.T) {
+	var events eventLog
+	w := start(t, setting{observe: events.observe, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})
+	const n = 400
+	began := time.Now()
+	for range n {
+		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "evil.example"
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Fatal(resp.Status)
+		}
+	}
+	// Beyond the burst each that is counted is one line, and of those between at most nine are.
+	most := 100 + 10*(1+int(5*time.Since(began).Seconds()+1))
+	all := events.take()
+	if len(all) < 101 || len(all) > most && most < n {
+		t.Errorf("%d events of %d requests, want at most %d", len(all), n, most)
+	}
+	for _, e := range all {
+		if e.Result != audit.Refused {
+			t.Errorf("%+v", e)
+		}
+	}
+}
