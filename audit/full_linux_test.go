@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	const n = 1000
 	for range n {
-		l.Record(Event{Time: at, Asked: "git", Result: OK})
+		l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
 	}
 	for end := time.Now().Add(10 * time.Second); l.Lost() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "git", Result: OK})
+	l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
