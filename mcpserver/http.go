@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -121,6 +122,7 @@ type HTTP struct {
 	o              HTTPOptions
 	modern, legacy http.Handler
 	root           http.Handler
+	routes         []string
 	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls, streams chan struct{}
@@ -152,10 +154,10 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		EventStore: events, SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	mux := http.NewServeMux()
+	mux := &routes{}
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
-	mux.HandleFunc("/healthz", h.healthz)
-	mux.HandleFunc("/readyz", h.readyz)
+	mux.Handle("/healthz", http.HandlerFunc(h.healthz))
+	mux.Handle("/readyz", http.HandlerFunc(h.readyz))
 	if err := h.describe(mux); err != nil {
 		return nil, err
 	}
@@ -164,10 +166,25 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.root = h.recovered(g.wrap(mux, h.refuse))
+	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
 	h.Limit(o.Limit)
 	return h, nil
 }
+
+// routes is a mux that can say what it has.
+type routes struct {
+	http.ServeMux
+	patterns []string
+}
+
+func (m *routes) Handle(pattern string, h http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, h)
+}
+
+// Routes are the patterns of [http.ServeMux] for which there are answers, those of
+// [HTTPOptions.Pages] left aside.
+func (h *HTTP) Routes() []string { return slices.Clone(h.routes) }
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {

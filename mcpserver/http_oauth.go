@@ -23,13 +23,13 @@ var unissued = []string{"/.well-known/oauth-authorization-server", "/.well-known
 // hands out have no issuer, and metadata without one is none (MCP authorization,
 // "Authorization Server Location"): a client that reads 404 says that it lacks a
 // token, one that reads anything else tries to register itself.
-func (h *HTTP) describe(mux *http.ServeMux) error {
-	none := func(w http.ResponseWriter, r *http.Request) {
+func (h *HTTP) describe(mux *routes) error {
+	none := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusNotFound, "There is no authorization server for this server: its operator hands out tokens, if any are needed.")
-	}
+	})
 	for _, at := range append([]string{protectedResource}, unissued...) {
-		mux.HandleFunc(at, none)
-		mux.HandleFunc(at+"/", none)
+		mux.Handle(at, none)
+		mux.Handle(at+"/", none)
 	}
 	if len(h.o.Issuers) == 0 && h.o.Resource == "" {
 		return nil
@@ -49,15 +49,15 @@ func (h *HTTP) describe(mux *http.ServeMux) error {
 	if err != nil {
 		return err
 	}
-	serve := func(w http.ResponseWriter, _ *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(append(data, '\n'))
-	}
+	})
 	suffix := strings.TrimSuffix(resource.EscapedPath(), "/")
-	mux.HandleFunc("GET "+protectedResource, serve)
+	mux.Handle("GET "+protectedResource, serve)
 	if suffix != "" {
-		mux.HandleFunc("GET "+protectedResource+suffix, serve)
+		mux.Handle("GET "+protectedResource+suffix, serve)
 	}
 	resource.Path, resource.RawPath = protectedResource+suffix, ""
 	h.metadata = resource.String()

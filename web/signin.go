@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/access"
 )
@@ -189,7 +191,8 @@ func (s *Site) Recheck(ctx context.Context) {
 func (s *Site) Refuse(w http.ResponseWriter, hr *http.Request, status int, say string) {
 	setHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
-	s.fail(&request{hr, w}, problem(status, say))
+	first, size := utf8.DecodeRuneInString(say)
+	s.fail(&request{hr, w}, problem(status, string(unicode.ToUpper(first))+strings.TrimSuffix(say[size:], ".")+"."))
 }
 
 // takesPages: whoever asks reads pages.

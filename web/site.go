@@ -54,6 +54,7 @@ type Site struct {
 	pages     map[string]*template.Template
 	assets    map[string]asset
 	routes    *http.ServeMux
+	patterns  []string
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
 	metrics   *metrics
@@ -84,6 +85,10 @@ func New(o Options) *Site {
 
 func (s *Site) mux() *http.ServeMux {
 	m := http.NewServeMux()
+	add := func(pattern, methods string, page func(*request) error) {
+		s.patterns = append(s.patterns, pattern)
+		m.Handle(pattern, s.handle(pattern, methods, page))
+	}
 	for pattern, page := range map[string]func(*request) error{
 		"/{$}":                                 s.home,
 		"/skills/":                             s.skillOrFile,
@@ -105,14 +110,18 @@ func (s *Site) mux() *http.ServeMux {
 		"/metrics":                             s.serveMetrics,
 		"/":                                    s.nowhere,
 	} {
-		m.Handle(pattern, s.handle(pattern, "GET, HEAD", page))
+		add(pattern, "GET, HEAD", page)
 	}
 	if s.sessions != nil {
-		m.Handle(signInPath, s.handle(signInPath, "GET, HEAD, POST", s.signIn))
-		m.Handle(signOutPath, s.handle(signOutPath, "POST", s.signOut))
+		add(signInPath, "GET, HEAD, POST", s.signIn)
+		add(signOutPath, "POST", s.signOut)
 	}
 	return m
 }
+
+// Routes are the patterns of [http.ServeMux] for which there are answers, in no
+// order.
+func (s *Site) Routes() []string { return slices.Clone(s.patterns) }
 
 // ServeHTTP answers one request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
