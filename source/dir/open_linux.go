@@ -197,7 +197,7 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 		return nil, skill.Stamp{}, skill.ErrTooLarge
 	}
 	if int64(cap(buf)) <= before.Size {
-		buf = make([]byte, before.Size+8<<10)
+		buf = make([]byte, max(before.Size+8<<10, 32<<10)) // nearly all fit
 	}
 	buf = buf[:cap(buf)]
 	n := 0

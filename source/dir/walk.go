@@ -87,6 +87,7 @@ type walk struct {
 	large   func()
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
+	skills  []*skill.Bundle
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
@@ -124,10 +125,14 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			w.large = nil
 		}
 	}
-	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
-	if !slices.IsSortedFunc(w.scan.Bundles, byPath) {
-		slices.SortFunc(w.scan.Bundles, byPath)
+	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	if len(w.skills) > 0 {
+		w.scan.Bundles = make([]skill.Bundle, len(w.skills))
 	}
+	for i, b := range w.skills {
+		w.scan.Bundles[i] = *b
+	}
+	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -145,7 +150,7 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
+			w.skills = append(w.skills, r.bundle)
 			if r.special {
 				w.special[r.bundle.Path] = true
 			}
@@ -224,13 +229,14 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
 	var at atomic.Int64
 	work := func() {
-		var r reader
+		r := readers.Get().(*reader)
+		defer readers.Put(r)
 		for ctx.Err() == nil {
 			i := int(at.Add(1)) - 1
 			if i >= len(level) {
 				return
 			}
-			out[i] = w.visit(level[i], &r)
+			out[i] = w.visit(level[i], r)
 		}
 	}
 	var wg sync.WaitGroup
@@ -345,6 +351,9 @@ type reader struct {
 	kept    []child     // of the folder that is being visited
 	file    []byte
 }
+
+// readers are used again from one level to the next.
+var readers = sync.Pool{New: func() any { return new(reader) }}
 
 // children opens a folder and reads its entries, without those that a scan has no
 // use for, in no order. They are valid until the next call. Wherever there is a
