@@ -71,7 +71,7 @@ access of your knack.yaml, or of --config FILE, says who may see which skills
 const patience = 2 * time.Second
 
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, tools []*tool.Tool) error {
-	tuneCollector(env)
+	tune := tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	pages := web.pagesOf(&options)
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
-	go giveBack(ctx)
+	go giveBack(ctx, tune)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, c, server, pages, log)
 	}
@@ -146,41 +146,66 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 	}
 }
 
-// softLimit is where the collector stops to trade memory: a thousand skills live in
-// some 10 MiB, five times that is the percentage's, and the rest is for a request or
-// a file of 16 MiB and its copies.
-const softLimit = 128 << 20
+// How the collector is tuned. It would let the garbage grow in proportion to what
+// lives; what an SDK's request leaves (about 385 KB) does not, so that a small heap
+// has room for many of them, and a large one needs no more.
+const (
+	// softLimit is where the collector stops to trade memory: a thousand skills live
+	// in some 10 MiB, five times that is the percentage's, and the rest is for a
+	// request or a file of 16 MiB and its copies.
+	softLimit = 128 << 20
+	// roomy is the garbage that may grow beside what lives, within these percentages of
+	// that. The lower is that of the first scan, which makes little that does not live.
+	roomy               = 16 << 20
+	leastRoom, mostRoom = 100, 400
+)
 
-// tuneCollector trades memory for speed, unless the operator has chosen: the
-// SDK allocates about 385 KB a request and keeps none of it.
-func tuneCollector(env *Env) {
-	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(softLimit)
+// tuneCollector tunes the collector for the first scan, unless the operator has
+// chosen; it reports whether it may.
+func tuneCollector(env *Env) bool {
+	if env.Getenv("GOGC") != "" || env.Getenv("GOMEMLIMIT") != "" {
+		return false
 	}
+	debug.SetGCPercent(leastRoom)
+	debug.SetMemoryLimit(softLimit)
+	return true
 }
 
-// What giveBack keeps beyond twice what lives, and how often it looks.
+// percentFor is the collector's percentage for what lives, in bytes.
+func percentFor(live uint64) int {
+	return int(min(max(roomy*100/max(live, 1), leastRoom), mostRoom))
+}
+
+// What giveBack keeps beyond twice what lives, and how often it looks: soon after
+// the start, when the first answers are out, and then now and again.
 const (
 	spare     = 32 << 20
+	giveFirst = time.Second
 	giveEvery = 15 * time.Second
 )
 
 // giveBack returns to the system what a flood of calls or connections has left.
 // The collector alone would keep it: it waits for the heap to grow, which it does
-// not once the flood is over.
-func giveBack(ctx context.Context) {
-	tick := time.NewTicker(giveEvery)
-	defer tick.Stop()
+// not once the flood is over. With tune it fits the collector to what lives.
+func giveBack(ctx context.Context, tune bool) {
+	next := time.NewTimer(giveFirst)
+	defer next.Stop()
 	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	percent := leastRoom
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
+		next.Reset(giveEvery)
 		metrics.Read(held)
-		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*held[2].Value.Uint64()+spare {
+		live := held[2].Value.Uint64()
+		if now := percentFor(live); tune && now != percent {
+			debug.SetGCPercent(now)
+			percent = now
+		}
+		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*live+spare {
 			debug.FreeOSMemory()
 		}
 	}
