@@ -210,7 +210,7 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 		docs := make([]search.Doc, len(places))
 		next := make(chan int)
 		var wg sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(places)) {
+		for range min(2*runtime.GOMAXPROCS(0), len(places)) { // some wait for the disk
 			wg.Go(func() {
 				for i := range next {
 					docs[i], keys[places[i]].headings = View{Snapshot: s, catalog: c}.document(ctx, s.searched[places[i]])

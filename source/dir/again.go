@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"path"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -124,7 +123,10 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 		if b.Entry == "" {
 			continue
 		}
-		name := path.Join(b.Path, b.Entry)
+		name := b.Entry
+		if b.Path != "." {
+			name = b.Path + "/" + b.Entry
+		}
 		if b.Link != "" || name[0] == '/' {
 			name = b.FS.(*folder).base + "/" + b.Entry
 		}
