@@ -22,7 +22,7 @@ func build(found []foundRoot) *Snapshot {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(status.Root, f)
+		s.addRoot(&f)
 	}
 	s.shadow()
 	return s
@@ -41,7 +41,9 @@ func newSnapshot(n int) *Snapshot {
 	}
 }
 
-func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
+func (s *Snapshot) addRoot(f *foundRoot) {
+	root := new(skill.Root) // one for all of its entries
+	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
 	from := len(s.Entries)
 	for i, sk := range f.skills {
@@ -52,7 +54,7 @@ func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
 		}
 		s.add(e)
 	}
-	s.assignURIs(root, s.Entries[from:], f.claimed)
+	s.assignURIs(*root, s.Entries[from:], f.claimed)
 }
 
 // add takes in an entry, behind those of its root that lie before it.

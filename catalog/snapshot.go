@@ -27,7 +27,7 @@ const (
 // Entry is one skill in its place in the merged view.
 type Entry struct {
 	*skill.Skill
-	Root   skill.Root
+	Root   *skill.Root // one for all entries of it in a snapshot
 	Status Status
 	// URI addresses SKILL.md; Base is its folder's path in the URI. Both are zero
 	// for a skipped skill.

@@ -66,7 +66,7 @@ func (w *walk) leaves(p *place, name string) bool {
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
 	}
-	_, err := p.skill.folder(w.source).Stat(rel)
+	_, err := w.folder(p.skill).Stat(rel)
 	return errors.Is(err, skill.ErrOutside)
 }
 

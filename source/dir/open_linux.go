@@ -244,7 +244,7 @@ func (h fdHandle) keepsTimes() bool {
 
 func (h fdHandle) look(name string) (skill.Stamp, error) {
 	var st unix.Stat_t
-	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	const flags = unix.AT_NO_AUTOMOUNT | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Fstatat(int(h), name, &st, flags)
 	if err == unix.EINTR || err == unix.EAGAIN {
 		err = retry(func() error { return unix.Fstatat(int(h), name, &st, flags) })

@@ -69,12 +69,18 @@ func (p *place) real() string {
 }
 
 // folder is the place as a file system.
-func (p *place) folder(s *Source) *folder {
+func (w *walk) folder(p *place) *folder {
+	s := w.source
 	if p.linked {
 		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
-		return &folder{door: s.door, base: p.real(), plain: true, sub: ".", alias: alias}
+		return &folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias}, sub: "."}
 	}
-	return &folder{door: s.door, base: s.opt.Root.Dir, alias: p.base, sub: p.sub}
+	return &folder{ground: w.ground, sub: p.sub}
+}
+
+// groundOf is where the folders of a root lie that no link leads to.
+func (s *Source) groundOf(real string) *ground {
+	return &ground{door: s.door, base: s.opt.Root.Dir, alias: real}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real
@@ -83,6 +89,7 @@ func (p *place) folder(s *Source) *folder {
 type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
+	ground  *ground
 	real    string // the root's real path
 	each    func(skill.Bundle, ReadMain)
 	large   func()
@@ -252,7 +259,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 func (w *walk) visit(p *place, r *reader) (out found) {
 	top, sub := w.top, p.sub
 	if p.linked {
-		h, err := p.folder(w.source).enter()
+		h, err := w.folder(p).enter()
 		if err != nil {
 			return unreadable(p, err)
 		}
@@ -289,7 +296,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // open. An entry that was listed as a regular file need not be examined before it
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
-	b := w.source.bundle(p, spellings)
+	b := w.bundle(p, spellings)
 	if w.keeps && p.stamp.Dev == w.dev {
 		b.FS.(*folder).dev = p.stamp.Dev
 	}
