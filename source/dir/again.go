@@ -166,14 +166,14 @@ func sameEntry(b *skill.Bundle) bool {
 }
 
 // leave makes what the scan leaves for the next one.
-func (w *walk) leave(begun time.Time) *last {
-	l := &last{real: w.real, begun: begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+func (w *walk) leave() *last {
+	l := &last{real: w.real, begun: w.begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
-		l.folders[i] = visited{p.sub, sumOf(p.stamp)}
+		l.folders[i] = visited{p.sub, p.sum}
 		if p.base != w.real {
 			l.bases[i] = p.base
 		}
-		l.sure = l.sure && p.stamp != (skill.Stamp{}) && p.stamp.Dev == w.folders[0].stamp.Dev && !p.stamp.Racy(begun)
+		l.sure = l.sure && p.sure
 	}
 	for i := range w.scan.Bundles {
 		b := &w.scan.Bundles[i]

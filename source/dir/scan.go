@@ -104,9 +104,8 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 		s.told()
 		return before.scan, nil
 	}
-	begun := time.Now()
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev = stamp.Dev
@@ -118,7 +117,7 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 	}
 	scan.Version = versions.Add(1)
 	w.scan = scan
-	s.remember(w.leave(begun))
+	s.remember(w.leave())
 	return scan, nil
 }
 

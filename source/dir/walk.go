@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -50,13 +51,14 @@ const (
 
 // A place is a folder to visit.
 type place struct {
-	path   string      // as the user sees it, below the root
-	base   string      // real absolute path of the root, or of what the last link on the way led to
-	sub    string      // slash-separated below base, "." for base itself
-	bound  string      // real path that links from here must stay below
-	linked bool        // reached through a link below the root
-	skill  *place      // the innermost skill it lies in, maybe itself
-	stamp  skill.Stamp // before its entries were read; zero where the handle knows none
+	path   string // as the user sees it, below the root
+	base   string // real absolute path of the root, or of what the last link on the way led to
+	sub    string // slash-separated below base, "." for base itself
+	bound  string // real path that links from here must stay below
+	linked bool   // reached through a link below the root
+	skill  *place // the innermost skill it lies in, maybe itself
+	sum    uint64 // of its stamp before its entries were read
+	sure   bool   // that stamp would tell if they changed
 }
 
 // real is the real absolute path of a place.
@@ -99,6 +101,7 @@ type walk struct {
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
+	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
@@ -273,7 +276,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if err != nil {
 		out = unreadable(p, err)
 	}
-	p.stamp = r.stamp
+	p.sum, p.sure = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
@@ -297,8 +300,8 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
 	b := w.bundle(p, spellings)
-	if w.keeps && p.stamp.Dev == w.dev {
-		b.FS.(*folder).dev = p.stamp.Dev
+	if w.keeps && r.stamp.Dev == w.dev {
+		b.FS.(*folder).dev = r.stamp.Dev
 	}
 	out.bundle = &b
 	p.skill = p
