@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -58,9 +60,16 @@ type HTTPOptions struct {
 	// Verifier, if set, must know the token of every request but for /healthz and
 	// /readyz.
 	Verifier access.Verifier
+	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens
+	// the Verifier knows, and Resource is the URL of MCP as clients have it. Where they
+	// are set, clients are told so (RFC 9728), and where they are not, that there are
+	// none.
+	Issuers  []string
+	Resource string
 	// Pages, if set, answers at every path that is none of this package's, behind
 	// the same checks. What it reads of the catalogue in a request's context is what
-	// the request's subject may see.
+	// the request's subject may see, and [access.SubjectOf] that context is who. Where
+	// it is a [Door] too, people can sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
@@ -74,6 +83,10 @@ type HTTPOptions struct {
 	BodyTimeout       time.Duration // for a request to arrive
 	WriteTimeout      time.Duration // for a client to take the next 64 KiB
 	DrainTimeout      time.Duration // for calls to end when the server does
+
+	// Limit is how often each client may ask; the zero value is no limit. See
+	// [HTTP.Limit].
+	Limit limit.Rate
 
 	Log *slog.Logger
 }
@@ -109,11 +122,14 @@ type HTTP struct {
 	o              HTTPOptions
 	modern, legacy http.Handler
 	root           http.Handler
+	routes         []string
+	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
+	limits         atomic.Pointer[limits]
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
@@ -138,18 +154,37 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		EventStore: events, SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	mux := http.NewServeMux()
+	mux := &routes{}
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
-	mux.HandleFunc("/healthz", h.healthz)
-	mux.HandleFunc("/readyz", h.readyz)
+	mux.Handle("/healthz", http.HandlerFunc(h.healthz))
+	mux.Handle("/readyz", http.HandlerFunc(h.readyz))
+	if err := h.describe(mux); err != nil {
+		return nil, err
+	}
 	mux.Handle("/", h.pages())
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err
 	}
-	h.root = h.recovered(g.wrap(mux))
+	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
+	h.Limit(o.Limit)
 	return h, nil
 }
+
+// routes is a mux that can say what it has.
+type routes struct {
+	http.ServeMux
+	patterns []string
+}
+
+func (m *routes) Handle(pattern string, h http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, h)
+}
+
+// Routes are the patterns of [http.ServeMux] for which there are answers, those of
+// [HTTPOptions.Pages] left aside.
+func (h *HTTP) Routes() []string { return slices.Clone(h.routes) }
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +193,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it lets the connection go.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	}
-	h.root.ServeHTTP(w, r)
+	h.watch(w, r)
 }
 
 func (h *HTTP) healthz(w http.ResponseWriter, r *http.Request) {
@@ -270,9 +305,14 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
-	place := h.server.places.take(func() { <-h.calls })
+	place := h.server.places.take(hostOf(r), func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
+	defer func() {
+		if x := exchangeOf(r); x != nil && place.begun() {
+			x.handled = true
+		}
+	}()
 	r.Header.Del(placeHeader)
 	r.Header.Del(learnHeader)
 	if !small {
@@ -290,6 +330,9 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	s, ok := peek(w, body)
 	if !ok {
 		return
+	}
+	if x := exchangeOf(r); x != nil && s.id != nil {
+		x.method = s.method
 	}
 	if !wellFormed(r.Header) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})
@@ -423,11 +466,14 @@ type openStream struct {
 	end   context.CancelFunc
 }
 
-// Recheck ends the streams whose tokens the verifier does not know any more.
-// Requests are asked for their token each time.
+// Recheck ends the streams, and what a [Door] has given out, for tokens that the
+// verifier does not know any more. Requests are asked for their token each time.
 func (h *HTTP) Recheck() {
 	if h.o.Verifier == nil {
 		return
+	}
+	if door, ok := h.o.Pages.(Door); ok {
+		door.Recheck(h.ended)
 	}
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)

@@ -59,7 +59,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte) (l *le
 	a := newAnswer(w, h.o.WriteTimeout, sent{})
 	a.ResponseWriter.WriteHeader(http.StatusOK)
 	_, _ = a.paced.Write(answer)
-	h.server.again(kept)
+	h.server.again(kept, subjectOfHTTP(r), hostOf(r))
 	return nil, true
 }
 

@@ -56,7 +56,7 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
 	if !c.calls.free(line[id.from:id.to]) {
 		return nil, false
 	}
-	q.server.again(r)
+	q.server.again(r, access.Subject{}, "")
 	q.batch = append(append(append(append(q.batch, answerHead...), line[id.from:id.to]...), r.tail...), '\n')
 	return nil, true
 }
