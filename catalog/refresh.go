@@ -18,16 +18,25 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
+	early := time.After(watchAfter)
 	for {
-		c.watch(ctx)
+		if early == nil {
+			c.watch(ctx)
+		}
 		tick := time.NewTimer(c.Interval())
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return ctx.Err()
-		case <-tick.C:
-		case <-c.poke:
-			c.settle(ctx)
+		for wait := true; wait; {
+			wait = false
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return ctx.Err()
+			case <-early:
+				early, wait = nil, true
+				c.watch(ctx)
+			case <-tick.C:
+			case <-c.poke:
+				c.settle(ctx)
+			}
 		}
 		tick.Stop()
 		if err := c.Refresh(ctx); err != nil {
@@ -35,6 +44,11 @@ func (c *Catalog) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// watchAfter is how long after the first scan the watchers start: who has started
+// the program waits for answers first, and a watcher that starts asks for a scan
+// that sees what it has missed. A variable for the tests.
+var watchAfter = time.Second
 
 const (
 	// restShare is how many times as long as the last refresh took the catalogue

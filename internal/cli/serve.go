@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"syscall"
 	"time"
@@ -81,7 +79,7 @@ http.listen, that is the address.`,
 const patience = 2 * time.Second
 
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
-	tuneCollector(env)
+	tune := tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
 	}
@@ -132,7 +130,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
-	go giveBack(ctx)
+	go giveBack(ctx, tune)
 	if web.addr != "" {
 		go fitLimit(ctx)
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
@@ -159,54 +157,6 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
 			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
-		}
-	}
-}
-
-// softLimit is where the collector stops to trade memory: a thousand skills live in
-// some 10 MiB, five times that is the percentage's, and the rest is for a request or
-// a file of 16 MiB and its copies.
-const softLimit = 128 << 20
-
-// tuneCollector trades memory for speed, unless the operator has chosen: the
-// SDK allocates about 385 KB a request and keeps none of it.
-func tuneCollector(env *Env) {
-	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(softLimit)
-	}
-}
-
-// What giveBack keeps beyond twice what lives, and how often it looks.
-const (
-	spare     = 32 << 20
-	giveEvery = 15 * time.Second
-)
-
-// giveBack returns to the system what a flood of calls or connections has left.
-// The collector alone would keep it: it waits for the heap to grow, which it does
-// not once the flood is over. Nor is what lives known then, only what lived at the
-// last collection: where none came since the last look, one is made, once.
-func giveBack(ctx context.Context) {
-	tick := time.NewTicker(giveEvery)
-	defer tick.Stop()
-	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	var seen, own uint64 // collections, at the last look and after the last of these
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(held)
-		taken, live, cycles := held[0].Value.Uint64()-held[1].Value.Uint64(), held[2].Value.Uint64(), held[3].Value.Uint64()
-		idle := cycles == seen && cycles != own
-		seen = cycles
-		if taken > 2*live+spare || idle && taken > 2*spare {
-			debug.FreeOSMemory()
-			metrics.Read(held)
-			seen = held[3].Value.Uint64()
-			own = seen
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestChainIsAskedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &folder{door: pickDoor(), base: root, sub: "."}
+	f := &folder{ground: &ground{door: pickDoor(), base: root}, sub: "."}
 	h, err := f.enter()
 	if err != nil {
 		t.Fatal(err)

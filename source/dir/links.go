@@ -89,7 +89,7 @@ func (w *walk) leaves(p *place, name string, in *opened) bool {
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
 	}
-	f := p.skill.folder(w.source)
+	f := w.folder(p.skill)
 	if checkName(rel) != nil {
 		return false
 	}

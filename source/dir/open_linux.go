@@ -197,7 +197,7 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 		return nil, skill.Stamp{}, skill.ErrTooLarge
 	}
 	if int64(cap(buf)) <= before.Size {
-		buf = make([]byte, before.Size+8<<10)
+		buf = make([]byte, max(before.Size+8<<10, 32<<10)) // nearly all fit
 	}
 	buf = buf[:cap(buf)]
 	n := 0
@@ -244,7 +244,11 @@ func (h fdHandle) keepsTimes() bool {
 
 func (h fdHandle) look(name string) (skill.Stamp, error) {
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(int(h), name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT) })
+	const flags = unix.AT_NO_AUTOMOUNT | unix.AT_SYMLINK_NOFOLLOW
+	err := unix.Fstatat(int(h), name, &st, flags)
+	if err == unix.EINTR || err == unix.EAGAIN {
+		err = retry(func() error { return unix.Fstatat(int(h), name, &st, flags) })
+	}
 	return stampOfStat(&st), err
 }
 

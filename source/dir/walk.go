@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -50,13 +51,14 @@ const (
 
 // A place is a folder to visit.
 type place struct {
-	path   string      // as the user sees it, below the root
-	base   string      // real absolute path of the root, or of what the last link on the way led to
-	sub    string      // slash-separated below base, "." for base itself
-	bound  string      // real path that links from here must stay below
-	linked bool        // reached through a link below the root
-	skill  *place      // the innermost skill it lies in, maybe itself
-	stamp  skill.Stamp // before its entries were read; zero where the handle knows none
+	path   string // as the user sees it, below the root
+	base   string // real absolute path of the root, or of what the last link on the way led to
+	sub    string // slash-separated below base, "." for base itself
+	bound  string // real path that links from here must stay below
+	linked bool   // reached through a link below the root
+	skill  *place // the innermost skill it lies in, maybe itself
+	sum    uint64 // of its stamp before its entries were read
+	sure   bool   // that stamp would tell if they changed
 }
 
 // real is the real absolute path of a place.
@@ -69,12 +71,18 @@ func (p *place) real() string {
 }
 
 // folder is the place as a file system.
-func (p *place) folder(s *Source) *folder {
+func (w *walk) folder(p *place) *folder {
+	s := w.source
 	if p.linked {
 		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
-		return &folder{door: s.door, base: p.real(), plain: true, sub: ".", alias: alias}
+		return &folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias}, sub: "."}
 	}
-	return &folder{door: s.door, base: s.opt.Root.Dir, alias: p.base, sub: p.sub}
+	return &folder{ground: w.ground, sub: p.sub}
+}
+
+// groundOf is where the folders of a root lie that no link leads to.
+func (s *Source) groundOf(real string) *ground {
+	return &ground{door: s.door, base: s.opt.Root.Dir, alias: real}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real
@@ -83,14 +91,17 @@ func (p *place) folder(s *Source) *folder {
 type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
+	ground  *ground
 	real    string // the root's real path
 	each    func(skill.Bundle, ReadMain)
 	large   func()
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
+	skills  []*skill.Bundle
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
+	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
@@ -125,10 +136,14 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			w.large = nil
 		}
 	}
-	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
-	if !slices.IsSortedFunc(w.scan.Bundles, byPath) {
-		slices.SortFunc(w.scan.Bundles, byPath)
+	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	if len(w.skills) > 0 {
+		w.scan.Bundles = make([]skill.Bundle, len(w.skills))
 	}
+	for i, b := range w.skills {
+		w.scan.Bundles[i] = *b
+	}
+	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -146,7 +161,7 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
+			w.skills = append(w.skills, r.bundle)
 			if r.special {
 				w.special[r.bundle.Path] = true
 			}
@@ -225,13 +240,14 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
 	var at atomic.Int64
 	work := func() {
-		var r reader
+		r := readers.Get().(*reader)
+		defer readers.Put(r)
 		for ctx.Err() == nil {
 			i := int(at.Add(1)) - 1
 			if i >= len(level) {
 				return
 			}
-			out[i] = w.visit(level[i], &r)
+			out[i] = w.visit(level[i], r)
 		}
 	}
 	var wg sync.WaitGroup
@@ -246,7 +262,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 func (w *walk) visit(p *place, r *reader) (out found) {
 	top, sub := w.top, p.sub
 	if p.linked {
-		h, err := p.folder(w.source).enter()
+		h, err := w.folder(p).enter()
 		if err != nil {
 			return unreadable(p, err)
 		}
@@ -260,7 +276,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if err != nil {
 		out = unreadable(p, err)
 	}
-	p.stamp = r.stamp
+	p.sum, p.sure = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
@@ -285,9 +301,9 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // open. An entry that was listed as a regular file need not be examined before it
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
-	b := w.source.bundle(p, spellings)
-	if w.keeps && p.stamp.Dev == w.dev {
-		b.FS.(*folder).dev = p.stamp.Dev
+	b := w.bundle(p, spellings)
+	if w.keeps && r.stamp.Dev == w.dev {
+		b.FS.(*folder).dev = r.stamp.Dev
 	}
 	out.bundle = &b
 	p.skill = p
@@ -351,6 +367,9 @@ type reader struct {
 	kept    []child     // of the folder that is being visited
 	file    []byte
 }
+
+// readers are used again from one level to the next.
+var readers = sync.Pool{New: func() any { return new(reader) }}
 
 // children opens a folder and reads its entries, without those that a scan has no
 // use for, in no order. They are valid until the next call. Wherever there is a
