@@ -27,6 +27,8 @@ const (
 	// rememberedBytes bounds what is kept, and rememberedOne an answer.
 	rememberedBytes = 8 << 20
 	rememberedOne   = 1 << 20
+	// perAnswer is what an answer holds that nobody counts, more or less.
+	perAnswer = 512
 	// mostReads bounds what is looked at before an answer is given again.
 	mostReads = 64
 	// relearn is how long an answer in a session is kept: the SDK must hear of the
@@ -65,9 +67,10 @@ type asked struct {
 type remembered struct {
 	tail   []byte
 	header http.Header // over HTTP
-	reads  *catalog.Reads
+	basis  *catalog.Basis
 	use    *Use      // what is to be observed each time; nil: nothing
 	until  time.Time // zero: as long as it is true
+	size   int       // about how many bytes are held for it
 }
 
 // learning is a call whose answer may be kept.
@@ -96,7 +99,7 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	}
 	r := m.answers[asked{v, string(request)}]
 	m.mu.Unlock()
-	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.reads.Fresh() {
+	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.basis.Holds() {
 		return nil
 	}
 	m.recalled.Add(1)
@@ -147,21 +150,24 @@ func (l *learning) keep(now catalog.View, r *remembered) {
 	m := l.in
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	size := len(r.tail) + len(l.asked.request) + 256
-	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne || !l.reads.Sure() || l.reads.Count() > mostReads {
+	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne {
 		return
 	}
-	r.reads, r.use = l.reads, l.use
+	if r.basis = l.reads.Basis(mostReads); r.basis == nil {
+		return
+	}
+	r.use = l.use
+	r.size = len(r.tail) + 2*len(l.asked.request) + r.basis.Size() + perAnswer
 	if old := m.answers[l.asked]; old != nil {
-		m.bytes -= len(old.tail) + len(l.asked.request) + 256
+		m.bytes -= old.size
 	} else {
 		m.order = append(m.order, l.asked)
 	}
 	m.answers[l.asked] = r
-	m.bytes += size
+	m.bytes += r.size
 	for m.bytes > rememberedBytes {
 		oldest := m.order[0]
-		m.bytes -= len(m.answers[oldest].tail) + len(oldest.request) + 256
+		m.bytes -= m.answers[oldest].size
 		delete(m.answers, oldest)
 		m.order = m.order[1:]
 	}

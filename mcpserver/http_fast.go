@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -205,17 +204,11 @@ func oneEvent(stream []byte) (data []byte, ok bool) {
 // viewNow is what a call of a subject's would read now; false where nothing was
 // read yet. It takes the sight as the middleware see does.
 func (s *Server) viewNow(subject access.Subject) (v catalog.View, ok bool) {
-	select {
-	case <-s.catalog.Ready():
-	default:
-		return v, false
-	}
-	ctx := context.Background()
+	var sight *catalog.Sight
 	if p := s.audience.policy.Load(); p != nil {
-		ctx = catalog.WithSight(ctx, p.Sight(subject))
+		sight = p.Sight(subject)
 	}
-	v, err := s.catalog.View(ctx)
-	return v, err == nil
+	return s.catalog.Now(sight)
 }
 
 // subjectOfHTTP is who sends a request.

@@ -385,7 +385,7 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
 	for {
-		if len(c.quick.batch) > 0 && (len(c.quick.batch) > batchSize || !c.lines.more()) && c.flush() != nil {
+		if n := len(c.quick.batch); n > 0 && (n > batchSize || c.finished.Load() || !c.lines.more()) && c.flush(nil) != nil {
 			return
 		}
 		line, err := c.lines.next()
@@ -421,7 +421,7 @@ func (c *stdioConn) take(line []byte) error {
 			}
 		}()
 	}
-	if err := c.flush(); err != nil {
+	if err := c.flush(line); err != nil {
 		return err
 	}
 	msg, no := parseLine(line)
