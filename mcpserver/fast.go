@@ -307,13 +307,17 @@ func (s *scanner) text() (t span, ok bool) {
 	if !s.skip('"') {
 		return t, false
 	}
-	n := bytes.IndexAny(s.in[s.at:], `"\`)
-	if n < 0 || s.in[s.at+n] != '"' {
-		return t, false
+	for i := s.at; i < len(s.in); i++ {
+		switch s.in[i] {
+		case '\\':
+			return t, false
+		case '"':
+			t = span{s.at, i}
+			s.at = i + 1
+			return t, true
+		}
 	}
-	t = span{s.at, s.at + n}
-	s.at += n + 1
-	return t, true
+	return t, false
 }
 
 // value steps over a value: a string, what is in brackets, or the rest of a word.

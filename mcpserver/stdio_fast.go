@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// batchSize is how many bytes of kept answers are gathered before they are written.
-	batchSize = 16 << 10
+	// batchSize is how many bytes of kept answers are gathered before they are written:
+	// what a pipe takes at once.
+	batchSize = 64 << 10
 	// relief is how long a write of theirs may take before somebody else reads on,
 	// at least; twice that at most.
 	relief = 100 * time.Millisecond
@@ -50,22 +51,22 @@ type quick struct {
 var errRelieved = errors.New("somebody else reads")
 
 // answered answers a line that was answered before. Where it was not and could be
-// kept, l learns its answer.
-func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
+// kept, l learns its answer. The error is one of flush, with the line as its next.
+func (c *stdioConn) answered(line []byte) (l *learning, done bool, err error) {
 	q := &c.quick
 	if q.server == nil {
-		return nil, false
+		return nil, false, nil
 	}
 	id, ok := callID(line)
 	if !ok {
 		if bytes.Contains(line, []byte("initialize")) {
 			q.session = nil // what the client says of itself may be other from here on
 		}
-		return nil, false
+		return nil, false, nil
 	}
 	v, ok := q.server.viewNow(access.Subject{})
 	if !ok {
-		return nil, false
+		return nil, false, nil
 	}
 	if q.session == nil {
 		q.session = append(strconv.AppendUint([]byte("stdio "), sessions.Add(1), 10), 0)
@@ -73,17 +74,25 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
 	q.key = append(append(append(append(q.key[:0], q.session...), line[:id.from]...), 0), line[id.to:]...)
 	r := q.server.memory.recall(v, q.key)
 	if r == nil {
-		return q.server.memory.learn(v, q.key), false
+		return q.server.memory.learn(v, q.key), false, nil
 	}
 	if q.stuck.Load() > 0 || !c.calls.free(line[id.from:id.to]) {
-		return nil, false
+		return nil, false, nil
+	}
+	if size := len(answerHead) + id.to - id.from + len(r.tail) + 1; len(q.batch)+size > cap(q.batch) {
+		if err := c.flush(line); err != nil {
+			return nil, false, err
+		}
+		if size > cap(q.batch) {
+			q.batch = make([]byte, 0, max(size, batchSize))
+		}
 	}
 	q.server.again(r)
 	if len(q.batch) == 0 {
 		c.calls.owe()
 	}
 	q.batch = append(append(append(append(q.batch, answerHead...), line[id.from:id.to]...), r.tail...), '\n')
-	return nil, true
+	return nil, true, nil
 }
 
 // flush writes the answers that were gathered; next is a line that is read and not
@@ -109,7 +118,7 @@ func (c *stdioConn) flush(next []byte) error {
 		return errRelieved
 	}
 	q.held = nil
-	if q.batch = batch[:0]; cap(batch) > 2*batchSize {
+	if q.batch = batch[:0]; cap(batch) > batchSize {
 		q.batch = nil
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -266,13 +267,14 @@ func lookAt(f *folder, name string) (stamp skill.Stamp, err error) {
 	return stampOfStat(&st), nil
 }
 
-// look is one prepared look: at an entry, and at what lies below it.
+// look is one prepared look: at an entry, and at what lies below it. What the
+// kernel is given lies ready in it.
 type look struct {
-	base    string // a path that may have links in it, behind which there may be none; "" for none
-	at      string // behind base, or absolute
-	resolve uint64
-	stamp   skill.Stamp
-	below   []below
+	base  string // a path that may have links in it, behind which there may be none; "" for none
+	at    []byte // behind base, or absolute; ends with NUL
+	how   unix.OpenHow
+	stamp skill.Stamp
+	below []below
 }
 
 // below is an entry of a folder that is looked at through it.
@@ -281,13 +283,19 @@ type below struct {
 	stamp skill.Stamp
 }
 
-func (f *folder) lookFor(name string) look {
+func (f *folder) lookFor(name string) *look {
+	l := &look{how: unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}}
 	if !f.plain && f.base != f.alias {
 		// The root's own path may have links in it, and nothing behind it.
-		return look{base: f.base, at: path.Join(f.sub, name), resolve: beneath}
+		l.base, l.at, l.how.Resolve = f.base, cString(path.Join(f.sub, name)), beneath
+	} else {
+		l.at, l.how.Resolve = cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS
 	}
-	return look{at: f.at(name), resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	return l
 }
+
+// cString is a name as the kernel takes it; checkName lets none pass with a NUL in it.
+func cString(name string) []byte { return append([]byte(name), 0) }
 
 func (l *look) open() (int, error) {
 	base := unix.AT_FDCWD
@@ -299,7 +307,19 @@ func (l *look) open() (int, error) {
 		defer unix.Close(fd)
 		base = fd
 	}
-	return openat2(base, l.at, unix.O_PATH|unix.O_NOFOLLOW, l.resolve)
+	for range 128 { // as retry
+		// unix.Openat2 would copy the path each time. All that is pointed to is of the
+		// heap, and the conversions are part of the call, so that it stays where it is.
+		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT2, uintptr(base), uintptr(unsafe.Pointer(&l.at[0])), uintptr(unsafe.Pointer(&l.how)), unix.SizeofOpenHow, 0, 0)
+		switch errno {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR, unix.EAGAIN:
+		default:
+			return -1, errno
+		}
+	}
+	return -1, unix.EAGAIN
 }
 
 // same makes the look: one lookup that no link can lead astray, and for each entry
@@ -337,7 +357,7 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func() bool {
 	for _, name := range names {
 		whole = whole && (name == "." || known[path.Dir(name)])
 	}
-	var looks []look
+	var looks []*look
 	if whole && known["."] {
 		top := f.lookFor(".")
 		order := make([]int, len(names))
@@ -352,7 +372,7 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func() bool {
 				top.below = append(top.below, below{names[i], stamps[i]})
 			}
 		}
-		looks = []look{top}
+		looks = []*look{top}
 	} else {
 		for i, name := range names {
 			l := f.lookFor(name)
