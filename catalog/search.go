@@ -52,15 +52,8 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	weight := func(i int) float32 {
-		switch e := v.searched[i]; {
-		case !v.shows(e, q):
-			return 0
-		case e.Status == Shadowed:
-			return shadowedWeight
-		}
-		return 1
-	}
+	weights := weightsOf(q)
+	weight := func(i int) float32 { return weights[v.indexing.standings[i]] }
 	r := x.Search(q.Text, weight, search.Options{Limit: q.Limit, Explain: q.Explain})
 	found := Found{Hits: make([]Hit, len(r.Hits)), Total: r.Total}
 	for i, h := range r.Hits {
@@ -69,18 +62,52 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	return found, nil
 }
 
+// standing is what the weight of an entry in a search depends on. The search keeps
+// it beside the index, since it asks of every skill that has a word of the query, and
+// the entries themselves lie all over the memory.
+type standing uint8
+
+const (
+	shadowed  standing = 1 << iota // another skill answers to its name
+	forPeople                      // kept from models
+	standings
+)
+
+func standingOf(e *Entry) (s standing) {
+	if e.Status == Shadowed {
+		s |= shadowed
+	}
+	if !e.ModelInvocable {
+		s |= forPeople
+	}
+	return s
+}
+
+// weightsOf are the weights of all standings; 0 is out of the question.
+func weightsOf(q Query) (weights [standings]float32) {
+	for s := range standings {
+		switch {
+		case s&forPeople != 0 && !q.People:
+		case s&shadowed != 0:
+			weights[s] = shadowedWeight
+		default:
+			weights[s] = 1
+		}
+	}
+	return weights
+}
+
 // shadowedWeight lets a shadowed skill stand behind the one that answers to its
 // name, unless it fits clearly better.
 const shadowedWeight = 0.8
 
-// shows reports whether the query is after a skill like this one. What whoever asks
-// may see at all is for the view's [Sight], whose snapshot lacks the rest.
-func (v View) shows(e *Entry, q Query) bool { return q.People || e.ModelInvocable }
-
+// all are the entries of any weight. What whoever asks may see at all is for the
+// view's [Sight], whose snapshot lacks the rest.
 func (v View) all(q Query) (found Found) {
 	found.Hits = []Hit{}
+	weights := weightsOf(q)
 	for _, e := range v.searched {
-		if !v.shows(e, q) {
+		if weights[standingOf(e)] == 0 {
 			continue
 		}
 		if found.Total++; q.Limit == 0 || found.Total <= q.Limit {
@@ -105,6 +132,9 @@ type indexing struct {
 	begun atomic.Bool
 	done  chan struct{} // closed when index holds one
 	index atomic.Pointer[index]
+	// standings are those of the snapshot's searched entries, and there before done
+	// is closed.
+	standings []standing
 }
 
 const (
@@ -140,6 +170,10 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 // lasts; with patience, a disk that answers nothing holds it up no longer than
 // that, and its skills are found by all but their headings until it answers.
 func (c *Catalog) makeIndex(s *Snapshot) {
+	s.indexing.standings = make([]standing, len(s.searched))
+	for i, e := range s.searched {
+		s.indexing.standings[i] = standingOf(e)
+	}
 	whole := c.nextIndex(c.patience, s)
 	close(s.indexing.done)
 	if !whole {

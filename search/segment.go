@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -166,19 +165,29 @@ func (b *building) done() *segment {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
-	rank := make([]uint32, len(order))
-	for i, id := range order {
-		rank[id] = uint32(i)
+	// The postings came document by document; what each term has of them is counted,
+	// so that each can be put in its place without sorting.
+	ends := make([]uint32, len(b.names)+1)
+	for _, p := range b.postings {
+		ends[p.term+1]++
 	}
-	slices.SortFunc(b.postings, func(x, y posting) int {
-		return cmp.Or(int(rank[x.term])-int(rank[y.term]), int(x.doc)-int(y.doc))
-	})
+	for i := range b.names {
+		ends[i+1] += ends[i]
+	}
+	placed := make([]posting, len(b.postings))
+	for _, p := range b.postings {
+		placed[ends[p.term]] = p // from here on, ends[t] is where the postings of t end
+		ends[p.term]++
+	}
 	var w writer
-	at := 0
 	for _, id := range order {
 		w.begin(b.names[id])
-		for ; at < len(b.postings) && b.postings[at].term == id; at++ {
-			w.add(b.postings[at].doc, b.postings[at].packed)
+		from := uint32(0)
+		if id > 0 {
+			from = ends[id-1]
+		}
+		for _, p := range placed[from:ends[id]] {
+			w.add(p.doc, p.packed)
 		}
 		w.end()
 	}
