@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -66,11 +65,19 @@ type asked struct {
 // remembered is an answer without its beginning, `{"jsonrpc":"2.0","id":…`.
 type remembered struct {
 	tail   []byte
-	header http.Header // over HTTP
+	header []keptHeader // over HTTP
+	stream bool         // the answer is an event
+	last   atomic.Pointer[lengthHeader]
 	basis  *catalog.Basis
 	use    *Use      // what is to be observed each time; nil: nothing
 	until  time.Time // zero: as long as it is true
 	size   int       // about how many bytes are held for it
+}
+
+// keptHeader is a header of an answer. Nobody changes its values.
+type keptHeader struct {
+	name   string
+	values []string
 }
 
 // learning is a call whose answer may be kept.

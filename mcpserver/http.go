@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -138,8 +139,9 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		EventStore: events, SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
+	atMCP := h.authenticated(http.HandlerFunc(h.serveMCP))
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
+	mux.Handle("/mcp", atMCP)
 	mux.HandleFunc("/healthz", h.healthz)
 	mux.HandleFunc("/readyz", h.readyz)
 	mux.Handle("/", h.pages())
@@ -147,7 +149,13 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.root = h.recovered(g.wrap(mux))
+	h.root = h.recovered(g.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" && r.URL.RawPath == "" {
+			atMCP.ServeHTTP(w, r) // as the mux would, in a tenth of the time
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})))
 	return h, nil
 }
 
@@ -252,17 +260,20 @@ type sent struct {
 }
 
 func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
-		return
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		if t, _, err := mime.ParseMediaType(kind); err != nil || t != "application/json" {
+			refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+			return
+		}
 	}
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: a small one has to be here first.
 	small := r.ContentLength > 0 && r.ContentLength <= smallBody
+	kit := kits.Get().(*kit)
 	var body []byte
 	ok := true
 	if small {
-		if body, ok = h.readSmall(w, r); !ok {
+		if body, ok = h.readSmall(w, r, kit); !ok {
 			return
 		}
 	}
@@ -270,23 +281,31 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
-	place := h.server.places.take(func() { <-h.calls })
-	leave := sync.OnceFunc(place.leave)
-	defer leave()
-	r.Header.Del(placeHeader)
-	r.Header.Del(learnHeader)
+	placed := false
+	defer func() {
+		if !placed {
+			<-h.calls
+		}
+	}()
 	if !small {
 		if body, ok = h.read(w, r); !ok {
 			return
 		}
 	}
-	l, done := h.quick(w, r, body)
+	l, done := h.quick(w, r, body, kit)
 	if done {
+		kits.Put(kit)
 		return
 	}
 	if l != nil {
 		defer l.end()
 	}
+	placed = true
+	place := h.server.places.take(func() { <-h.calls })
+	leave := sync.OnceFunc(place.leave)
+	defer leave()
+	r.Header.Del(placeHeader)
+	r.Header.Del(learnHeader)
 	s, ok := peek(w, body)
 	if !ok {
 		return
@@ -343,13 +362,36 @@ func take(slots chan struct{}) bool {
 const tooManyCalls = "too many calls at once; try again"
 
 // readSmall reads one of a bounded number of small bodies.
-func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]byte, bool) {
+	if r.ContentLength > h.o.MaxBody {
+		return h.read(w, r)
+	}
 	if !take(h.arriving) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return nil, false
 	}
 	defer func() { <-h.arriving }()
-	return h.read(w, r)
+	// The server gives no more than the length, so that there is always room for the
+	// read that finds the end.
+	body := slices.Grow(kit.body[:0], int(r.ContentLength)+1)
+	for {
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			kit.body = body
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+			return body, true
+		}
+		if err != nil {
+			notWhole(w)
+			return nil, false
+		}
+	}
+}
+
+func notWhole(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
 }
 
 // read takes in a body of bounded size that must arrive in bounded time.
@@ -365,8 +407,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
 		return nil, false
 	case err != nil:
-		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
+		notWhole(w)
 		return nil, false
 	}
 	return body, true
