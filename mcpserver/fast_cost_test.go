@@ -183,3 +183,41 @@ func BenchmarkAgainHTTP(b *testing.B) {
 		}
 	})
 }
+
+// An answer that is given again takes nothing of the heap over pipes, and over HTTP
+// no more than the least handler of the same request; a look through a folder takes
+// a copy of the name, which a manifest has as many of as the skill has entries.
+func TestAnswersAgainAllocateNothing(t *testing.T) {
+	if raced {
+		t.Skip("the race detector has sync.Pool lose things")
+	}
+	const rounds = 200
+	w := again(t)
+	measure := func(ask askedAgain, each uint64) (allocs float64) {
+		allAgain(t, w.server, func() uint64 {
+			allocs = testing.AllocsPerRun(rounds, ask)
+			return each * (rounds + 1)
+		})
+		return allocs
+	}
+	for _, n := range []int{1, 32} {
+		if got := measure(overPipes(t, w.server, n), uint64(n)); got > 0 {
+			t.Errorf("%d calls over pipes: %v allocations", n, got)
+		}
+	}
+	const entries = 14 // of the skill a-first, besides its own folder
+	for _, hit := range hits {
+		c := w.dial(hit.era)
+		request := func() *http.Request {
+			return c.request(http.MethodPost, c.bodyOf("7", hit.method, hit.params))
+		}
+		least := testing.AllocsPerRun(rounds, overHTTP(t, bare(t, 2000), request()))
+		most := least
+		if hit.method == "skills/get" {
+			most += entries + 1
+		}
+		if got := measure(overHTTP(t, w.addr, request()), 1); got > most {
+			t.Errorf("%s %s: %v allocations; the least handler has %v", hit.era, hit.method, got, least)
+		}
+	}
+}
