@@ -160,6 +160,13 @@ func (s *subject) judge() []Finding {
 	if s.text != "" {
 		markFixable(s, all)
 	}
+	if s.skill.Entry == "" && len(s.skill.Others) == 1 {
+		for i := range all {
+			if all[i].Rule == skill.RuleFileName {
+				all[i].Fix = Guess // of two files, nobody knows which is meant
+			}
+		}
+	}
 	return all
 }
 

@@ -167,8 +167,15 @@ func TestEveryRuleIsTested(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The file's own name is no text of it: the command renames it.
-	mended[skill.RuleFileSpelling] = strings.Contains(string(script), `renamed to SKILL.md \[file-spelling\]`)
-	for _, id := range append(mendedRules(t), skill.RuleFileSpelling) {
+	near, err := os.ReadFile("../internal/cli/testdata/script/check_near.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := []skill.RuleID{skill.RuleFileSpelling, skill.RuleFileName, "near-miss"}
+	for _, id := range named {
+		mended[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
+	}
+	for _, id := range append(mendedRules(t), named...) {
 		if !mended[id] {
 			t.Errorf("%s: no test of its mend", id)
 		}

@@ -69,7 +69,12 @@ func caseCollisions(s *subject) (out []Finding) {
 	for _, name := range names {
 		key := skill.KeyOf(name)
 		if other, twice := first[key]; twice {
-			out = append(out, Finding{File: name, Message: "differs from " + skill.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename one of the two"})
+			f := Finding{File: name, Message: "differs from " + skill.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
+			if !strings.EqualFold(name, other) {
+				f.Message = "differs from " + skill.Spelt(other) + " only by how a character is composed, which nobody sees; on macOS one replaces the other"
+				f.Mend = "rename this one, which is written " + skill.Spelt(name)
+			}
+			out = append(out, f)
 			continue
 		}
 		first[key] = name

@@ -30,6 +30,11 @@ type Mended struct {
 	Rule skill.RuleID
 	Line int    // in the file as it was when the mend was made
 	What string // in the past tense: "quoted the value of description"
+
+	of    skill.Problem // that it solves
+	ask   string        // the same as a request: "put the value in quotes"
+	lines []string      // what it wrote
+	then  []Mended      // of problems that came to light by it
 }
 
 // candidate is a mend that is tried: the file as it would be.
@@ -37,8 +42,10 @@ type candidate struct {
 	rule  skill.RuleID
 	line  int
 	what  string
+	ask   string
 	level Level
 	data  []byte
+	of    skill.Problem // zero where it is a rule of this package
 }
 
 // Fix mends a SKILL.md in a folder of the given name, at the given level. Each
@@ -60,7 +67,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 			if !next.better(now, c.rule) {
 				return false
 			}
-			all = append(all, Mended{c.rule, c.line, c.what})
+			all = append(all, Mended{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
 			now = next
 			return true
 		})
@@ -70,7 +77,8 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 	}
 }
 
-// markFixable notes which findings a mend solves, by mending and judging again.
+// markFixable notes which findings a mend solves, by mending and judging again, and
+// makes their words those of the mend: what it writes is what a person is told to.
 func markFixable(s *subject, findings []Finding) {
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return mendable[f.Rule] }) {
 		return
@@ -80,22 +88,29 @@ func markFixable(s *subject, findings []Finding) {
 		if len(mended) == 0 {
 			continue
 		}
-		left := map[Finding]int{}
+		mended = consequences(mended, findings)
+		left := map[kind]int{}
 		after := judgeBytes(data, s.skill.Folder)
 		for _, p := range after.problems {
-			left[Finding{Rule: p.Rule, Field: p.Field, Message: p.Message}]++
+			left[kind{p.Rule, p.Field, p.Message}]++
 		}
 		for i := range findings {
 			f := &findings[i]
-			same := Finding{Rule: f.Rule, Field: f.Field, Message: f.Message}
-			switch left[same]--; {
-			case f.Rule == RuleAllowedTools:
-				if slices.ContainsFunc(mended, func(m Mended) bool { return m.Rule == f.Rule }) {
-					f.Fix = level
-				}
-			case mendable[f.Rule] && left[same] < 0:
-				f.Fix = level
+			same := kind{f.Rule, f.Field, f.Message}
+			left[same]--
+			if !mendable[f.Rule] || f.Rule != RuleAllowedTools && left[same] >= 0 {
+				continue
 			}
+			at := slices.IndexFunc(mended, func(m Mended) bool {
+				return m.Rule == f.Rule && (f.Rule == RuleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
+			})
+			if at >= 0 {
+				f.Mend = mended[at].request(mended[at+1:], after.lines, f.Mend)
+				mended = slices.Delete(mended, at, at+1)
+			} else if f.Rule == RuleAllowedTools {
+				continue
+			}
+			f.Fix = level
 		}
 	}
 	for i := range findings {
@@ -103,6 +118,109 @@ func markFixable(s *subject, findings []Finding) {
 			findings[i].Fix = Guess
 		}
 	}
+}
+
+// Mends says of each problem of a skill that [Fix] mends what to do, in the words of
+// that mend and with the lines that it writes.
+func Mends(s *skill.Skill, data []byte) map[skill.Problem]string {
+	sub := &subject{skill: s, doc: &skill.Document{}}
+	if len(data) == 0 || !utf8.Valid(data) {
+		return nil
+	}
+	sub.read(data)
+	var all []Finding
+	for _, p := range s.Problems {
+		all = append(all, sub.finding(p))
+	}
+	markFixable(sub, all)
+	out := map[skill.Problem]string{}
+	for i, p := range s.Problems {
+		if all[i].Fix != None {
+			out[p] = all[i].Mend
+		}
+	}
+	return out
+}
+
+// kind is what a finding and the problem that it comes from have in common.
+type kind struct {
+	rule           skill.RuleID
+	field, message string
+}
+
+// consequences gives each mend of a problem that nobody was told of to the one that
+// brought it to light.
+func consequences(mended []Mended, findings []Finding) (out []Mended) {
+	told := map[kind]bool{}
+	for _, f := range findings {
+		told[kind{f.Rule, f.Field, f.Message}] = true
+	}
+	for _, m := range mended {
+		if n := len(out); n > 0 && m.of.Rule != "" && !told[kind{m.Rule, m.of.Field, m.of.Message}] {
+			out[n-1].then = append(out[n-1].then, m)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// maxWritten is how long a line may be to be told whole.
+const maxWritten = 200
+
+// request is the mend as somebody is asked for it, with the lines that it writes.
+// Where a later mend changes them again, those that the file then holds count; where
+// they are not to be told, otherwise is the request.
+func (m Mended) request(later []Mended, file []line, otherwise string) string {
+	lines := m.lines
+	for _, l := range later {
+		if l.of.Field == m.of.Field && m.of.Field != "" && len(l.lines) > 0 && !hold(file, lines) {
+			lines = l.lines
+		}
+	}
+	for _, l := range lines {
+		if len(l) > maxWritten {
+			return otherwise
+		}
+	}
+	if !hold(file, lines) {
+		return otherwise
+	}
+	then := ""
+	for _, m := range m.then {
+		if len(m.lines) == 1 && len(m.lines[0]) <= maxWritten && hold(file, m.lines) {
+			then += "; then " + m.ask + ": " + strings.TrimLeft(m.lines[0], " ")
+		}
+	}
+	switch {
+	case len(lines) == 0, !slices.ContainsFunc(lines, func(l string) bool { return l != "---" }):
+		return m.ask + then
+	case len(lines) == 1 && then == "":
+		return m.ask + ": " + strings.TrimLeft(lines[0], " ")
+	}
+	return m.ask + then + ":\n" + strings.Join(lines, "\n")
+}
+
+func hold(file []line, lines []string) bool {
+	for _, l := range lines {
+		if !slices.ContainsFunc(file, func(f line) bool { return f.text == l }) {
+			return false
+		}
+	}
+	return true
+}
+
+// written are the lines of now that stand in the place of others of old.
+func written(old, now []line) []string {
+	from := 0
+	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end == now[from].end {
+		from++
+	}
+	end := 0
+	for end < len(old)-from && end < len(now)-from && old[len(old)-1-end].text == now[len(now)-1-end].text {
+		end++
+	}
+	return textsOf(now[from : len(now)-end])
 }
 
 // mendable are the rules for which there is a mend.

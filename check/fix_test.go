@@ -84,6 +84,38 @@ func TestFix(t *testing.T) {
 	}
 }
 
+// The mend that is printed is the one that is made: every line that Fix writes stands
+// in it, and a line that it asks for stands in the file.
+func TestMendIsWhatFixWrites(t *testing.T) {
+	for _, c := range fixes {
+		all := checked(t, c.broken).Findings
+		f := found(Report{Findings: all}, c.rule)[0]
+		asked := ""
+		for _, f := range all {
+			asked += f.Mend + "\n"
+		}
+		text := strings.ReplaceAll(c.mended, "\r\n", "\n")
+		before := strings.Split(strings.ReplaceAll(c.broken, "\r\n", "\n"), "\n")
+		for l := range strings.SplitSeq(text, "\n") {
+			if !slices.Contains(before, l) && !strings.Contains(asked, strings.TrimLeft(l, " ")) {
+				t.Errorf("%s: --fix writes %q, and the mends are %q", c.name, l, asked)
+			}
+		}
+		ask, lines, many := strings.Cut(f.Mend, ":\n")
+		if !many {
+			ask, lines, _ = strings.Cut(f.Mend, ": ")
+		}
+		for l := range strings.Lines(lines) {
+			if l = strings.TrimRight(l, "\n"); ask == "" || !strings.Contains("\n"+text+"\n", l+"\n") {
+				t.Errorf("%s: the mend is %q, and no line of the file is %q:\n%s", c.name, f.Mend, l, text)
+			}
+		}
+		if strings.Contains(f.Mend, "…") {
+			t.Errorf("%s: the mend leaves something out: %q", c.name, f.Mend)
+		}
+	}
+}
+
 // What no mend is certain for stays byte for byte.
 func TestFixLeaves(t *testing.T) {
 	for name, text := range map[string]string{
@@ -126,6 +158,7 @@ func TestFixLeaves(t *testing.T) {
 		"never closed":      "---\nname: git\ndescription: d\nx: \"a\n---\n",
 		"control character": "---\nname: git\ndescription: a\u0085b: c\n---\n",
 		"metadata as text":  "---\nname: git\ndescription: d\nmetadata: a: b\n---\n",
+		"key in capitals":   "---\nName: git\ndescription: d\n---\n",
 		"not UTF-8":         "---\nname: git\ndescription: a: b\xff\n---\n",
 	} {
 		if got, mended := Fix([]byte(text), "git", Guess); string(got) != text {

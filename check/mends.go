@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,12 @@ const (
 	maxMended = 16 << 10
 )
 
+// What an author is asked for in front of the line that a mend writes.
+const (
+	askQuotes = "put the value in quotes"
+	askWhole  = "put the whole value in quotes, on one line"
+)
+
 // candidates are the mends to try, the likeliest first. None of them needs to be
 // right: better decides.
 func (j *judged) candidates(folder string) []candidate {
@@ -24,28 +31,29 @@ func (j *judged) candidates(folder string) []candidate {
 	if len(j.problems) > maxMends || len(j.doc.Fields) > 0 && j.doc.Body > maxMended {
 		return nil
 	}
-	try := func(rule skill.RuleID, line int, level Level, what string, data []byte) {
+	var p skill.Problem
+	try := func(rule skill.RuleID, line int, level Level, what, ask string, data []byte) {
 		if data != nil && string(data) != j.text {
-			out = append(out, candidate{rule, line + 1, what, level, data})
+			out = append(out, candidate{rule, line + 1, what, ask, level, data, p})
 		}
 	}
-	for _, p := range j.problems {
+	for _, p = range j.problems {
 		at := p.Position.Line - 1
 		if at < 0 || at >= len(j.lines) {
 			continue
 		}
 		switch p.Rule {
 		case skill.RuleFenceLate:
-			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", j.dropLeading(at))
+			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
 		case skill.RuleFenceBlanks:
-			try(p.Rule, at, Certain, "deleted the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end))
+			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end))
 		case skill.RuleFenceGlued:
 			l := j.lines[at]
-			try(p.Rule, at, Certain, "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end))
+			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end))
 		case skill.RuleFenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
 				if level := j.closable(at+1, end); level != None {
-					try(p.Rule, end, level, "closed the frontmatter with ---", j.close(end))
+					try(p.Rule, end, level, "closed the frontmatter with ---", fmt.Sprintf("write --- on a line of its own below line %d", end), j.close(end))
 				}
 			}
 		case skill.RuleFenceOpener:
@@ -53,33 +61,37 @@ func (j *judged) candidates(folder string) []candidate {
 				continue
 			}
 			if level := j.closable(at, j.closer(at)); level != None {
-				try(p.Rule, at, level, "put --- before the frontmatter", j.splice(at, at, "---"+j.end(0)))
+				try(p.Rule, at, level, "put --- before the frontmatter", "write --- on a line of its own before the frontmatter", j.splice(at, at, "---"+j.end(0)))
 			} else if end, ok := j.blockEnd(at); ok {
 				if level := j.closable(at, end); level != None {
 					both := &judged{text: string(j.close(end))}
 					both.lines = linesOf(both.text)
-					try(p.Rule, at, level, "put --- before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
+					try(p.Rule, at, level, "put --- before and after the frontmatter", "write --- on lines of their own before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
 				}
 			}
 		case skill.RuleYAMLSyntax:
 			if p.Field == "name" {
 				continue // a name is never guessed
 			}
-			j.syntaxMends(p, at, func(level Level, what string, data []byte) { try(p.Rule, at, level, what, data) })
+			j.syntaxMends(p, at, func(level Level, what, ask string, data []byte) {
+				try(p.Rule, at, level, what, ask, data)
+			})
 		case skill.RuleYAMLDuplicate:
-			try(p.Rule, at, Certain, "deleted the second of two equal lines", j.dropTwin(at))
+			try(p.Rule, at, Certain, "deleted the second of two equal lines", "delete the second of the two equal lines", j.dropTwin(at))
 		case skill.RuleNameType, skill.RuleDescriptionType:
-			try(p.Rule, at, Certain, "quoted the value of "+p.Field, j.quoteLine(at))
+			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
 		case skill.RuleNameMissing:
-			if _, has := j.doc.Field("name"); !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
+			has := slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
+			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", j.splice(first, first, skill.NameField(folder)+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, skill.NameField(folder)+j.end(first)))
 			}
 		}
 	}
+	p = skill.Problem{}
 	if data, ok := j.toolsMend(); ok {
 		f, _ := j.doc.Field("allowed-tools")
-		try(RuleAllowedTools, f.KeyPosition.Line-1, Certain, "separated the tools of allowed-tools by blanks", data)
+		try(RuleAllowedTools, f.KeyPosition.Line-1, Certain, "separated the tools of allowed-tools by blanks", "write the tools in one line, separated by blanks", data)
 	}
 	return out
 }
@@ -216,7 +228,7 @@ func (j *judged) close(end int) []byte {
 }
 
 // syntaxMends tries what the frequent faults of YAML need.
-func (j *judged) syntaxMends(p skill.Problem, at int, try func(Level, string, []byte)) {
+func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what, ask string, data []byte)) {
 	key := p.Field
 	from, to := j.chunk(key, at)
 	level := Certain
@@ -230,7 +242,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(Level, string, []
 	}
 	for _, i := range []int{at, from} {
 		if m := reEntry.FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
-			try(level, "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end))
+			try(level, "put a blank behind the colon", "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end))
 		}
 	}
 	what := "quoted the value"
@@ -238,7 +250,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(Level, string, []
 		what += " of " + skill.Excerpt(key)
 	}
 	for _, i := range []int{at, from} {
-		try(level, "put the text behind > or | on the next line", j.unfold(i, to))
+		try(level, "put the text behind > or | on the next line", "put the text on the next line", j.unfold(i, to))
 	}
 	_, value, _ := strings.Cut(j.lines[from].text, ":")
 	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {
@@ -250,13 +262,17 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(Level, string, []
 	text, joins := j.asText(key, from, to)
 	joins = max(joins, level)
 	if from < at && to-from > 1 {
-		try(joins, what, text)
+		try(joins, what, askWhole, text)
 	}
-	try(level, what, j.quoteLine(at))
+	try(level, what, askQuotes, j.quoteLine(at))
 	if from != at {
-		try(level, what, j.quoteLine(from))
+		try(level, what, askQuotes, j.quoteLine(from))
 	}
-	try(joins, what, text)
+	if to-from > 1 {
+		try(joins, what, askWhole, text)
+	} else {
+		try(joins, what, askQuotes, text)
+	}
 }
 
 // unwritable are the characters that YAML does not allow.

@@ -103,7 +103,7 @@ var rows = []row{
 // no import of this package.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored",
+	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss",
 }
 
 // Rules is the table of all rules: those of package skill, of this package, and
@@ -134,6 +134,7 @@ var scanTitles = map[skill.RuleID]string{
 	"link-dangling":        "links lead somewhere",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
+	"near-miss":            "a file that is meant as SKILL.md is called so",
 }
 
 func groupOf(id skill.RuleID) Group {

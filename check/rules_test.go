@@ -52,6 +52,20 @@ var ruleCases = []struct {
 	{RuleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }
 
+// What differs by case, and what by how it is composed, are told apart: the second
+// cannot be seen.
+func TestCollisionWords(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
+		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which nobody sees; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
+	} {
+		got := found(checked(t, sound, "a.md", "é", name), RuleFileCase)
+		if len(got) != 1 || [2]string{got[0].Message, got[0].Mend} != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	for _, c := range ruleCases {
 		for i, text := range c.bad {

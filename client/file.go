@@ -57,9 +57,9 @@ func (c Client) Plan(p Places, s Server) (Change, error) {
 	info, err := os.Stat(ch.File)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return ch, fmt.Errorf("%s is not a regular file", ch.File)
+		return ch, errors.New("it is no regular file")
 	case err == nil && info.Size() > maxFile:
-		return ch, fmt.Errorf("%s is too large", ch.File)
+		return ch, fmt.Errorf("it has %d bytes, and knack changes files up to %d", info.Size(), maxFile)
 	case err == nil:
 		ch.existed, ch.mode = true, info.Mode().Perm()
 		if ch.Before, err = os.ReadFile(ch.File); err != nil {
@@ -69,7 +69,7 @@ func (c Client) Plan(p Places, s Server) (Change, error) {
 		return ch, err
 	}
 	if _, err := os.Lstat(ch.File); err == nil && !ch.existed {
-		return ch, fmt.Errorf("%s is a link that leads nowhere", ch.File)
+		return ch, errors.New("it is a link that leads nowhere")
 	}
 	ch.After, err = c.Merge(ch.Before, s)
 	return ch, err

@@ -32,7 +32,7 @@ func mergeJSON(data []byte, path []string, entry []field, ours []string) ([]byte
 	at := root
 	for i, key := range path {
 		if at.kind != '{' {
-			return nil, fmt.Errorf("%s is not an object", where(path[:i]))
+			return nil, notObject(data, at, path[:i])
 		}
 		next, ok := at.member(key)
 		if !ok {
@@ -42,7 +42,7 @@ func mergeJSON(data []byte, path []string, entry []field, ours []string) ([]byte
 		at = next
 	}
 	if at.kind != '{' {
-		return nil, fmt.Errorf("%s is not an object", where(path))
+		return nil, notObject(data, at, path)
 	}
 	// Where it reached the server in another way, what said so makes room: its places
 	// go to what is said now, with the comments around them.
@@ -84,11 +84,14 @@ func nest(path []string, entry []field) any {
 	return object{{path[0], nest(path[1:], entry)}}
 }
 
-func where(path []string) string {
-	if len(path) == 0 {
-		return "the file"
+// notObject says where something else stands in the place of an object.
+func notObject(data []byte, n node, path []string) error {
+	what := "the file"
+	if len(path) > 0 {
+		what = strings.Join(path, ".")
 	}
-	return strings.Join(path, ".")
+	line := 1 + strings.Count(string(data[:min(n.start, len(data))]), "\n")
+	return fmt.Errorf("line %d: %s is not an object in braces", line, what)
 }
 
 func bom(data []byte) string {

@@ -161,7 +161,7 @@ func (p *jsonc) value() (n node, err error) {
 		}
 		n.kind, n.text = 'v', string(p.data[n.start:p.at])
 		if !json.Valid([]byte(n.text)) {
-			err = p.fail("a value was expected, not %q", excerpt(p.data[n.start:]))
+			err = p.fail("a value was expected, not %s", excerpt(p.data[n.start:]))
 		}
 	}
 	n.end = p.at
@@ -169,11 +169,14 @@ func (p *jsonc) value() (n node, err error) {
 }
 
 func excerpt(b []byte) string {
-	line, _, _ := strings.Cut(string(b), "\n")
-	if len(line) > 20 {
-		line = strings.ToValidUTF8(line[:20], "")
+	line, _, more := strings.Cut(string(b), "\n")
+	if line = strings.TrimRight(line, "\r"); line == "" {
+		return map[bool]string{true: "the end of the line", false: "the end of the file"}[more]
 	}
-	return line
+	if len(line) > 20 {
+		line = strings.ToValidUTF8(line[:20], "") + "…"
+	}
+	return "'" + line + "'"
 }
 
 func (p *jsonc) container(n *node) error {
@@ -222,14 +225,14 @@ func (p *jsonc) container(n *node) error {
 			p.at++
 		case last:
 		default:
-			return p.fail("a comma or %q was expected, not %q", string(last), excerpt(p.data[p.at:]))
+			return p.fail("a comma or %s was expected, not %s", string(last), excerpt(p.data[p.at:]))
 		}
 	}
 }
 
 func (p *jsonc) key(m *member) (err error) {
 	if p.peek() != '"' {
-		return p.fail("a key in quotes was expected, not %q", excerpt(p.data[p.at:]))
+		return p.fail("a key in quotes was expected, not %s", excerpt(p.data[p.at:]))
 	}
 	if m.key, err = p.string(); err != nil {
 		return err

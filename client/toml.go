@@ -23,15 +23,16 @@ func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte
 		switch at := slices.Concat(k.table, k.path); {
 		case !slices.Equal(k.table, path) && len(at) <= len(path) && slices.Equal(at, path[:len(at)]),
 			!slices.Equal(k.table, path) && len(k.table) < len(path) && len(at) > len(path) && slices.Equal(at[:len(path)], path):
-			return nil, fmt.Errorf("line %d: %s is not written as a table [%s]; change it by hand", k.line, strings.Join(at, "."), strings.Join(path, "."))
+			return nil, fmt.Errorf("line %d: %s is not written as a table [%s]", k.line, strings.Join(at, "."), strings.Join(path, "."))
 		case slices.Equal(k.table, path):
 			inTable[strings.Join(k.path, ".")] = k
 		}
 	}
-	if slices.ContainsFunc(file.tables, func(t tomlTable) bool {
+	if i := slices.IndexFunc(file.tables, func(t tomlTable) bool {
 		return t.array && len(t.path) <= len(path) && slices.Equal(t.path, path[:len(t.path)])
-	}) {
-		return nil, fmt.Errorf("%s is a list of tables", strings.Join(path, "."))
+	}); i >= 0 {
+		list := strings.Join(file.tables[i].path, ".")
+		return nil, fmt.Errorf("[[%s]] makes a list of %s, which should be a table", list, list)
 	}
 	if header < 0 {
 		text := "[" + strings.Join(path, ".") + "]" + newline

@@ -187,7 +187,7 @@ func (p *toml) key() (path []string, err error) {
 			}
 		default:
 			if part = reBareKey.FindString(p.data[p.at:]); part == "" {
-				return nil, p.fail("a key was expected, not %q", excerpt([]byte(p.data[p.at:])))
+				return nil, p.fail("a key was expected, not %s", excerpt([]byte(p.data[p.at:])))
 			}
 			p.at += len(part)
 		}
@@ -221,7 +221,7 @@ func (p *toml) value() (any, error) {
 	}
 	s := reBareScalar.FindString(p.data[p.at:])
 	if s == "" {
-		return nil, p.fail("a value was expected, not %q", excerpt([]byte(p.data[from:])))
+		return nil, p.fail("a value was expected, not %s", excerpt([]byte(p.data[from:])))
 	}
 	p.at += len(s)
 	return json.RawMessage(s), nil
@@ -281,7 +281,7 @@ func (p *toml) array() (any, error) {
 		list = append(list, v)
 		p.blanks(true)
 		if !p.eat(",") && p.peek() != ']' {
-			return nil, p.fail("a comma or ] was expected, not %q", excerpt([]byte(p.data[p.at:])))
+			return nil, p.fail("a comma or ] was expected, not %s", excerpt([]byte(p.data[p.at:])))
 		}
 	}
 }
@@ -310,7 +310,7 @@ func (p *toml) inline() (any, error) {
 			return json.RawMessage(p.data[from:p.at]), nil
 		}
 		if !p.eat(",") {
-			return nil, p.fail("a comma or } was expected, not %q", excerpt([]byte(p.data[p.at:])))
+			return nil, p.fail("a comma or } was expected, not %s", excerpt([]byte(p.data[p.at:])))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func mergeYAML(data []byte, path []string, entry, defaults []field, ours []strin
 	key, servers, ok := pair(root, path[0])
 	switch {
 	case !ok && root != nil && root.Style&yaml.FlowStyle != 0:
-		return nil, fmt.Errorf("it is written in braces; add the entry by hand")
+		return nil, errors.New("it is written in braces, which knack does not change")
 	case !ok:
 		indent := ""
 		if root != nil {
@@ -45,12 +45,12 @@ func mergeYAML(data []byte, path []string, entry, defaults []field, ours []strin
 	case servers.Kind == yaml.MappingNode && len(servers.Content) == 0 && servers.Line == key.Line:
 		at := e.offset(servers.Line, servers.Column)
 		if !strings.HasPrefix(string(data[at:]), "{}") {
-			return nil, fmt.Errorf("line %d: %s is written in braces; add the entry by hand", servers.Line, path[0])
+			return nil, fmt.Errorf("line %d: %s is written in braces, which knack does not change", servers.Line, path[0])
 		}
 		end := e.endOfLine(key.Line)
 		e.splices = append(e.splices, splice{at, at + 2, ""}, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", whole)})
 	default:
-		return nil, fmt.Errorf("line %d: %s is not a mapping in block style; add the entry by hand", servers.Line, path[0])
+		return nil, fmt.Errorf("line %d: %s is not a mapping with its keys on lines of their own, below it", servers.Line, path[0])
 	}
 	return e.checked(root, entry, ours)
 }
@@ -63,10 +63,10 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("it is not valid YAML (%s)", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it holds several documents")
+		return nil, errors.New("it holds several documents, with --- between them")
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
@@ -76,7 +76,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 		return nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: it is not a mapping", root.Line)
+		return nil, fmt.Errorf("line %d: it does not consist of keys and values", root.Line)
 	}
 	return root, unique(root)
 }
@@ -164,7 +164,7 @@ func (e *yamlEdit) into(key, servers *yaml.Node, entry, whole []field, ours []st
 		return nil
 	}
 	if have.Kind != yaml.MappingNode || have.Style&yaml.FlowStyle != 0 || have.Line == own.Line {
-		return fmt.Errorf("line %d: %s is not a mapping in block style; change it by hand", own.Line, strings.Join(e.path, "."))
+		return fmt.Errorf("line %d: %s is not a mapping with its keys on lines of their own, below it", own.Line, strings.Join(e.path, "."))
 	}
 	inner := strings.Repeat(" ", max(have.Column-1, 0))
 	add := ""

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // The reasons for which a file is left alone.
@@ -153,9 +154,20 @@ func write(dir string, of fs.FileInfo, data []byte) (name string, err error) {
 	return name, nil
 }
 
+// temporary begins the names of files that are being written.
+const temporary = ".knack-"
+
+// IsTemporary reports whether a file's name is one under which this package writes
+// before it renames. A process that was killed meanwhile leaves such a file behind; it
+// can be deleted.
+func IsTemporary(name string) bool {
+	rest, ok := strings.CutPrefix(name, temporary)
+	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
+
 // writeNew is write with a mode that the umask narrows.
 func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error) {
-	name = filepath.Join(dir, ".knack-"+rand.Text())
+	name = filepath.Join(dir, temporary+rand.Text())
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return "", err

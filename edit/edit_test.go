@@ -185,3 +185,20 @@ func TestDiffPatches(t *testing.T) {
 		holds(t, path, c.new)
 	}
 }
+
+// What a killed process leaves behind is told from other files.
+func TestIsTemporary(t *testing.T) {
+	dir := t.TempDir()
+	name, err := writeNew(dir, 0o600, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !IsTemporary(filepath.Base(name)) {
+		t.Errorf("%s is not known", name)
+	}
+	for _, other := range []string{".knack-", ".knack-notes", "knack.yaml", ".knack-abcdefghijklmnopqrstuvwxyz"} {
+		if IsTemporary(other) {
+			t.Errorf("%s is taken for one", other)
+		}
+	}
+}

@@ -170,6 +170,9 @@ func (n yamlFault) problem(shift func(Position) Position) Problem {
 		p.Mend = "delete one of the two"
 	case RuleYAMLKeyType:
 		p.Mend = "quote the key"
+		if strings.HasPrefix(p.Message, "no key") {
+			p.Mend = "write the key, or delete the line"
+		}
 	case RuleYAMLNotJSON:
 		p.Mend = "quote the value, or rename the key"
 	}

@@ -73,13 +73,33 @@ func (s *Skill) judgeName(d *Document) {
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(suggestName(s.Name)))
+		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
 	case !inPattern(s.Name):
-		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(suggestName(s.Name)))
+		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
 	if s.Name != s.Folder {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), "rename one of the two")
+		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), s.oneName())
 	}
+}
+
+// oneName says which of name and folder to change: the folder, since agents and
+// other skills go by the name, unless only the folder's name may be one.
+func (s *Skill) oneName() string {
+	switch {
+	case ValidName(s.Name):
+		return "rename the folder to " + Quote(s.Name)
+	case ValidName(s.Folder):
+		return "write " + NameField(s.Folder)
+	}
+	return "write " + NameField(s.fitting()) + " and rename the folder to the same"
+}
+
+// fitting is a name in place of one that may not be: the folder's, where that may.
+func (s *Skill) fitting() string {
+	if ValidName(s.Folder) {
+		return s.Folder
+	}
+	return suggestName(s.Name)
 }
 
 func has(problems []Problem, id RuleID) bool {
@@ -186,6 +206,9 @@ func (s *Skill) judgeCompatibility(d *Document) {
 	}
 }
 
+// maxMetadata is how many values of one skill's metadata are complained of.
+const maxMetadata = 10
+
 func (s *Skill) judgeMetadata(d *Document) {
 	f, ok := d.Field("metadata")
 	if !ok {
@@ -195,10 +218,18 @@ func (s *Skill) judgeMetadata(d *Document) {
 		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
 		return
 	}
+	n := 0
 	for _, m := range f.Value.Fields {
-		if m.Value.Kind != String {
-			s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+Excerpt(m.Key)+" is not a string", "quote it")
+		if m.Value.Kind == String {
+			continue
+		}
+		if n++; n > maxMetadata {
 			return
 		}
+		mend := "write it as one text in quotes"
+		if m.Value.Kind != List && m.Value.Kind != Map {
+			mend = "put the value in quotes: " + OneLine(m.Key) + ": '" + OneLine(m.Value.Text) + "'"
+		}
+		s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+Excerpt(m.Key)+" is not a string", mend)
 	}
 }

@@ -114,7 +114,11 @@ func (s *Skill) Read() ([]byte, Stamp, error) {
 
 func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
 	if s.Entry == "" {
-		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others, " and "))), "rename it to SKILL.md")
+		mend := "rename it to SKILL.md"
+		if len(s.Others) > 1 {
+			mend = "rename the one that is meant to SKILL.md, and delete the others"
+		}
+		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others, " and "))), mend)
 		return nil, false
 	}
 	if s.Fault != nil {

@@ -25,11 +25,11 @@ func TestLoad(t *testing.T) {
 		{"name: ' a'\ndescription: ' b '", "a", "b", true, false, []string{"name-pattern@2:7 name: white space stands around name | write name: a"}},
 		{"name: 8004\ndescription: b", "8004", "b", true, false, []string{
 			"name-type@2:7 name: name is not a string in YAML; its text '8004' is used | quote the name",
-			"name-folder@2:7 name: the folder is called 'a', not '8004' | rename one of the two"}},
+			"name-folder@2:7 name: the folder is called 'a', not '8004' | rename the folder to '8004'"}},
 		{"name: CI/CD Pipeline\ndescription: b", "CI/CD Pipeline", "b", true, false, []string{
-			"name-pattern@2:7 name: 'CI/CD Pipeline' is not made of a-z, 0-9 and single inner hyphens | for example name: ci-cd-pipeline",
-			"name-folder@2:7 name: the folder is called 'a', not 'CI/CD Pipeline' | rename one of the two"}},
-		{"name: b\ndescription: b", "b", "b", true, true, []string{"name-folder@2:7 name: the folder is called 'a', not 'b' | rename one of the two"}},
+			"name-pattern@2:7 name: 'CI/CD Pipeline' is not made of a-z, 0-9 and single inner hyphens | for example name: a",
+			"name-folder@2:7 name: the folder is called 'a', not 'CI/CD Pipeline' | write name: a"}},
+		{"name: b\ndescription: b", "b", "b", true, true, []string{"name-folder@2:7 name: the folder is called 'a', not 'b' | rename the folder to 'b'"}},
 		{"description: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing | add a line name: a"}},
 		{"Name: a\ndescription: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing; the key 'Name' is another one | write the key in lower case: name:"}},
 		{"name:\ndescription: b", "", "b", false, false, []string{"name-missing@2:6 name: name is empty | write name: a"}},
@@ -43,7 +43,11 @@ func TestLoad(t *testing.T) {
 		{"name: a\ndescription: " + long, "a", long, true, true, nil},
 		{"name: a\ndescription: " + long + "x", "a", long + "x", true, false, []string{"description-length@3:14 description: description has 1025 characters, over the limit of 1024 | move detail into the body"}},
 		{"name: a\ndescription: b\ncompatibility: ''", "a", "b", true, false, []string{"compatibility@4:16 compatibility: compatibility is not a string of 1 to 500 characters | write one line of text"}},
-		{"name: a\ndescription: b\nmetadata:\n  v: 1", "a", "b", true, false, []string{"metadata@5:6 metadata: the value of metadata.v is not a string | quote it"}},
+		{"name: a\ndescription: b\nmetadata:\n  v: 1\n  w: x\n  y: true\n  z: [b]", "a", "b", true, false, []string{
+			"metadata@5:6 metadata: the value of metadata.v is not a string | put the value in quotes: v: '1'",
+			"metadata@7:6 metadata: the value of metadata.y is not a string | put the value in quotes: y: 'true'",
+			"metadata@8:6 metadata: the value of metadata.z is not a string | write it as one text in quotes",
+		}},
 		{"name: a\ndescription: b\nmetadata: x", "a", "b", true, false, []string{"metadata@4:11 metadata: metadata is not a mapping | write metadata as key: 'value' lines, or delete it"}},
 		{"name: a\ndescription: b\nallowed-tools: [Read, 'Bash(a, b)']\nunknown: {x: 1}", "a", "b", true, true, nil},
 	} {

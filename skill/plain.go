@@ -41,6 +41,9 @@ func (c complaint) fault() *yamlFault {
 	case strings.HasPrefix(c.line(1), "%"):
 		f.position = Position{1, 1}
 		return say("delete the line", "a line that begins with %% is no field")
+	case strings.HasPrefix(c.line(c.at.Line), "%"):
+		f.position.Column = 1
+		return say("delete the line", "a line that begins with %% is no field")
 	case strings.Contains(c.said, "tab character"), strings.Contains(c.said, "spaces and tabs"), c.said == "found character that cannot start any token" && r == "\t":
 		return say(mendTab, "a tab stands where YAML wants blanks")
 	case c.said == "mapping values are not allowed in this context":
@@ -213,7 +216,11 @@ func (c complaint) escape(f *yamlFault) *yamlFault {
 		f.mend = "write the character itself"
 		return f
 	}
-	f.message = fmt.Sprintf("in double quotes %s means nothing", Excerpt(string(shown[:min(len(shown), 2)])))
+	escape := string(shown[:min(len(shown), 2)])
+	f.message = fmt.Sprintf("in double quotes %s means nothing", Excerpt(escape))
+	if digits := map[string]int{`\x`: 2, `\u`: 4, `\U`: 8}[escape]; digits > 0 {
+		f.message = fmt.Sprintf("in double quotes %s wants %d hexadecimal digits behind it", escape, digits)
+	}
 	f.mend = `use single quotes, or write \\ for each backslash`
 	return f
 }

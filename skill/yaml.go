@@ -200,6 +200,8 @@ func (w *walker) key(n *yaml.Node) (Value, *yamlFault) {
 		fault.mend = "write a key, or delete the brackets"
 	case key.Kind == String && key.Text == "<<" && n.Style&quotedStyles == 0:
 		fault = syntaxFault(key.Position, "a merge key (<<) is not supported")
+	case key.Kind == Null && key.Text == "":
+		w.note(RuleYAMLKeyType, key.Position, "no key stands before the colon")
 	case key.Kind != String:
 		w.note(RuleYAMLKeyType, key.Position, "the key %s is not a string", Quote(key.Text))
 	case key.Text == "__proto__":

@@ -53,6 +53,9 @@ func TestYAML(t *testing.T) {
 			"yaml-key-type@5:1 the key 'true' is not a string | quote the key",
 			"yaml-key-type@6:1 the key '~' is not a string | quote the key",
 		}},
+		{"---\nname: a\ndescription: b\n: x\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"\":\"x\"}", "", []string{
+			"yaml-key-type@4:1 no key stands before the colon | write the key, or delete the line",
+		}},
 		{"---\nname: a\ndescription: b\n? [k]\n: v\n---\n", "{\"name\":\"a\",\"description\":\"b ? [k] : v\"}", "", []string{
 			"yaml-syntax@4:3 description: a list or mapping stands where a key is expected | write a key, or delete the brackets",
 		}},

@@ -213,6 +213,9 @@ func hints(v catalog.View, name string) []string {
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
 		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", skill.Echo(path.Base(d.Path)), skill.Echo(d.Place()), d.Message, d.Mend))
 	}
+	if over := passedOver(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
+		lines = append(lines, over[0].line())
+	}
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadHints)] {
 		lines = append(lines, p.line())

@@ -106,3 +106,21 @@ func TestPassedOver(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
 		Text: "Skills 1 to 1 of 1:\n- git: Git", Object: FindResult{Skills: git, Total: 1, Problems: noProblems}})
 }
+
+// An agent that asks for a folder that was passed over hears why, and nothing where
+// it asks for another.
+func TestPassedOverIsSaid(t *testing.T) {
+	root := &unreadRoot{memory: rootOf("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
+		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it holds SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},
+	}}
+	c := catalog.New([]catalog.Source{root}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{Catalog: c}
+	inBoth(t, func(t *testing.T, set string) {
+		same(t, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
+			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it holds SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
+		same(t, call(t, h, set, "skill", args{"name": "team"}), missing("team", "- git: Git"))
+	})
+}

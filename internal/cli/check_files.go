@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +97,11 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
+// isOff: the settings leave the finding out.
+func isOff(f checkedFinding) bool {
+	return f.settings.Severity(f.Rule, f.Severity) == config.Off
+}
+
 func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
 	level, err := f.level()
 	if err == nil {
@@ -142,7 +149,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
 	}
 	// Whatever reads a format reads it of an empty run, too.
-	if f.format != "text" || len(run.lost) == 0 || len(run.skills) > 0 {
+	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {
 		if err := checkFormats[f.format](env, run, f); err != nil {
 			return err
 		}
@@ -166,28 +173,38 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	return nil
 }
 
-// renames reports whether the mends of this level give SKILL.md its spelling.
-func (c *checkedSkill) renames(f *checkFlags, level check.Level) bool {
-	return !slices.Contains(c.ignored(f), skill.RuleFileSpelling) && level >= check.Guess && c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile &&
-		!slices.Contains(c.Skill.Others, skill.MainFile)
+// misspelt is the file to which the mends of this level give the spelling SKILL.md,
+// and the rule that asks for it; "" where none do.
+func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
+	switch {
+	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
+		file, rule = c.Skill.Entry, skill.RuleFileSpelling
+	case c.Skill.Entry == "" && len(c.Skill.Others) == 1:
+		file, rule = c.Skill.Others[0], skill.RuleFileName
+	}
+	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
+		return "", ""
+	}
+	return file, rule
 }
 
 // mend writes what Fix makes of each skill's file.
 func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
-	var failed int
+	failed := run.renameNear(ctx, env, f, level)
 	for _, c := range run.skills {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if c.Data == nil || c.Skill.Dir == "" {
+		old, rule := c.misspelt(f, level)
+		if c.Data == nil && old == "" || c.Skill.Dir == "" {
 			continue
 		}
 		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
-		if len(mends) == 0 && !c.renames(f, level) {
+		if len(mends) == 0 && old == "" {
 			continue
 		}
-		name := c.shown(c.Skill.Entry)
-		if err := c.write(now, f, level); err != nil {
+		name := c.shown(cmp.Or(c.Skill.Entry, old))
+		if err := c.write(now, old); err != nil {
 			failed++
 			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
 			continue
@@ -195,8 +212,8 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		for _, m := range mends {
 			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
 		}
-		if c.renames(f, level) {
-			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), skill.RuleFileSpelling)
+		if old != "" {
+			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
 		}
 	}
 	if failed > 0 {
@@ -205,16 +222,18 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 	return nil
 }
 
-// write changes the file on disk. A skill that is reached through a link lies
+// write changes the file on disk, and the spelling of old, if that is not "". A skill that is reached through a link lies
 // somewhere else, where nobody asked for changes.
-func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error {
+func (c *checkedSkill) write(now []byte, old string) error {
 	if c.Skill.Link != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
 	}
-	file := filepath.Join(c.Skill.Dir, c.Skill.Entry)
-	err := edit.Replace(file, c.Data, now)
-	if err == nil && c.renames(f, level) {
-		err = edit.Rename(file, skill.MainFile)
+	var err error
+	if c.Data != nil {
+		err = edit.Replace(filepath.Join(c.Skill.Dir, c.Skill.Entry), c.Data, now)
+	}
+	if err == nil && old != "" {
+		err = edit.Rename(filepath.Join(c.Skill.Dir, old), skill.MainFile)
 	}
 	if err != nil {
 		return bare(err) // the file is named already
@@ -226,27 +245,36 @@ func (c *checkedSkill) write(now []byte, f *checkFlags, level check.Level) error
 // characters; patch gets every byte.
 func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n := 0
-	for _, c := range run.skills {
-		if c.Data == nil {
-			continue
-		}
-		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
-		name := strings.TrimLeft(c.shown(c.Skill.Entry), "/")
-		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
-		diff := edit.Diff(name, c.Data, now)
-		if c.renames(f, level) {
-			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
-			diff = fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", name, to, name, to) +
-				strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
-		}
-		if len(mends) == 0 && diff == "" {
-			continue
-		}
+	show := func(diff string) error {
 		n++
 		if env.StdoutTerminal {
 			diff = clean(diff)
 		}
-		if _, err := io.WriteString(env.Stdout, diff); err != nil {
+		_, err := io.WriteString(env.Stdout, diff)
+		return err
+	}
+	for _, m := range run.renamed(f, level) {
+		if err := show(renamePatch(m.shown, path.Join(path.Dir(m.shown), skill.MainFile))); err != nil {
+			return err
+		}
+	}
+	for _, c := range run.skills {
+		old, _ := c.misspelt(f, level)
+		if c.Data == nil && old == "" {
+			continue
+		}
+		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
+		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
+		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
+		diff := edit.Diff(name, c.Data, now)
+		if old != "" {
+			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
+			diff = renamePatch(name, to) + strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
+		}
+		if len(mends) == 0 && diff == "" {
+			continue
+		}
+		if err := show(diff); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 type checkedSkill struct {
 	check.Report
 	folder   string // the skill's folder as it is shown
+	source   *sourceText
 	settings config.Check
 }
 
@@ -37,6 +37,7 @@ type checkedFinding struct {
 	skill    *checkedSkill
 	settings config.Check
 	related  *otherPlace // the other place that it speaks of
+	near     string      // the file that should be called SKILL.md, of a near miss
 }
 
 // otherPlace is a position in a file as it is shown.
@@ -116,6 +117,8 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
+		case skill.NearMain(filepath.Base(abs)):
+			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
 		default:
 			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
 		}
@@ -165,17 +168,19 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			continue
 		}
 		for _, n := range scan.Notices {
-			rule, _ := check.RuleOf(n.Rule)
-			run.notices = append(run.notices, checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
-				Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
-			}})
+			if f, ok := noticed(t, n); ok {
+				run.notices = append(run.notices, f)
+			}
 		}
 	}
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
 		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
+		s.source = newSourceText(s.Data)
 		for n, f := range s.Findings {
-			s.Findings[n].Mend = exactly(f.Mend, s.Data, f.Position)
+			if f.Fix == check.None {
+				s.Findings[n].Mend = exactly(f.Mend, s.source, f.Position)
+			}
 		}
 		run.skills[i] = s
 	})
@@ -188,18 +193,11 @@ func noSkill(t target) *failure {
 	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
-		if !e.IsDir() && nearMain(e.Name()) {
+		if !e.IsDir() && skill.NearMain(e.Name()) {
 			f.hint = "a skill is a folder with a SKILL.md; rename " + skill.Echo(e.Name()) + " to SKILL.md"
 		}
 	}
 	return f
-}
-
-var reNearMain = regexp.MustCompile(`(?i)^skills?[ _-]?(\([0-9]+\))?(\.(md|markdown|mdx|mdc|txt|text))*$`)
-
-// nearMain tells a name that somebody gave to a SKILL.md in error.
-func nearMain(name string) bool {
-	return reNearMain.MatchString(name) && !strings.EqualFold(name, skill.MainFile)
 }
 
 // failure is the error for the paths that were lost, or nil. All but one are said

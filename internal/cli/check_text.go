@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/skill"
@@ -77,8 +76,8 @@ type placed struct {
 }
 
 // write writes it as compilers do: where, what, the line with a mark under the
-// token, and what to do. Without the file's bytes there is no line.
-func (p placed) write(env *Env, b *strings.Builder, data []byte) {
+// token, and what to do. Without the file's text there is no line.
+func (p placed) write(env *Env, b *strings.Builder, source *sourceText) {
 	where := p.file
 	if p.at.Line > 0 {
 		where += ":" + p.at.String()
@@ -86,64 +85,46 @@ func (p placed) write(env *Env, b *strings.Builder, data []byte) {
 	fmt.Fprintf(b, "%s: %s: %s [%s]\n", paint(env, "1", oneLine(where)),
 		paint(env, severityColours[p.severity], string(p.severity)), oneLine(p.message), p.rule)
 	gutter := ""
-	if text, ok := sourceLine(data, p.at.Line); ok {
-		text, mark := window(text, p.at.Column, max(p.length, 1))
+	if runes, ok := source.characters(p.at.Line); ok {
+		text, mark := window(runes, p.at.Column, max(p.length, 1))
 		number := fmt.Sprint(p.at.Line)
 		gutter = strings.Repeat(" ", len(number))
 		fmt.Fprintf(b, " %s | %s\n %s | %s\n", number, text, gutter, paint(env, severityColours[p.severity], mark))
 	}
 	if p.mend != "" {
-		fmt.Fprintf(b, " %s = mend: %s\n", gutter, oneLine(p.mend))
+		ask, lines, _ := strings.Cut(p.mend, "\n")
+		fmt.Fprintf(b, " %s = mend: %s\n", gutter, oneLine(ask))
+		for l := range strings.Lines(lines) {
+			fmt.Fprintf(b, " %s | %s\n", gutter, clean(strings.TrimRight(l, "\n")))
+		}
 	}
 }
 
 func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
-	mend := f.Mend
+	ask, lines, more := strings.Cut(f.Mend, "\n")
 	switch {
-	case mend == "":
+	case ask == "":
 	case f.Fix == check.Certain:
-		mend += " (--fix does it)"
+		ask += " (--fix does it)"
 	case f.Fix == check.Guess:
-		mend += " (--fix=guess does it)"
+		ask += " (--fix=guess does it)"
 	}
-	var data []byte
+	if more {
+		ask += "\n" + lines
+	}
+	var source *sourceText
 	if f.skill != nil && f.File == f.skill.Skill.Entry {
-		data = f.skill.Data
+		source = f.skill.source
 	}
-	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, mend}.write(env, b, data)
+	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
 }
 
 func oneLine(s string) string { return clean(skill.OneLine(s)) }
 
-// sourceLine is a line of a file, without its end.
-func sourceLine(data []byte, line int) (string, bool) {
-	if line == 0 || len(data) == 0 || !utf8.Valid(data) {
-		return "", false
-	}
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	for n := 1; ; n++ {
-		i := strings.IndexAny(text, "\r\n")
-		if n == line {
-			if i >= 0 {
-				text = text[:i]
-			}
-			return text, true
-		}
-		if i < 0 {
-			return "", false
-		}
-		if strings.HasPrefix(text[i:], "\r\n") {
-			i++
-		}
-		text = text[i+1:]
-	}
-}
-
 // window cuts a line to what is around the token, and makes the mark that goes
 // under it. What a terminal would not show, or obey, is shown as a question mark,
 // so that the mark stands where the token does.
-func window(text string, column, length int) (shown, mark string) {
-	runes := []rune(text)
+func window(runes []rune, column, length int) (shown, mark string) {
 	from := max(min(column-1, len(runes))-shownColumns/4, 0)
 	if len(runes) <= shownColumns {
 		from = 0

@@ -174,9 +174,8 @@ func (f *configFile) refused() error {
 }
 
 // token is how many characters the key or word at a position has.
-func (f *configFile) token(at skill.Position) int {
-	line, _ := sourceLine(f.data, at.Line)
-	runes := []rune(line)
+func token(source *sourceText, at skill.Position) int {
+	runes, _ := source.characters(at.Line)
 	rest := string(runes[min(at.Column-1, len(runes)):])
 	if i := strings.IndexAny(rest, ": \t"); i >= 0 {
 		rest = rest[:i]
@@ -246,9 +245,10 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		if len(f.problems) == 0 {
 			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
 		}
+		source := newSourceText(f.data)
 		for _, p := range f.problems {
 			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
-			placed{f.shown, skill.SeverityError, p.Rule, p.Position, f.token(p.Position), p.Message, p.Mend}.write(env, &b, f.data)
+			placed{f.shown, skill.SeverityError, p.Rule, p.Position, token(source, p.Position), p.Message, p.Mend}.write(env, &b, source)
 		}
 	}
 	if len(files) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -46,7 +48,7 @@ no agent can load it.`,
 			if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 				name = bare // a folder's name, as a shell completes it
 			}
-			s := x.story(name)
+			s := x.story(cmd.Context(), name)
 			if asJSON {
 				err = printJSON(env.Stdout, s.report(x))
 			} else {
@@ -71,6 +73,7 @@ type examined struct {
 	fits    []tool.Fit
 	skills  map[*catalog.Entry]inside
 	folders []folders
+	project string // the folder that is worked in
 }
 
 // watched says how changes below a root are seen.
@@ -92,7 +95,8 @@ type inside struct {
 	Bytes   int64
 	Hidden  []string // dot-entries, the first few
 	NHidden int
-	Lacks   string // a file or folder without which a manifest would be incomplete
+	Left    []string // files that an interrupted knack left behind
+	Lacks   string   // a file or folder without which a manifest would be incomplete
 }
 
 // hider is a file system that can count what it does not show.
@@ -103,6 +107,8 @@ type hider interface {
 const (
 	// hiddenShown is how many dot-entries of a skill are named.
 	hiddenShown = 5
+	// hiddenSeen is how many are looked at.
+	hiddenSeen = 1000
 	// watchPatience bounds the wait for the system to say whether it watches.
 	watchPatience = 2 * time.Second
 )
@@ -124,7 +130,10 @@ func examine(ctx context.Context, env *Env, from *sourceFlags) (*examined, error
 	if err != nil {
 		return nil, err
 	}
-	x := &examined{env: *env, view: v, fits: tool.Fits(v), skills: map[*catalog.Entry]inside{}, watch: watchAll(ctx, sources)}
+	x := &examined{env: *env, view: v, fits: tool.Fits(v), skills: map[*catalog.Entry]inside{}, watch: watchAll(ctx, sources), project: env.Dir}
+	if from.project != "" {
+		x.project = absolute(*env, from.project)
+	}
 	for _, s := range sources {
 		if f, ok := s.(folders); ok {
 			x.folders = append(x.folders, f)
@@ -154,9 +163,20 @@ func lookInside(ctx context.Context, e *catalog.Entry) (inside, error) {
 		}
 	}
 	if h, ok := e.FS.(hider); ok {
-		in.Hidden, in.NHidden, _ = h.Hidden(ctx, hiddenShown)
+		in.Hidden, in.NHidden, _ = h.Hidden(ctx, hiddenSeen)
+		for _, p := range in.Hidden {
+			if edit.IsTemporary(path.Base(p)) {
+				in.Left = append(in.Left, p)
+			}
+		}
+		in.Hidden = in.Hidden[:min(len(in.Hidden), hiddenShown)]
 	}
 	return in, ctx.Err()
+}
+
+// leftOver says what files are that an interrupted knack left behind.
+func leftOver(names []string) string {
+	return some(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
 // watchAll asks each root whether the system tells of changes below it, by

@@ -221,6 +221,9 @@ func (x *examined) printSkill(p *paper, e *catalog.Entry) {
 	for _, f := range x.unpublished(e) {
 		p.line("    not published: %s", f.brief())
 	}
+	if left := x.skills[e].Left; len(left) > 0 {
+		p.line("    left over: %s", leftOver(left))
+	}
 	if other := notFor000(e); other != "" {
 		p.line("    %s", other)
 	}

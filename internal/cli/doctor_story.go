@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -23,14 +27,19 @@ type story struct {
 	near    []*catalog.Entry // those that nearly do
 	bare    []bareFolder     // folders of that name without a SKILL.md
 	notices []place          // what was passed over under that name
+	strays  []stray          // what has the name where no skill is served
 	blind   []string         // where knack could not look
 }
+
+// bareFiles is how many files of a folder without a skill are named.
+const bareFiles = 20
 
 // bareFolder is a folder in which no skill was found.
 type bareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
 	Link  string   `json:"link,omitempty"` // where it leads, if it is a link
+	dir   string   // its absolute path
 }
 
 type place struct {
@@ -42,7 +51,7 @@ func errNotAvailable(name string) error {
 	return fmt.Errorf("no agent can load '%s'", skill.Echo(name))
 }
 
-func (x *examined) story(name string) *story {
+func (x *examined) story(ctx context.Context, name string) *story {
 	s := &story{name: name}
 	v, key := x.view, skill.KeyOf(name)
 	label, rest, labelled := strings.Cut(strings.TrimSpace(name), ":")
@@ -64,18 +73,28 @@ func (x *examined) story(name string) *story {
 		}
 	}
 	for _, f := range x.folders {
-		names, ok := f.Names(name, 20)
+		names, ok := f.Names(name, bareFiles)
 		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == name })
 		if ok && !known {
 			target, _ := os.Readlink(filepath.Join(f.Root().Dir, name)) // fails where it is none
-			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names, target})
+			s.bare = append(s.bare, bareFolder{shownBelow(f.Root(), name), names, target, filepath.Join(f.Root().Dir, name)})
 		}
 	}
+	if len(s.entries) == 0 {
+		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(name), "/"+skill.MainFile)) // of a path
+		x.lookElsewhere(ctx, s, skill.KeyOf(last))
+	}
 	s.lookAround(x, key)
-	// What cannot be read is not known to be empty; the notice says so.
+	// Where a notice knows better what the folder is, it says so.
 	s.bare = slices.DeleteFunc(s.bare, func(b bareFolder) bool {
-		return len(b.Files) == 0 && slices.ContainsFunc(s.notices, func(n place) bool {
-			return n.Rule == dir.RuleUnreadable && shownBelow(n.Root, n.Path) == b.At
+		return slices.ContainsFunc(s.notices, func(n place) bool {
+			switch {
+			case shownBelow(n.Root, n.Path) != b.At:
+				return false
+			case n.Rule == dir.RuleNearMiss:
+				return !slices.ContainsFunc(b.Files, skill.NearMain)
+			}
+			return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
 		})
 	})
 	return s
@@ -114,13 +133,14 @@ type storyReport struct {
 	Skills    []doctorSkill  `json:"skills"`
 	Near      []doctorSkill  `json:"near"`
 	Folders   []bareFolder   `json:"foldersWithoutSkill"`
+	Strays    []stray        `json:"elsewhere"`
 	Passed    []listedNotice `json:"passedOver"`
 	Blind     []string       `json:"notLookedAt"`
 }
 
 func (s *story) report(x *examined) storyReport {
 	out := storyReport{Name: s.name, Available: s.available(), Skills: []doctorSkill{}, Near: []doctorSkill{},
-		Folders: append([]bareFolder{}, s.bare...), Passed: []listedNotice{}, Blind: append([]string{}, s.blind...)}
+		Folders: append([]bareFolder{}, s.bare...), Strays: append([]stray{}, s.strays...), Passed: []listedNotice{}, Blind: append([]string{}, s.blind...)}
 	for _, e := range s.entries {
 		out.Skills = append(out.Skills, x.skillReport(e))
 	}
@@ -152,14 +172,20 @@ func (s *story) print(w io.Writer, x *examined) {
 		p.line("")
 		s.printEntry(p, x, e)
 	}
-	if len(s.bare)+len(s.notices)+len(s.near) > 0 {
+	if len(s.bare)+len(s.strays)+len(s.notices)+len(s.near) > 0 {
 		p.line("")
 	}
 	for _, b := range s.bare {
 		p.printBare(b)
 	}
+	for _, t := range s.strays {
+		p.line("%s %s.", t.At, t.Why)
+		p.line("  mend: %s", t.Mend)
+	}
 	for _, n := range s.notices {
-		p.line("%s", noticeLine(n.Root, n.Notice))
+		if !s.isBare(n) {
+			p.line("%s", noticeLine(n.Root, n.Notice))
+		}
 	}
 	for _, e := range s.near {
 		if e.Status == catalog.Skipped {
@@ -173,20 +199,41 @@ func (s *story) print(w io.Writer, x *examined) {
 	}
 }
 
+// holdsMain reports whether a folder holds a file that serves as SKILL.md.
+func holdsMain(folder string) bool {
+	return slices.ContainsFunc(skill.EntryNames[:], func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
+}
+
+// isBare: the folder without a skill that the notice speaks of is told of already.
+func (s *story) isBare(n place) bool {
+	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.bare, func(b bareFolder) bool { return b.At == shownBelow(n.Root, n.Path) })
+}
+
 func (p *paper) printBare(b bareFolder) {
+	if b.Link != "" && holdsMain(b.dir) {
+		p.line("%s is a link to %s, and is not followed: it leads back, or lies in a skill.", b.At, skill.Echo(b.Link))
+		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
+		return
+	}
 	if b.Link != "" {
 		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, skill.Echo(b.Link))
 		p.line("  mend: let the link lead to the folder of a skill, or remove it")
 		return
 	}
 	for _, f := range b.Files {
-		if nearMain(f) {
-			p.line("%s holds no SKILL.md, but %s.", b.At, f)
-			p.line("  mend: rename %s to SKILL.md", f)
+		if skill.NearMain(f) {
+			p.line("%s holds no SKILL.md, but %s.", b.At, skill.Spelt(f))
+			p.line("  mend: rename %s to SKILL.md", skill.Spelt(f))
 			return
 		}
 	}
-	if len(b.Files) == 0 {
+	entries, _ := os.ReadDir(b.dir)
+	if len(b.Files) == 0 && len(entries) > 0 {
+		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, skill.Spelt(entries[0].Name()))
+	} else if len(b.Files) == 0 {
 		p.line("%s holds no SKILL.md, and nothing else.", b.At)
 	} else {
 		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
@@ -196,6 +243,15 @@ func (p *paper) printBare(b bareFolder) {
 		mend += "; 'knack new --dir " + parent + " " + name + "' writes one to start from"
 	}
 	p.line("  mend: %s", mend)
+	var left []string
+	for _, e := range entries {
+		if edit.IsTemporary(e.Name()) {
+			left = append(left, e.Name())
+		}
+	}
+	if len(left) > 0 {
+		p.line("  left over: %s", leftOver(left))
+	}
 }
 
 // printSearched says where a skill would have been found.
@@ -277,6 +333,9 @@ func (x *examined) printFiles(p *paper, e *catalog.Entry) {
 		}
 	}
 	p.line("  files      %s", text)
+	if len(in.Left) > 0 {
+		p.line("  left over  %s", leftOver(in.Left))
+	}
 	for _, r := range x.view.Roots {
 		if r.Label != e.Root.Label {
 			continue
@@ -325,6 +384,7 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 	if e.Entry != "" {
 		data, _, _ = e.Read()
 	}
+	source, mends := newSourceText(data), check.Mends(e.Skill, data)
 	problems := slices.Clone(e.Problems)
 	slices.SortStableFunc(problems, func(a, b skill.Problem) int { return rank(a) - rank(b) })
 	for i, problem := range problems {
@@ -337,22 +397,26 @@ func (x *examined) printProblems(p *paper, e *catalog.Entry) {
 		}
 		p.line("")
 		p.line("  %s: %s  [%s]", what, problem.Message, problem.Rule)
-		for _, l := range snippet(data, problem.Position) {
+		for _, l := range snippet(source, problem.Position) {
 			p.line("    %s", l)
 		}
 		if problem.Mend != "" {
-			p.line("  mend: %s", exactly(problem.Mend, data, problem.Position))
+			ask, lines, _ := strings.Cut(mends[problem], "\n")
+			p.line("  mend: %s", cmp.Or(ask, exactly(problem.Mend, source, problem.Position)))
+			for l := range strings.Lines(lines) {
+				p.line("    | %s", strings.TrimRight(l, "\n"))
+			}
 		}
 	}
 }
 
 // exactly fills the author's own value into a mend that asks for quotes around it:
 // all of its lines, as the one that can be typed instead.
-func exactly(mend string, data []byte, at skill.Position) string {
+func exactly(mend string, source *sourceText, at skill.Position) string {
 	if !strings.Contains(mend, "'…'") {
 		return mend
 	}
-	first := strings.Join(lineOf(data, at), "")
+	first, _ := source.line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
@@ -361,7 +425,7 @@ func exactly(mend string, data []byte, at skill.Position) string {
 	}
 	whole := value
 	for n := at.Line + 1; ; n++ {
-		next := strings.Join(lineOf(data, skill.Position{Line: n}), "")
+		next, _ := source.line(n)
 		text := strings.TrimLeft(next, " \t")
 		if text == "" || next == "---" || len(next)-len(text) == 0 && reAnyField.MatchString(next) {
 			break
@@ -402,13 +466,13 @@ func rank(p skill.Problem) int {
 
 // snippet is a line of a file with a caret below the column, cut to a width that
 // fits beside the margin.
-func snippet(data []byte, at skill.Position) []string {
+func snippet(source *sourceText, at skill.Position) []string {
 	const width = 90
-	found := lineOf(data, at)
-	if found == nil {
+	found, ok := source.characters(at.Line)
+	if !ok {
 		return nil
 	}
-	line := []rune(strings.TrimPrefix(found[0], "\ufeff"))
+	line := slices.Clone(found)
 	for i, r := range line {
 		if r == '\t' {
 			line[i] = ' '
@@ -437,17 +501,4 @@ func snippet(data []byte, at skill.Position) []string {
 		out = append(out, blank+strings.Repeat(" ", indent)+"^")
 	}
 	return out
-}
-
-// lineOf is the line of a position, alone in a list; nil where there is none.
-func lineOf(data []byte, at skill.Position) []string {
-	if at.Line == 0 || len(data) == 0 {
-		return nil
-	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(data), "\ufffd"))
-	lines := strings.SplitN(text, "\n", at.Line+1)
-	if len(lines) < at.Line {
-		return nil
-	}
-	return lines[at.Line-1 : at.Line]
 }

@@ -102,7 +102,7 @@ func TestWave(t *testing.T) {
 		call("003-personal", "skill-2", two),
 		call("003-project", "skill-1", one),
 		call("003-format", "skill-name", named),
-		call("003-skill-2", "another", waveInvalid("another", "2:7: the folder is called 'folder', not 'another'", "rename one of the two")),
+		call("003-skill-2", "another", waveInvalid("another", "2:7: the folder is called 'folder', not 'another'", "rename the folder to 'another'")),
 		call("003-skill-3", "Upper", waveInvalid("Upper", "2:7: 'Upper' is not made of a-z, 0-9 and single inner hyphens", "for example name: upper")),
 		call("003-skill-3", strings.Repeat("a", 65), waveInvalid(strings.Repeat("a", 65), "2:7: name has 65 characters, over the limit of 64", "shorten the name")),
 		call("003-skill-4", "nodesc", waveInvalid("nodesc", "2:1: description is missing", describe)),

@@ -81,6 +81,19 @@ func TestScan(t *testing.T) {
 			notices: []string{". folder-name-not-utf8"},
 		},
 		{
+			name: "what is nearly SKILL.md",
+			files: map[string]string{"a/SKILLS.md": "", "b/c/skill.md.txt": "", "d/SKILL.md": "", "d/SKILLS.md": "", "d/refs/skills.md": "",
+				"e/README.md": "", "f/SKILLS.md/SKILL.md": "", "skills.md": "", "g/SKILL.markdown": "->../d/SKILL.md", "h/ЅKILL.md": ""},
+			paths:   []string{"d", "f/SKILLS.md"},
+			notices: []string{"a near-miss", "b/c near-miss", "g near-miss", "h near-miss"},
+		},
+		{
+			name:    "a root that is nearly a skill",
+			files:   map[string]string{"SKILLS.md": "", "a/README.md": ""},
+			paths:   []string{},
+			notices: []string{". near-miss"},
+		},
+		{
 			name:  "a linked child leads anywhere",
 			root:  "r",
 			files: map[string]string{"out/SKILL.md": "", "out/n/SKILL.md": "", "r/l": "->../out"},

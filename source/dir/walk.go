@@ -45,6 +45,7 @@ const (
 	RuleLinkDangling  = skill.RuleID("link-dangling")
 	RuleLinkLoop      = skill.RuleID("link-loop")
 	RuleLinkIgnored   = skill.RuleID("link-ignored")
+	RuleNearMiss      = skill.RuleID("near-miss")
 )
 
 // A place is a folder to visit.
@@ -263,6 +264,9 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
+	} else if p.skill == nil {
+		// Within a skill such a file is one of its own.
+		out.notices = append(out.notices, near(p, children)...)
 	}
 	for _, c := range children {
 		switch {
@@ -331,8 +335,8 @@ func (w *walk) child(out *found, p *place, name string) {
 	out.folders = append(out.folders, c)
 }
 
-// child is an entry of a folder that a scan has use for: a folder, a link, or a
-// spelling of SKILL.md.
+// child is an entry of a folder that a scan has use for: a folder, a link, a
+// spelling of SKILL.md, or a name that is nearly one.
 type child struct {
 	name                  string
 	folder, link, regular bool
@@ -394,9 +398,22 @@ func childOf(e fs.DirEntry) child {
 	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
 }
 
+// near reports a file that was probably meant as the folder's SKILL.md.
+func near(p *place, children []child) []skill.Notice {
+	for _, c := range children {
+		// Beside the skills of a root, skills.md is a list of them.
+		if !c.folder && skill.NearMain(c.name) && !(p.path == "." && strings.HasPrefix(c.name, "skills")) {
+			name := skill.Spelt(c.name)
+			return []skill.Notice{{Path: p.path, Rule: RuleNearMiss,
+				Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}}
+		}
+	}
+	return nil
+}
+
 // dull reports whether a scan has no use for an entry.
 func (c child) dull() bool {
-	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name)
+	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name) && !skill.NearMain(c.name)
 }
 
 func spellings(children []child) []string {

@@ -1,0 +1,84 @@
+package skill
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxNear is longer than any name that is nearly SKILL.md.
+const maxNear = 40
+
+var (
+	reNearMain = regexp.MustCompile(`^skills?(?:[ _-]?(?:\([0-9]+\)|[0-9]|copy))?(?:[._,-]?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old)|~)+$`)
+	reNearEnd  = regexp.MustCompile(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
+)
+
+// lookalikes are letters that people cannot tell from those of SKILL.md.
+var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
+
+// NearMain reports whether somebody gave a file this name who meant SKILL.md:
+// SKILLS.md, skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it.
+// The spellings of SKILL.md in other cases are not near, they are [EntryNames] or
+// reported as the file's own fault.
+func NearMain(name string) bool {
+	if !MayBeNearMain(name) || strings.EqualFold(name, MainFile) && isASCII(name) {
+		return false
+	}
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0xff01 && r <= 0xff5e: // the wide forms of ASCII
+			r -= 0xfee0
+		case r == ' ':
+		case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+	plain = strings.TrimLeft(plain, ".")
+	plain = strings.TrimSpace(lookalikes.Replace(plain))
+	switch {
+	case plain == "skill" || plain == "skills":
+		return name == "SKILL" || name == "SKILLS" // in small letters it is anything
+	case reNearMain.MatchString(plain), plain == "skillmd":
+		return true
+	}
+	m := reNearEnd.FindStringSubmatch(plain)
+	return m != nil && isSlip(m[1])
+}
+
+// MayBeNearMain is false for nearly all that [NearMain] is false for, at the cost of
+// a look at two letters.
+func MayBeNearMain[T string | []byte](name T) bool {
+	if len(name) < len("skil") || len(name) > maxNear {
+		return false
+	}
+	first, second := name[0]|0x20, name[1]|0x20
+	return first == 's' && (second == 'k' || second == 'i' || second == 'l' || second >= 0x80) ||
+		first == 'k' && second == 's' || name[0] >= 0x80 || name[0] <= ' ' || name[0] == '.' && second == 's'
+}
+
+// isSlip: a letter of skill is missing, stands twice, or has changed places. With
+// another letter in its place it may be another word: still, spill.
+func isSlip(stem string) bool {
+	const word = "skill"
+	for i := range word {
+		if i > 0 && (stem == word[:i]+word[i+1:] || stem == word[:i]+word[i-1:]) {
+			return true
+		}
+		if i > 0 && stem == word[:i-1]+word[i:i+1]+word[i-1:i]+word[i+1:] && stem != word {
+			return true
+		}
+	}
+	return stem == word+"l"
+}
+
+// Spelt is the name of a file for people: as it is, or in quotes with escapes where
+// something in it cannot be seen, or looks like another letter.
+func Spelt(name string) string {
+	if !isASCII(name) || OneLine(name) != name {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
