@@ -62,7 +62,10 @@ var answerID = regexp.MustCompile(`"id":\d+`)
 // messageOf is the message in an answer: over HTTP there are headers before it, and
 // it may be an event.
 func messageOf(answer string) string {
-	if i := strings.Index(answer, `{"jsonrpc"`); i >= 0 {
+	if _, body, ok := strings.Cut(answer, "]\n"); ok && !strings.HasPrefix(answer, "{") {
+		answer = body
+	}
+	if i := strings.Index(answer, `{"`); i >= 0 {
 		answer, _, _ = strings.Cut(answer[i:], "\n")
 	}
 	return answer
