@@ -29,7 +29,7 @@ const (
 	// perAnswer is what an answer holds that nobody counts, more or less.
 	perAnswer = 512
 	// mostReads bounds what is looked at before an answer is given again.
-	mostReads = 64
+	mostReads = 1024
 	// relearn is how long an answer in a session is kept: the SDK must hear of the
 	// session before it takes it for one that nobody uses.
 	relearn = 30 * time.Second
@@ -156,11 +156,17 @@ func (l *learning) end() {
 func (l *learning) keep(now catalog.View, r *remembered) {
 	m := l.in
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne {
+	reads := l.reads
+	m.mu.Unlock()
+	if reads == nil || now != l.asked.view || len(r.tail) > rememberedOne {
 		return
 	}
-	if r.basis = l.reads.Basis(mostReads); r.basis == nil {
+	if r.basis = reads.Basis(mostReads); r.basis == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.version != now.Version || m.answers == nil {
 		return
 	}
 	r.use = l.use
