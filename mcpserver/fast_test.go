@@ -381,3 +381,45 @@ func TestAnswersThroughSights(t *testing.T) {
 		t.Errorf("shown after the policy changed: %s", got)
 	}
 }
+
+// oneHolder knows every token for that of one who may be renamed.
+type oneHolder struct {
+	mu   sync.Mutex
+	name string
+}
+
+func (h *oneHolder) Verify(context.Context, string) (access.Subject, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return access.Subject{Name: h.name}, true
+}
+
+// A use is told of with the name that the token's holder has by then.
+func TestUsesAreOfTheHolderByThen(t *testing.T) {
+	holder := &oneHolder{name: "before"}
+	var mu sync.Mutex
+	var names []string
+	w := start(t, setting{private: true, http: mcpserver.HTTPOptions{Verifier: holder}, observe: func(u mcpserver.Use) {
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, u.Subject.Name)
+	}})
+	grow(t, w)
+	w.token = "any"
+	c := w.dial(modern)
+	ask := func() {
+		for id := range 3 {
+			told(t, c.post(c.bodyOf(strconv.Itoa(id), "resources/read", `{"uri":"skill://a-first/SKILL.md"}`)))
+		}
+	}
+	ask()
+	holder.mu.Lock()
+	holder.name = "after"
+	holder.mu.Unlock()
+	ask()
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(names, " "); got != "before before before after after after" || w.server.Recalled() != 4 {
+		t.Errorf("%s; %d answers were given again", got, w.server.Recalled())
+	}
+}

@@ -382,7 +382,7 @@ func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]by
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 			return body, true
 		}
-		if err != nil {
+		if err != nil || len(body) == cap(body) {
 			notWhole(w)
 			return nil, false
 		}

@@ -35,8 +35,9 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *k
 	if !ok {
 		return nil, false
 	}
-	v, ok := h.server.viewNow(h.subject(r))
-	if !ok || !h.asked(r, body, id, kit) {
+	subject := h.subject(r)
+	v, ok := h.server.viewNow(subject)
+	if !ok || !h.asked(r, subject, body, id, kit) {
 		return nil, false
 	}
 	kept := h.server.memory.recall(v, kit.key)
@@ -113,11 +114,16 @@ const (
 
 // asked makes the key: everything by which a request could be told apart from
 // another, but for its id. A header holds no NUL, and neither does JSON.
-func (h *HTTP) asked(r *http.Request, body []byte, id span, kit *kit) bool {
+func (h *HTTP) asked(r *http.Request, subject access.Subject, body []byte, id span, kit *kit) bool {
 	key := append(kit.key[:0], "http\x00"...)
 	if h.o.Verifier != nil {
 		if info := auth.TokenInfoFromContext(r.Context()); info != nil {
 			key = append(key, info.UserID...)
+		}
+		// Who holds the token may change with the configuration, and is told of.
+		key = append(append(key, 0), subject.Name...)
+		for _, group := range subject.Groups {
+			key = append(append(key, 1), group...)
 		}
 	}
 	known, session := 0, ""
