@@ -44,7 +44,7 @@ var directions = map[string][]string{
 	"tool":                      {"catalog", "skill"},
 	"function":                  {"tool"},
 	"mcpserver":                 {"tool", "access", "catalog", "skillsext", "skill"},
-	"web":                       {"catalog", "tool", "check", "client", "skill"},
+	"web":                       {"access", "catalog", "tool", "check", "client", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "tool", "function", "mcpserver", "web", "check", "config", "search",

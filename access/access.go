@@ -19,6 +19,19 @@ type Subject struct {
 	Groups []string
 }
 
+// WithSubject is a context of somebody's request.
+func WithSubject(ctx context.Context, s Subject) context.Context {
+	return context.WithValue(ctx, subjectKey{}, s)
+}
+
+// SubjectOf is whose request a context is of; nobody's where it was never said.
+func SubjectOf(ctx context.Context) Subject {
+	s, _ := ctx.Value(subjectKey{}).(Subject)
+	return s
+}
+
+type subjectKey struct{}
+
 // Verifier tells whose a token is. Another way to know subjects, such as OpenID,
 // is another Verifier.
 type Verifier interface {

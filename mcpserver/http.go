@@ -59,9 +59,16 @@ type HTTPOptions struct {
 	// Verifier, if set, must know the token of every request but for /healthz and
 	// /readyz.
 	Verifier access.Verifier
+	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens
+	// the Verifier knows, and Resource is the URL of MCP as clients have it. Where they
+	// are set, clients are told so (RFC 9728), and where they are not, that there are
+	// none.
+	Issuers  []string
+	Resource string
 	// Pages, if set, answers at every path that is none of this package's, behind
 	// the same checks. What it reads of the catalogue in a request's context is what
-	// the request's subject may see.
+	// the request's subject may see, and [access.SubjectOf] that context is who. Where
+	// it is a [Door] too, people can sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
@@ -110,6 +117,8 @@ type HTTP struct {
 	o              HTTPOptions
 	modern, legacy http.Handler
 	root           http.Handler
+	routes         []string
+	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
@@ -140,24 +149,43 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
 	atMCP := h.authenticated(http.HandlerFunc(h.serveMCP))
-	mux := http.NewServeMux()
+	mux := &routes{}
 	mux.Handle("/mcp", atMCP)
-	mux.HandleFunc("/healthz", h.healthz)
-	mux.HandleFunc("/readyz", h.readyz)
+	mux.Handle("/healthz", http.HandlerFunc(h.healthz))
+	mux.Handle("/readyz", http.HandlerFunc(h.readyz))
+	if err := h.describe(mux); err != nil {
+		return nil, err
+	}
 	mux.Handle("/", h.pages())
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err
 	}
-	h.root = h.recovered(g.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	door := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/mcp" && r.URL.RawPath == "" {
 			atMCP.ServeHTTP(w, r) // as the mux would, in a tenth of the time
 			return
 		}
 		mux.ServeHTTP(w, r)
-	})))
+	}
+	h.root, h.routes = h.recovered(g.wrap(http.HandlerFunc(door), h.refuse)), mux.patterns
 	return h, nil
 }
+
+// routes is a mux that can say what it has.
+type routes struct {
+	http.ServeMux
+	patterns []string
+}
+
+func (m *routes) Handle(pattern string, h http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, h)
+}
+
+// Routes are the patterns of [http.ServeMux] for which there are answers, those of
+// [HTTPOptions.Pages] left aside.
+func (h *HTTP) Routes() []string { return slices.Clone(h.routes) }
 
 // ServeHTTP answers one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -464,11 +492,14 @@ type openStream struct {
 	end   context.CancelFunc
 }
 
-// Recheck ends the streams whose tokens the verifier does not know any more.
-// Requests are asked for their token each time.
+// Recheck ends the streams, and what a [Door] has given out, for tokens that the
+// verifier does not know any more. Requests are asked for their token each time.
 func (h *HTTP) Recheck() {
 	if h.o.Verifier == nil {
 		return
+	}
+	if door, ok := h.o.Pages.(Door); ok {
+		door.Recheck(h.ended)
 	}
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)

@@ -172,9 +172,6 @@ func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrp
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Del("Content-Length")
-	if status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
-	}
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n'))
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/knack-dev/knack/access"
 )
 
 // guard stands before everything that is served over HTTP. A web page that a user
@@ -48,17 +50,17 @@ func newGuard(o HTTPOptions) (*guard, error) {
 	return g, nil
 }
 
-func (g *guard) wrap(next http.Handler) http.Handler {
+func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.allowsHost(r.Host) {
-			refuse(w, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
+			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
 		}
 		origins := r.Header.Values("Origin")
 		w.Header()["Vary"] = vary
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
-			refuse(w, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
+			refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
 			return
 		case len(origins) == 1:
 			allowCORS(w.Header(), origins[0])
@@ -152,21 +154,27 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		// Two tokens of one subject have two sessions: either may be revoked.
 		sum := sha256.Sum256([]byte(token))
-		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{subjectKey: ctx.Value(verified{})}}, nil
+		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{subjectKey: access.SubjectOf(ctx)}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token, ok := bearer(r.Header.Values("Authorization")); ok {
-			if subject, ok := h.o.Verifier.Verify(r.Context(), token); ok {
-				known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verified{}, subject)))
-				return
-			}
+		subject, ok := h.holder(r)
+		if !ok {
+			h.challenge(w, r)
+			h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
+			return
 		}
-		refuse(w, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
+		known.ServeHTTP(w, r.WithContext(access.WithSubject(r.Context(), subject)))
 	})
 }
 
-// verified is where a request's context has the subject of its token.
-type verified struct{}
+// holder is whose token a request bears.
+func (h *HTTP) holder(r *http.Request) (access.Subject, bool) {
+	token, ok := bearer(r.Header.Values("Authorization"))
+	if !ok {
+		return access.Subject{}, false
+	}
+	return h.o.Verifier.Verify(r.Context(), token)
+}
 
 // bearer reads the one Authorization header.
 func bearer(values []string) (token string, ok bool) {

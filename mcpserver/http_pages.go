@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -16,15 +17,62 @@ func (h *HTTP) pages() http.Handler {
 			refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
 		})
 	}
-	return h.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !take(h.calls) {
-			refuseBusy(w, http.StatusTooManyRequests, nil, "too many calls at once; try again")
+			w.Header().Set("Retry-After", "1")
+			h.refuse(w, r, http.StatusTooManyRequests, tooManyCalls)
 			return
 		}
 		defer func() { <-h.calls }()
 		p := newPaced(w, h.o.WriteTimeout)
 		h.o.Pages.ServeHTTP(&p, h.seeing(r))
-	}))
+	})
+	door, ok := h.o.Pages.(Door)
+	if !ok || h.o.Verifier == nil {
+		return h.authenticated(serve)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if door.Open(w, r) {
+			return
+		}
+		subject, known := h.holder(r)
+		if len(r.Header["Authorization"]) == 0 {
+			subject, known = door.Known(r)
+		}
+		if !known {
+			h.challenge(w, r)
+			h.refuse(w, r, http.StatusUnauthorized, "A token is needed: send it in the header Authorization: Bearer, or sign in with a browser.")
+			return
+		}
+		serve(w, r.WithContext(access.WithSubject(r.Context(), subject)))
+	})
+}
+
+// Door is a handler of pages that lets people in who have signed in with a token.
+// At /mcp it is not asked: what a browser sends along by itself, such as a cookie,
+// would let any page that it shows call tools.
+type Door interface {
+	http.Handler
+	// Open answers a request for which nobody must be known: the way in. It reports
+	// whether it did.
+	Open(w http.ResponseWriter, r *http.Request) bool
+	// Known is who sends a request that has no Authorization header.
+	Known(r *http.Request) (access.Subject, bool)
+	// Recheck lets nobody in any more whose token the verifier does not know.
+	Recheck(ctx context.Context)
+	// Refuse answers, in words for who asks, a request that is not let through.
+	// Headers that belong to the status are set.
+	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
+}
+
+// refuse answers outside of any call: in words of the protocol, or of the pages.
+func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, say string) {
+	door, ok := h.o.Pages.(Door)
+	if !ok || r.URL.Path == "/mcp" || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		refuse(w, status, say)
+		return
+	}
+	door.Refuse(w, r, status, say)
 }
 
 // seeing is a request in whose context the catalogue shows what the subject of its
@@ -34,8 +82,7 @@ func (h *HTTP) seeing(r *http.Request) *http.Request {
 	if p == nil {
 		return r
 	}
-	subject, _ := r.Context().Value(verified{}).(access.Subject)
-	return r.WithContext(catalog.WithSight(r.Context(), p.Sight(subject)))
+	return r.WithContext(catalog.WithSight(r.Context(), p.Sight(access.SubjectOf(r.Context()))))
 }
 
 // readyz says whether the skills have been read once.

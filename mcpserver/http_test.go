@@ -171,7 +171,11 @@ func TestTokens(t *testing.T) {
 			if got != want {
 				t.Errorf("%s %q: %s", method, header, resp.Status)
 			}
-			if want == 401 && (resp.Header.Get("WWW-Authenticate") != "Bearer" || len(header) > 8 && bytes.Contains(body, []byte(header[7:]))) {
+			challenge := "Bearer" // RFC 6750, section 3: an error where there was a token
+			if fields := strings.Fields(header); len(fields) == 2 && fields[0] == "Bearer" {
+				challenge = `Bearer error="invalid_token"`
+			}
+			if want == 401 && (resp.Header.Get("WWW-Authenticate") != challenge || len(header) > 8 && bytes.Contains(body, []byte(header[7:]))) {
 				t.Errorf("%q: %v %s", header, resp.Header, body)
 			}
 		}

@@ -72,7 +72,7 @@ func parsePages(assets map[string]asset) map[string]*template.Template {
 	})
 	base = template.Must(base.ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}
-	for _, name := range []string{"home", "skill", "file", "health", "connect", "usage", "error", "skipped"} {
+	for _, name := range []string{"home", "skill", "file", "health", "connect", "usage", "error", "skipped", "signin"} {
 		pages[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
 	}
 	return pages
@@ -85,6 +85,9 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 		return err
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if s.byCookie(r) {
+		r.w.Header().Set("Cache-Control", "no-store") // nobody gets back to it after signing out
+	}
 	return answer(r, status, b.Bytes())
 }
 

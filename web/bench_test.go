@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/genskills"
 	"github.com/knack-dev/knack/tool"
@@ -47,6 +48,23 @@ func BenchmarkPages(b *testing.B) {
 			}
 		})
 	}
+	// The first page of one who sees a part, after each change.
+	b.Run("fresh/part", func(b *testing.B) {
+		pattern, err := access.ParsePattern("skill://one/*a*/**")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			policy := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{pattern}}})
+			r := httptest.NewRequest("GET", "/", nil)
+			w := httptest.NewRecorder()
+			f.site.ServeHTTP(w, r.WithContext(catalog.WithSight(r.Context(), policy.Sight(access.Subject{}))))
+			if w.Code != 200 {
+				b.Fatal(w.Code)
+			}
+		}
+	})
 	b.Run("fresh/health", func(b *testing.B) {
 		tools, err := tool.ParseSets(tool.DefaultSet)
 		if err != nil {

@@ -3,7 +3,8 @@
 // metrics.
 //
 // A [Site] is an [http.Handler] and no server: whoever mounts it stands before it
-// with the checks of host, origin and token. It reads skills through a
+// with the checks of host, origin and token. Where tokens are required it is a door
+// too: it asks a browser for one, and knows it again by a cookie. It reads skills through a
 // [catalog.View] alone, one for each request, taken in one place.
 //
 // Pages are rendered on the server and work without scripts. Their policy forbids

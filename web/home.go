@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -20,10 +21,17 @@ type frame struct {
 	Title, Nav, Version string
 	Query               string
 	Token               bool
+	// SignedIn: with a cookie, that can be taken back. Who is whose token it is.
+	SignedIn bool
+	Who      string
 }
 
 func (s *Site) frame(r *request, title, nav string) frame {
-	return frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.o.Token}
+	f := frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.sessions != nil}
+	if s.byCookie(r) {
+		f.SignedIn, f.Who = true, skill.OneLine(skill.CutBytes(access.SubjectOf(r.Context()).Name, skill.EchoLimit))
+	}
+	return f
 }
 
 type errorPage struct {

@@ -189,7 +189,7 @@ func TestHeaders(t *testing.T) {
 		if got := [3]string{h.Get("Content-Type"), h.Get("Content-Security-Policy"), h.Get("Content-Disposition")}; got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
-		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
 			t.Errorf("%s: %v", path, h)
 		}
 	}

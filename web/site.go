@@ -6,9 +6,11 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/tool"
 )
@@ -23,8 +25,9 @@ type Options struct {
 	// Command is the absolute path of the executable, for the snippets of clients
 	// on this machine; empty where clients are elsewhere.
 	Command string
-	// Token: whoever asks needs a token, and the pages say so.
-	Token bool
+	// Verifier, if set, knows the tokens with which people sign in. The pages say that
+	// one is needed; who asks for them is the server's to check.
+	Verifier access.Verifier
 	// Engage is what skill://engage/SKILL.md answers where no skill has it; see
 	// [tool.Host].
 	Engage func() string
@@ -51,9 +54,12 @@ type Site struct {
 	pages     map[string]*template.Template
 	assets    map[string]asset
 	routes    *http.ServeMux
+	patterns  []string
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
 	metrics   *metrics
+	sessions  *access.Sessions // nil where nobody needs to sign in
+	arriving  chan struct{}    // places of forms on their way
 }
 
 // New makes a site.
@@ -68,6 +74,9 @@ func New(o Options) *Site {
 		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(),
 		host: &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
 	}
+	if o.Verifier != nil {
+		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)
+	}
 	s.assets = loadAssets()
 	s.pages = parsePages(s.assets)
 	s.routes = s.mux()
@@ -76,6 +85,10 @@ func New(o Options) *Site {
 
 func (s *Site) mux() *http.ServeMux {
 	m := http.NewServeMux()
+	add := func(pattern, methods string, page func(*request) error) {
+		s.patterns = append(s.patterns, pattern)
+		m.Handle(pattern, s.handle(pattern, methods, page))
+	}
 	for pattern, page := range map[string]func(*request) error{
 		"/{$}":                                 s.home,
 		"/skills/":                             s.skillOrFile,
@@ -97,10 +110,18 @@ func (s *Site) mux() *http.ServeMux {
 		"/metrics":                             s.serveMetrics,
 		"/":                                    s.nowhere,
 	} {
-		m.Handle(pattern, s.handle(pattern, page))
+		add(pattern, "GET, HEAD", page)
+	}
+	if s.sessions != nil {
+		add(signInPath, "GET, HEAD, POST", s.signIn)
+		add(signOutPath, "POST", s.signOut)
 	}
 	return m
 }
+
+// Routes are the patterns of [http.ServeMux] for which there are answers, in no
+// order.
+func (s *Site) Routes() []string { return slices.Clone(s.patterns) }
 
 // ServeHTTP answers one request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
@@ -116,8 +137,8 @@ func (r *request) isAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/metrics"
 }
 
-// handle wraps what every route has in common.
-func (s *Site) handle(pattern string, page func(*request) error) http.Handler {
+// handle wraps what every route has in common. methods are those that it answers.
+func (s *Site) handle(pattern, methods string, page func(*request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		begun := time.Now()
 		counted := &counter{ResponseWriter: w}
@@ -126,9 +147,9 @@ func (s *Site) handle(pattern string, page func(*request) error) http.Handler {
 		ctx, cancel := context.WithTimeout(hr.Context(), requestTime)
 		defer cancel()
 		r := &request{hr.WithContext(ctx), counted}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			s.fail(r, problem(http.StatusMethodNotAllowed, "Only GET and HEAD are answered here."))
+		if !slices.Contains(strings.Split(methods, ", "), r.Method) {
+			w.Header().Set("Allow", methods)
+			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
 			return
 		}
 		if err := page(r); err != nil {
@@ -142,7 +163,7 @@ func (s *Site) handle(pattern string, page func(*request) error) http.Handler {
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with none at all a form's Origin would be null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-cache")
@@ -196,8 +217,12 @@ func (s *Site) fail(r *request, err error) {
 		s.o.Log.Error("cannot answer over HTTP", "path", strings.ToValidUTF8(r.URL.Path, "?"), "error", err.Error())
 		f = &failure{http.StatusInternalServerError, "Something went wrong. The server's log says what."}
 	}
-	if r.isAPI() {
+	if r.isAPI() || f.status == http.StatusUnauthorized && !takesPages(r.Request) {
 		writeProblem(r, f)
+		return
+	}
+	if f.status == http.StatusUnauthorized {
+		s.askIn(r, f.status, false, r.URL.RequestURI())
 		return
 	}
 	if err := s.render(r, f.status, "error", errorPage{s.frame(r, http.StatusText(f.status), ""), f.status, f.say}); err != nil {

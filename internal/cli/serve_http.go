@@ -180,7 +180,9 @@ func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
 
 // pages is the web catalogue.
 func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
-	o.Token = f.tokens
+	if f.tokens {
+		o.Verifier = &f.admission
+	}
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		o.Command = executable() // who reads the page is on this machine
 	}

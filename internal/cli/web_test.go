@@ -193,6 +193,20 @@ func TestPagesKeepOutOfSight(t *testing.T) {
 	}
 }
 
+// TestLongSearch: a search of 100 kB is refused before anybody reads it, and what is
+// let through is cut.
+func TestLongSearch(t *testing.T) {
+	base := strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp")
+	for _, path := range []string{"/?q=", "/api/v1/skills?q="} {
+		if code, body := fetch(t, base+path+strings.Repeat("one%20", 17_000)); code != http.StatusRequestHeaderFieldsTooLarge || len(body) > 200 {
+			t.Errorf("%s of 100 kB: %d, %d bytes", path, code, len(body))
+		}
+		if code, body := fetch(t, base+path+strings.Repeat("one%20", 5_000)); code != 200 || len(body) > 30_000 {
+			t.Errorf("%s of 30 kB: %d, %d bytes", path, code, len(body))
+		}
+	}
+}
+
 // bearing sends a token with every request.
 type bearing string
 

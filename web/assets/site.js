@@ -35,6 +35,7 @@ if (q) {
     request.responseType = "document";
     request.onload = () => {
       const fresh = request.response && request.response.getElementById("results");
+      if (request.status === 401) location.assign(address); // the session is over
       if (request.status !== 200 || !fresh) return;
       document.getElementById("results").replaceWith(document.adoptNode(fresh));
       history.replaceState(null, "", address);

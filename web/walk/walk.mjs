@@ -1,12 +1,14 @@
 // Walks a served catalogue in a headless Chromium: every page, both themes, two
-// widths, the search, a link inside a skill, the theme button, and hostile skills.
+// widths, the way in and out, the search, a link inside a skill, the theme button,
+// and hostile skills.
 // What a console, a policy, a failed request or axe complains of is a fault.
 //
-//   node walk.mjs PLAN      PLAN is JSON: {url, chromium, pages: [[name, path]…], shots}
+//   node walk.mjs PLAN      PLAN is JSON: {url, token, chromium, pages: [[name, path]…], shots}
 //
 // It prints a JSON object {faults: […], done: […]}.
 import { createRequire } from "node:module";
 import { readFileSync, mkdirSync } from "node:fs";
+import { createServer } from "node:http";
 import { chromium } from "playwright-core";
 import { Validator } from "@seriousme/openapi-schema-validator";
 
@@ -17,15 +19,17 @@ const widths = { phone: { width: 390, height: 844 }, wide: { width: 1440, height
 
 const browser = await chromium.launch({ executablePath: plan.chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
+let state; // of a browser that has signed in
+
 // open makes a page whose every complaint is a fault.
 async function open(options, where) {
-  const context = await browser.newContext(options);
+  const context = await browser.newContext({ storageState: state, ...options });
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
   });
   const page = await context.newPage();
   const fault = (what) => faults.push(`${where.now}: ${what}`);
-  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) fault(`console ${m.type()}: ${m.text()}`); });
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !where.expected) fault(`console ${m.type()}: ${m.text()}`); });
   page.on("pageerror", (e) => fault(`exception: ${e.message}`));
   page.on("dialog", (d) => { fault(`dialog: ${d.message()}`); d.dismiss(); });
   page.on("requestfailed", (r) => { const why = r.failure()?.errorText; if (why !== "net::ERR_ABORTED") fault(`request failed: ${r.url()} ${why}`); });
@@ -47,40 +51,145 @@ async function inspect(page, where, thorough) {
   if (await page.evaluate(() => globalThis.ran !== undefined)) faults.push(`${where}: a skill's script ran`);
 }
 
-for (const colorScheme of ["light", "dark"]) {
-  for (const [width, viewport] of Object.entries(widths)) {
-    const where = { now: "" };
-    const { context, page } = await open({ colorScheme, viewport }, where);
-    for (const [name, path] of plan.pages) {
-      where.now = `${name} ${colorScheme} ${width}`;
-      where.expected = name.startsWith("missing");
-      if (where.expected) page.removeAllListeners("console");
-      const response = await page.goto(plan.url + path, { waitUntil: "load" });
-      const policy = response.headers()["content-security-policy"] ?? "";
-      if (!policy.includes("default-src 'none'") || /unsafe|\*|https?:/.test(policy)) faults.push(`${where.now}: policy ${policy}`);
-      // Each theme and each width once: axe takes most of the time.
-      await inspect(page, where.now, plan.shots || (colorScheme === "light") === (width === "phone"));
-      if (plan.shots) {
-        mkdirSync(plan.shots, { recursive: true });
-        await page.screenshot({ path: `${plan.shots}/${name}-${colorScheme}-${width}.png`, fullPage: name !== "connect" });
-      }
-      done.push(where.now);
-    }
-    await context.close();
-  }
-}
-
 const step = async (name, options, walk) => {
   const where = { now: name };
   const { context, page } = await open({ viewport: widths.wide, ...options }, where);
   try {
-    await walk(page, (ok, what) => { if (!ok) faults.push(`${name}: ${what}`); });
+    await walk(page, (ok, what) => { if (!ok) faults.push(`${name}: ${what}`); }, where, context);
     done.push(name);
   } catch (e) {
     faults.push(`${name}: ${e.message}`);
   }
   await context.close();
 };
+
+// signIn fills in the form that is shown.
+async function signIn(page, token) {
+  await page.fill("#token", token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+await step("the way in", { storageState: undefined }, async (page, must, where, context) => {
+  where.expected = true; // it is refused at first
+  const there = plan.url + plan.skill + "?view=files";
+  const refused = await page.goto(there);
+  must(refused.status() === 401, `a page without a token has the status ${refused.status()}`);
+  must(await page.evaluate(() => document.activeElement.id === "token"), "the token is not where one types");
+  must(!(await page.content()).includes("Compute and read"), "the form tells what is behind it");
+  await signIn(page, plan.token + "x");
+  await page.getByText("This token is not known here.").waitFor();
+  must((await context.cookies()).length === 0, "a wrong token gets a cookie");
+  await page.fill("#token", plan.token);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(there);
+  where.expected = false;
+  must(await page.getByText("anna").isVisible(), "the page does not say who looks at it");
+  const [cookie, ...more] = await context.cookies();
+  must(more.length === 0 && cookie.httpOnly && cookie.sameSite === "Lax" && cookie.path === "/" && !plan.token.includes(cookie.value), `the cookie is ${JSON.stringify(cookie)}`);
+  must((await page.evaluate(() => document.cookie)) === "", "scripts can read the cookie");
+  await page.goto(plan.url + "/");
+  must((await page.locator(".skills > li").count()) > 3, "the next page asks again");
+  state = await context.storageState();
+});
+
+await step("the way in without scripts", { storageState: undefined, javaScriptEnabled: false }, async (page, must, where) => {
+  where.expected = true;
+  await page.goto(plan.url + "/health");
+  await signIn(page, plan.token);
+  must(page.url() === plan.url + "/health" && await page.getByRole("heading", { name: "Health" }).isVisible(), "it leads elsewhere");
+});
+
+await step("the way out", { storageState: undefined }, async (page, must, where, context) => {
+  where.expected = true;
+  await page.goto(plan.url + plan.skill);
+  await signIn(page, plan.token);
+  await page.waitForURL(plan.url + plan.skill);
+  const held = await context.cookies();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(plan.url + "/signin");
+  must((await context.cookies()).length === 0, "the cookie stays");
+  await page.goBack();
+  must(!(await page.content()).includes("Compute and read"), "the way back leads in again");
+  await context.addCookies(held);
+  must((await page.goto(plan.url + "/")).status() === 401, "the session goes on after signing out");
+});
+
+await step("the way in leads nowhere else", { storageState: undefined }, async (page, must, where, context) => {
+  where.expected = true;
+  for (const to of ["//evil.example/", "///evil.example/", "/\\evil.example/", "https://evil.example/", "https:evil.example", "/\t/evil.example/", "javascript:ran=1", "/.//evil.example/", "//evil.example\\@x/"]) {
+    await context.clearCookies();
+    await page.goto(plan.url + "/health");
+    await page.locator("input[name=to]").evaluate((field, to) => { field.value = to; }, to);
+    await Promise.all([page.waitForResponse((r) => r.request().method() === "POST"), signIn(page, plan.token)]);
+    await page.waitForLoadState();
+    must(new URL(page.url()).origin === plan.url, `${JSON.stringify(to)} leads to ${page.url()}`);
+  }
+});
+
+await step("pages of others", {}, async (page, must, where, context) => {
+  where.expected = true;
+  const form = `<form method="post" action="${plan.url}/signin"><input name="token" value="${plan.token}"><button>go</button></form>`;
+  const other = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end(`<!doctype html><title>other</title>${form}`));
+  await new Promise((ready) => other.listen(0, ready));
+  other.unref();
+  page.removeAllListeners("request");
+  page.removeAllListeners("requestfailed");
+  const port = other.address().port;
+  for (const [host, site] of [["127.0.0.1", "same-site"], ["localhost", "cross-site"]]) {
+    await page.goto(`http://${host}:${port}/`);
+    const blocked = page.waitForEvent("requestfailed", (r) => r.url() === plan.url + "/api/v1/skills");
+    await page.evaluate((url) => { fetch(url, { mode: "no-cors", credentials: "include" }).catch(() => {}); }, plan.url + "/api/v1/skills");
+    const why = (await blocked).failure().errorText;
+    must(/NotSameOrigin/.test(why), `another server's page (${site}): ${why}`);
+    const before = JSON.stringify(await context.cookies(plan.url));
+    const [posted] = await Promise.all([page.waitForResponse((r) => r.request().method() === "POST"), page.getByRole("button", { name: "go" }).click()]);
+    must(posted.status() === 403 && JSON.stringify(await context.cookies(plan.url)) === before, `another server's form (${site}) signs in: ${posted.status()}`);
+    // A link is followed as one who has signed in.
+    await page.goto(`http://${host}:${port}/`);
+    await page.evaluate((url) => { location.href = url; }, plan.url + "/health");
+    await page.getByRole("heading", { name: "Health" }).waitFor();
+  }
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [width, viewport] of Object.entries(widths)) {
+    const where = { now: "" };
+    const shot = async (name, page, fullPage) => {
+      if (!plan.shots) return;
+      mkdirSync(plan.shots, { recursive: true });
+      await page.screenshot({ path: `${plan.shots}/${name}-${colorScheme}-${width}.png`, fullPage });
+    };
+    const stranger = await open({ colorScheme, viewport, storageState: undefined }, where);
+    where.expected = true; // it is refused
+    for (const [name, wrong] of [["signin", false], ["signin-wrong", true]]) {
+      where.now = `${name} ${colorScheme} ${width}`;
+      await stranger.page.goto(plan.url + plan.skill);
+      if (wrong) {
+        await stranger.page.fill("#token", "knack_nobody");
+        await stranger.page.getByRole("button", { name: "Sign in" }).click();
+        await stranger.page.getByText("This token is not known here.").waitFor();
+      }
+      await inspect(stranger.page, where.now, true);
+      await shot(name, stranger.page, true);
+      done.push(where.now);
+    }
+    await stranger.context.close();
+    where.expected = false;
+    const { context, page } = await open({ colorScheme, viewport }, where);
+    for (const [name, path] of plan.pages) {
+      where.now = `${name} ${colorScheme} ${width}`;
+      where.expected = name.startsWith("missing");
+      const response = await page.goto(plan.url + path, { waitUntil: "load" });
+      const policy = response.headers()["content-security-policy"] ?? "";
+      if (!policy.includes("default-src 'none'") || /unsafe|\*|https?:/.test(policy)) faults.push(`${where.now}: policy ${policy}`);
+      // Each theme and each width once: axe takes most of the time.
+      await inspect(page, where.now, plan.shots || (colorScheme === "light") === (width === "phone"));
+      await shot(name, page, name !== "connect");
+      done.push(where.now);
+    }
+    await context.close();
+  }
+}
 
 await step("search as one types", {}, async (page, must) => {
   await page.goto(plan.url + "/");
@@ -153,7 +262,7 @@ await step("raw bytes do nothing", {}, async (page, must) => {
 await browser.close();
 
 // The document of the API is one.
-const document = await (await fetch(plan.url + "/api/v1/openapi.json")).json();
+const document = await (await fetch(plan.url + "/api/v1/openapi.json", { headers: { Authorization: `Bearer ${plan.token}` } })).json();
 // The validator takes a property that is called $schema for the keyword.
 delete document.components.schemas.DiscoveryIndex.properties.$schema;
 const verdict = await new Validator().validate(document);

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
 )
 
 // picture draws a harbour.
@@ -161,14 +163,19 @@ func write(t *testing.T, root string) {
 	}
 }
 
-// serve builds knack and serves the library, and returns its address.
-func serve(t *testing.T, root string) string {
+// serve builds knack and serves the library to one who has a token, and returns its
+// address.
+func serve(t *testing.T, root, hash string) string {
 	t.Helper()
+	config := filepath.Join(t.TempDir(), "knack.yaml")
+	if err := os.WriteFile(config, []byte("access:\n  default: allow\n  tokens:\n    - {hash: "+hash+", subject: anna}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	binary := filepath.Join(t.TempDir(), "knack")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/knack").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(binary, "serve", "--http", "0",
+	cmd := exec.Command(binary, "serve", "--http", "0", "--config", config,
 		"--dir", "harbour", "--dir", "office", "--dir", "hostile")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
@@ -218,11 +225,12 @@ func TestWalk(t *testing.T) {
 	}
 	root := t.TempDir()
 	write(t, root)
-	url := serve(t, root)
-	use(t, url+"/mcp")
+	token, hash := access.NewToken()
+	url := serve(t, root, hash)
+	use(t, url+"/mcp", token)
 	const skill, hostile = "/skills/dir-1/tide-tables/", "/skills/dir-3/title/"
 	plan := map[string]any{
-		"url": url, "chromium": chromium, "skill": skill, "shots": os.Getenv("KNACK_SHOTS"),
+		"url": url, "token": token, "chromium": chromium, "skill": skill, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
 			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
@@ -231,7 +239,7 @@ func TestWalk(t *testing.T) {
 			{"file-markdown", skill + "references/method.md"}, {"file-source", skill + "scripts/height.py"}, {"file-picture", skill + "images/harbour.png"}, {"file-binary", skill + "data/ports.bin"},
 			{"hostile", hostile}, {"hostile-source", hostile + "?view=source"}, {"hostile-agent", hostile + "?view=agent"}, {"hostile-problems", hostile + "?view=problems"},
 			{"hostile-svg", hostile + "x.svg"}, {"hostile-html", hostile + "x.html"}, {"hostile-picture", hostile + "fake.png"},
-			{"health", "/health"}, {"skipped", skipped(t, url)}, {"usage", "/usage"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
+			{"health", "/health"}, {"skipped", skipped(t, url, token)}, {"usage", "/usage"}, {"connect", "/connect"}, {"missing", "/skills/nobody/"},
 		},
 		"raw": []string{"/raw/dir-3/title/x.svg", "/raw/dir-3/title/x.html", "/raw/dir-3/title/fake.png", "/raw/dir-3/title/SKILL.md", "/api/v1/files/dir-3/title/x.html"},
 	}
@@ -239,16 +247,16 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 4*28 + 8; len(report.Done) != want {
+	if want := 4*(28+2) + 13; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }
 
 // use has a client do something, so that there is something to count.
-func use(t *testing.T, url string) {
+func use(t *testing.T, url, token string) {
 	t.Helper()
 	ctx := t.Context()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "harbour-agent", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "harbour-agent", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,9 +299,9 @@ func walk(t *testing.T, plan any) (r report) {
 }
 
 // skipped is the address of the skill that is not served, as the list links it.
-func skipped(t *testing.T, url string) string {
+func skipped(t *testing.T, url, token string) string {
 	t.Helper()
-	resp, err := http.Get(url + "/?state=skipped")
+	resp, err := (&http.Client{Transport: bearing(token)}).Get(url + "/?state=skipped")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,4 +315,13 @@ func skipped(t *testing.T, url string) string {
 		t.Fatalf("no skill is skipped:\n%s", page)
 	}
 	return string(path)
+}
+
+// bearing sends a token with every request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
 }

@@ -1,0 +1,121 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bounds of sessions.
+const (
+	// SessionLife is how long one who has signed in need not do so again. Skills are
+	// read and not changed, and a token that is revoked ends its sessions at once.
+	SessionLife = 7 * 24 * time.Hour
+	// maxSessions holds for all together, maxSessionsOfOne for one token: whoever
+	// signs in again and again ends sessions of their own.
+	maxSessions      = 4096
+	maxSessionsOfOne = 16
+)
+
+// Sessions are those of people who have signed in with a token. A session stands
+// for its token and is no more than that: the verifier is asked for the token each
+// time, so that one which is revoked, or has other groups now, has so at once.
+type Sessions struct {
+	verifier Verifier
+
+	mu   sync.Mutex
+	held []*session // in the order in which they began, and end
+}
+
+type session struct {
+	key   [sha256.Size]byte // of its id, so that no comparison is of the id itself
+	token string
+	ends  time.Time
+}
+
+// NewSessions makes the sessions of a verifier's subjects.
+func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
+
+// Begin makes a session for a token that the verifier knows. The id is 256 random
+// bits, which tell nothing of the token.
+func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject Subject, ok bool) {
+	if subject, ok = s.verifier.Verify(ctx, token); !ok {
+		return "", Subject{}, false
+	}
+	var b [32]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	id = base64.RawURLEncoding.EncodeToString(b[:])
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, oldest := 0, 0
+	for i := len(s.held) - 1; i >= 0; i-- {
+		if s.held[i].token == token {
+			of, oldest = of+1, i
+		}
+	}
+	switch {
+	case of >= maxSessionsOfOne:
+		s.held = slices.Delete(s.held, oldest, oldest+1)
+	case len(s.held) >= maxSessions:
+		s.held = slices.Delete(s.held, 0, 1)
+	}
+	s.held = append(s.held, &session{sha256.Sum256([]byte(id)), token, now.Add(SessionLife)})
+	return id, subject, true
+}
+
+// Subject is whose session it is now.
+func (s *Sessions) Subject(ctx context.Context, id string) (Subject, bool) {
+	s.mu.Lock()
+	i := s.find(id)
+	if i < 0 {
+		s.mu.Unlock()
+		return Subject{}, false
+	}
+	token := s.held[i].token
+	s.mu.Unlock()
+	return s.verifier.Verify(ctx, token)
+}
+
+// End ends a session.
+func (s *Sessions) End(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.find(id); i >= 0 {
+		s.held = slices.Delete(s.held, i, i+1)
+	}
+}
+
+// Recheck ends the sessions whose tokens the verifier does not know any more, so
+// that they stay ended should it know them again.
+func (s *Sessions) Recheck(ctx context.Context) {
+	s.mu.Lock()
+	held := slices.Clone(s.held)
+	s.mu.Unlock()
+	gone := map[*session]bool{}
+	for _, one := range held {
+		if _, ok := s.verifier.Verify(ctx, one.token); !ok {
+			gone[one] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = slices.DeleteFunc(s.held, func(one *session) bool { return gone[one] })
+}
+
+// find is where a session is, or -1, once those that are over are gone. It is
+// called with the lock held.
+func (s *Sessions) find(id string) int {
+	now := time.Now()
+	over := 0
+	for over < len(s.held) && !now.Before(s.held[over].ends) {
+		over++
+	}
+	s.held = slices.Delete(s.held, 0, over)
+	key := sha256.Sum256([]byte(id))
+	return slices.IndexFunc(s.held, func(one *session) bool { return one.key == key })
+}

@@ -1,0 +1,104 @@
+package access
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// known is a verifier whose tokens come and go.
+type known map[string]Subject
+
+func (k known) Verify(_ context.Context, token string) (Subject, bool) {
+	s, ok := k[token]
+	return s, ok
+}
+
+func TestSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		who := known{"a": {Name: "anna"}, "b": {Name: "bert"}}
+		s := NewSessions(who)
+		begin := func(token string) string {
+			t.Helper()
+			id, subject, ok := s.Begin(ctx, token)
+			if !ok || subject.Name != who[token].Name || len(id) != 43 || strings.Contains(id, token+token) {
+				t.Fatalf("%s: %q %+v %v", token, id, subject, ok)
+			}
+			return id
+		}
+		is := func(id, want string) {
+			t.Helper()
+			if got, ok := s.Subject(ctx, id); got.Name != want || ok != (want != "") {
+				t.Errorf("the session is %q's (%v), want %q", got.Name, ok, want)
+			}
+		}
+		if id, _, ok := s.Begin(ctx, "c"); ok || id != "" {
+			t.Error("a session for a token that nobody has")
+		}
+		anna, again, bert := begin("a"), begin("a"), begin("b")
+		if anna == again {
+			t.Error("two sessions with one id")
+		}
+		is(anna, "anna")
+		is(bert, "bert")
+		for _, id := range []string{"", "a", anna + "A", anna[:42], strings.ToUpper(anna)} {
+			is(id, "")
+		}
+		s.End(anna)
+		s.End("nobody's")
+		is(anna, "")
+		is(again, "anna")
+
+		who["b"] = Subject{Name: "berta"}
+		is(bert, "berta")
+		delete(who, "b")
+		is(bert, "")
+		s.Recheck(ctx)
+		who["b"] = Subject{Name: "bert"}
+		is(bert, "")
+		is(again, "anna")
+
+		time.Sleep(SessionLife - time.Second)
+		is(again, "anna")
+		late := begin("a")
+		time.Sleep(time.Second)
+		is(again, "")
+		is(late, "anna")
+	})
+}
+
+// TestSessionsAreBounded: whoever signs in without end ends their own sessions, and
+// with many tokens the oldest of all.
+func TestSessionsAreBounded(t *testing.T) {
+	ctx := t.Context()
+	who := known{"other": {Name: "other"}}
+	s := NewSessions(who)
+	other, _, _ := s.Begin(ctx, "other")
+	who["a"] = Subject{Name: "anna"}
+	var ids []string
+	for range maxSessionsOfOne + 3 {
+		id, _, _ := s.Begin(ctx, "a")
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		if _, ok := s.Subject(ctx, id); ok != (i >= 3) {
+			t.Errorf("session %d of %d: %v", i, len(ids), ok)
+		}
+	}
+	if _, ok := s.Subject(ctx, other); !ok || len(s.held) != maxSessionsOfOne+1 {
+		t.Errorf("another's session is there: %v; there are %d", ok, len(s.held))
+	}
+	for i := range maxSessions {
+		token := strings.Repeat("x", i+1)
+		who[token] = Subject{Name: "x"}
+		if _, _, ok := s.Begin(ctx, token); !ok {
+			t.Fatal(i)
+		}
+	}
+	if _, ok := s.Subject(ctx, other); ok || len(s.held) != maxSessions {
+		t.Errorf("the oldest is there: %v; there are %d", ok, len(s.held))
+	}
+}

@@ -1,0 +1,397 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// The access matrix: every route × every role. Two servers have the same
+// configuration, and one of them lacks the skills that are kept from some. Whoever
+// must not see them gets the same answers of both, byte for byte: no name, count,
+// tag, order or problem tells the servers apart. Whoever may see them can tell them
+// apart by every route that shows skills, else the test would test nothing.
+
+// role is one who asks.
+type role struct {
+	name    string
+	headers []string
+	cookie  string // in place of a header
+	known   bool   // is let in
+}
+
+// house is one of the two servers.
+type house struct {
+	*surfer
+	dir      string
+	log      func() string
+	sessions map[string]string // of 2025-11-25, by role
+	story    string
+	cursors  map[string]string
+	tag      string            // of the last answer
+	tags     map[string]string // what those who see it were given, by probe
+}
+
+func (h *house) send(r role, p probe) string {
+	h.t.Helper()
+	headers := []string{"Accept: text/html, application/json, text/event-stream"}
+	if p.era != "" {
+		headers = append(headers, "Content-Type: application/json", "Mcp-Protocol-Version: "+p.era, "Origin: ", "Sec-Fetch-Site: ")
+		if id := h.sessions[r.name]; id != "" && p.era < "2026" && !strings.Contains(p.body, `"initialize"`) {
+			headers = append(headers, "Mcp-Session-Id: "+id)
+		}
+	}
+	for _, one := range p.more {
+		if p.era < "2026" && (strings.HasPrefix(one, "Mcp-Method") || strings.HasPrefix(one, "Mcp-Name")) {
+			continue
+		}
+		headers = append(headers, one)
+	}
+	headers = append(headers, r.headers...)
+	if r.cookie != "" {
+		headers = append(headers, "Cookie: "+r.cookie)
+	}
+	path := strings.NewReplacer("STORY", h.story, "CURSOR", h.cursors[p.route]).Replace(p.path)
+	if p.path == "ASSET" {
+		path = assetOf(h.t, h.get("/signin").body)
+	}
+	method := p.method
+	if method == "" {
+		method = http.MethodGet
+	}
+	got := h.ask(method, path, p.body, headers...)
+	h.tag = got.header.Get("Etag")
+	got.header.Del("Date")
+	if strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
+		// An answer that is given again has one event and a length.
+		got.header.Del("Connection")
+		got.header.Del("Content-Length")
+		got.body = strings.Join(regexp.MustCompile(`(?m)^data: .+$`).FindAllString(got.body, -1), "\n")
+	}
+	if got.header.Get("Mcp-Session-Id") != "" {
+		got.header.Set("Mcp-Session-Id", "SESSION")
+	}
+	if sum := sha256.Sum256([]byte(got.body)); got.header.Get("Etag") == `"`+hex.EncodeToString(sum[:16])+`"` {
+		got.header.Set("Etag", "of the body") // which has the folder in it
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(got.header)) {
+		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health") { // of what is taken out below
+			continue
+		}
+		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))
+	}
+	return fmt.Sprintf("%d\n%s\n\n%s", got.code, h.even(strings.Join(lines, "\n")), h.even(got.body))
+}
+
+var uneven = regexp.MustCompile(strings.Join([]string{
+	`(?m)^id: \S*$`, // of an event
+	`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|go_|process_).*\n`,   // the process and what it was asked
+	`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`,      // when
+	`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`,           // when
+	`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`, // when
+}, "|"))
+
+// even takes out what differs between two servers: address, folder and times.
+func (h *house) even(text string) string {
+	_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
+	text = strings.NewReplacer(h.base, "BASE", h.dir, "DIR", "127.0.0.1:"+port, "HOST", "knack-"+port, "COOKIE").Replace(text)
+	return uneven.ReplaceAllString(text, "")
+}
+
+// enter begins a session of 2025-11-25.
+func (h *house) enter(r role) {
+	h.t.Helper()
+	got := h.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"prober","version":"1"}}}`,
+		append([]string{"Content-Type: application/json", "Accept: application/json, text/event-stream", "Origin: "}, r.headers...)...)
+	id := got.header.Get("Mcp-Session-Id")
+	if id == "" {
+		h.t.Fatalf("%s: no session: %d %s", r.name, got.code, got.body)
+	}
+	h.sessions[r.name] = id
+	h.ask("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		append([]string{"Content-Type: application/json", "Accept: application/json, text/event-stream", "Origin: ", "Mcp-Session-Id: " + id}, r.headers...)...)
+}
+
+func TestMatrix(t *testing.T) {
+	for _, set := range []string{"default,universal,runner,wave", "uri"} {
+		t.Run(set, func(t *testing.T) { matrix(t, set) })
+	}
+}
+
+func matrix(t *testing.T, set string) {
+	tools, err := tool.ParseSets(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probes := slices.Concat(mcpProbes(tools), pageProbes()) // pages last: they count
+
+	tokens := map[string]string{}
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	write := func(who ...string) {
+		text := "access:\n  default: deny\n  tokens:\n"
+		if slices.ContainsFunc(config.Keys(), func(k config.Key) bool { return k.Path == "limits.rate" }) {
+			text = "limits: {rate: 0}\n" + text // how often one may ask has tests of its own
+		}
+		for _, line := range who {
+			name, groups, _ := strings.Cut(line, " ")
+			if tokens[name] == "" {
+				tokens[name], tokens[name+"'s hash"] = access.NewToken()
+			}
+			text += fmt.Sprintf("    - {hash: %s, subject: %s, groups: [%s]}\n", tokens[name+"'s hash"], name, groups)
+		}
+		put(t, file, text+`  rules:
+    - allow: ["skill://open", "skill://person", "skill://broken", "skill://odd", "skill://twin"]
+    - {subjects: [anna, revoked], allow: ["skill://**"]}
+    - {groups: [insiders], allow: ["skill://**"]}
+    - {subjects: [dora], deny: ["skill://**/*zqx*/**"]}
+`)
+	}
+	write("anna", "carl insiders", "guest others", "dora insiders", "revoked insiders")
+	houses := [2]*house{}
+	for i := range houses {
+		dir := t.TempDir()
+		for name, text := range openSkills {
+			put(t, filepath.Join(dir, name), text)
+		}
+		if i == 0 {
+			for name, text := range hiddenSkills {
+				put(t, filepath.Join(dir, name), text)
+			}
+		}
+		ripen(t, dir)
+		base, log := servingLog(t, "--dir", dir, "--config", file, "--tools", set)
+		houses[i] = &house{surfer: newSurfer(t, strings.TrimSuffix(base, "/mcp")), dir: dir, log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
+	}
+	real, control := houses[0], houses[1]
+
+	stranger, _ := access.NewToken()
+	bearerOf := func(name string) []string { return []string{"Authorization: Bearer " + tokens[name]} }
+	seeing := []role{{name: "anna", known: true}, {name: "carl", known: true}, {name: "revoked", known: true}}
+	blind := []role{{name: "guest", known: true}, {name: "dora", known: true}}
+	for _, some := range [][]role{seeing, blind} {
+		for i := range some {
+			some[i].headers = bearerOf(some[i].name)
+			for _, h := range houses {
+				h.enter(some[i])
+			}
+		}
+	}
+	out := []role{
+		{name: "no token"}, {name: "a wrong token", headers: []string{"Authorization: Bearer " + stranger}},
+		{name: "no bearer", headers: []string{"Authorization: " + tokens["anna"]}}, {name: "another scheme", headers: []string{"Authorization: Basic " + tokens["anna"]}},
+		{name: "nothing behind Bearer", headers: []string{"Authorization: Bearer"}}, {name: "two tokens", headers: []string{"Authorization: Bearer " + tokens["guest"] + " " + tokens["anna"]}},
+		{name: "part of a token", headers: []string{"Authorization: Bearer " + tokens["anna"][:40]}}, {name: "a hash", headers: []string{"Authorization: Bearer " + tokens["anna's hash"]}},
+		{name: "a long token", headers: []string{"Authorization: Bearer " + strings.Repeat(tokens["anna"], 100)}}, {name: "a token in capitals", headers: []string{"Authorization: Bearer " + strings.ToUpper(tokens["anna"])}},
+		{name: "a cookie that is a token", cookie: "COOKIE=" + tokens["anna"]}, {name: "a cookie that nobody has", cookie: "COOKIE=" + strings.Repeat("A", 43)},
+	}
+
+	// ask sends a probe to both, twice: the second answer may be given again.
+	ask := func(r role, p probe) (of [2]string) {
+		for i, h := range houses {
+			mine := r
+			if r.cookie != "" {
+				_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
+				name, value, _ := strings.Cut(r.cookie, "=")
+				if name == "COOKIE" {
+					mine.cookie = "knack-" + port + "=" + value
+				} else {
+					mine.cookie = bearing1(h.signIn(tokens[name]))[len("Cookie: "):]
+				}
+			}
+			first := h.send(mine, p)
+			of[i] = h.send(mine, p)
+			if p.route == "/usage" || p.route == "/metrics" {
+				first = of[i]
+			}
+			if first != of[i] && p.route != "mcp initialize" {
+				t.Errorf("%s: %s: the second answer is another\n%s\nthan\n%s", r.name, p, of[i], first)
+			}
+		}
+		return of
+	}
+	code := func(answer string) string { return answer[:3] }
+
+	// Those who see it come first, so that everything is kept that can be kept. Each
+	// route shows it to each of them.
+	if set != "uri" {
+		real.story = regexp.MustCompile(`/health/skipped-[0-9a-f]+`).FindString(strings.ReplaceAll(real.get("/?state=skipped&q=zqx", seeing[0].headers...).body, "\n", " "))
+		if real.story == "" {
+			t.Fatal("no hidden skill is skipped")
+		}
+		control.story = real.story
+	} else {
+		real.story, control.story = "/health/none", "/health/none"
+	}
+	for _, r := range seeing {
+		shown := map[string]bool{}
+		for _, p := range probes {
+			of := ask(r, p)
+			shown[p.route] = shown[p.route] || of[0] != of[1] || p.quiet
+			if p.quiet && of[0] != of[1] {
+				t.Errorf("%s: %s is said to be quiet\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+			}
+			real.tags[p.String()] = real.tag
+			if _, rest, ok := strings.Cut(of[0], `"next":"`); ok && strings.HasPrefix(p.route, "/api/") {
+				cursor, _, _ := strings.Cut(rest, `"`)
+				real.cursors[p.route], control.cursors[p.route] = cursor, cursor
+			}
+		}
+		for route, ok := range shown {
+			if !ok && !(set == "uri" && (strings.HasPrefix(route, "/") || route == "mcp tools/list")) {
+				t.Errorf("%s is shown nothing by %s: the test tests nothing", r.name, route)
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+
+	// must compares what one who must not see it gets of both.
+	must := func(r role, p probe) {
+		of := ask(r, p)
+		if of[0] != of[1] {
+			t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+		}
+		echo := strings.Contains(p.String(), "zqxword")
+		if low := strings.ToLower(of[0]); strings.Contains(low, "zqxword") && !echo {
+			t.Errorf("%s: %s tells of it\n%s", r.name, p, of[0])
+		}
+		if !r.known && !p.open && code(of[0]) != "401" {
+			t.Errorf("%s: %s: %s", r.name, p, of[0])
+		}
+		if r.known && p.era == "" && code(of[0]) == "401" {
+			t.Errorf("%s: %s is refused: %s", r.name, p, of[0])
+		}
+	}
+	for _, r := range blind {
+		for _, p := range probes {
+			must(r, p)
+			// The tag of what others see is as good as none, but where they see the same.
+			if theirs := real.tags[p.String()]; theirs != "" {
+				whole := real.send(r, p)
+				own := real.tag
+				tagged := p
+				tagged.more = append(slices.Clone(p.more), "If-None-Match: "+theirs)
+				if got := real.send(r, tagged); theirs == own && code(got) != "304" || theirs != own && got != whole {
+					t.Errorf("%s: %s with a tag of others: %s", r.name, p, got)
+				}
+			}
+			if p.era == "2025-11-25" && p.route != "mcp initialize" { // a session of one who sees it
+				for _, h := range houses {
+					h.sessions["thief of "+r.name] = h.sessions["anna"]
+				}
+				thief := r
+				thief.name = "thief of " + r.name
+				if of := ask(thief, p); !p.quiet && (code(of[0]) == "200" || of[0] != of[1] || strings.Contains(of[0], "zqxword")) {
+					t.Errorf("%s: %s: %s", thief.name, p, of[0])
+				}
+			}
+		}
+	}
+
+	// A cookie is worth its token on pages, and nothing at MCP.
+	for _, name := range []string{"guest", "dora"} {
+		r := role{name: name + "'s cookie", cookie: name + "=", known: true}
+		for _, p := range pageProbes() {
+			if p.route != "/signin" {
+				must(r, p)
+			}
+		}
+	}
+	annas := role{name: "anna's cookie", cookie: "anna="}
+	shown := map[string]bool{}
+	for _, p := range probes {
+		of := ask(annas, p)
+		switch {
+		case p.era != "" && code(of[0]) != "401":
+			t.Errorf("MCP takes a cookie: %s: %s", p, of[0])
+		case p.era == "":
+			shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+		}
+	}
+	for route, ok := range shown {
+		if !ok && set != "uri" {
+			t.Errorf("a cookie opens nothing at %s", route)
+		}
+	}
+	for _, r := range out {
+		for _, p := range probes {
+			must(r, p)
+		}
+	}
+
+	// Revoked: at the next request, whatever was there before.
+	var cookies [2]string
+	for i, h := range houses {
+		cookies[i] = h.signIn(tokens["revoked"]).Value
+	}
+	write("anna", "carl insiders", "guest others", "dora insiders")
+	company{log: real.log}.hangUp(t)
+	awaitLog(t, control.log, "the configuration was read again")
+	for _, p := range probes {
+		must(role{name: "revoked", headers: bearerOf("revoked")}, p)
+		for i, h := range houses {
+			_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
+			answer := h.send(role{name: "a cookie whose token is revoked", cookie: "knack-" + port + "=" + cookies[i]}, p)
+			if !p.open && code(answer) != "401" || strings.Contains(strings.ToLower(answer), "zqxword") && !strings.Contains(p.String(), "zqxword") {
+				t.Errorf("a cookie whose token is revoked: %s: %s", p, answer)
+			}
+		}
+	}
+	// And who may see it still does.
+	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
+		t.Error("anna is shown nothing any more")
+	}
+}
+
+// ripen waits until the stamps of all files prove something, so that answers made of
+// them are kept and given again.
+func ripen(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		for err == nil {
+			var info fs.FileInfo
+			if info, err = os.Stat(path); err != nil || !skill.StampOf(info).Racy(time.Now()) {
+				break
+			}
+			pause()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitLog(t *testing.T, log func() string, text string) {
+	t.Helper()
+	for range 3000 {
+		if strings.Contains(log(), text) {
+			return
+		}
+		pause()
+	}
+	t.Fatal(log())
+}
+
+func pause() { time.Sleep(5 * time.Millisecond) }
