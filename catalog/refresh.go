@@ -381,6 +381,12 @@ func gone(s *skill.Skill) bool {
 // entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
 // longer than the context lasts; see [Within].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	data, now, err := v.readMain(ctx, e)
+	Traced(ctx, now, skill.MainFile, data, err)
+	return data, now, err
+}
+
+func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	for range 4 {
 		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
 		switch {
@@ -448,8 +454,10 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 		return file{data, stamp, err}
 	})
 	if err != nil {
+		Traced(ctx, e, path, nil, err)
 		return nil, err
 	}
+	Traced(ctx, e, path, f.data, f.err)
 	if f.err == nil {
 		note(ctx, e, e.OnDisk(path), f.stamp)
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 )
 
@@ -113,10 +114,12 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	return r
 }
 
-// again tells of an answer that was given again.
-func (s *Server) again(r *remembered) {
+// again tells of an answer that was given again, to a subject at an address.
+func (s *Server) again(r *remembered, to access.Subject, address string) {
 	if r.use != nil && s.observe != nil {
-		s.observe(*r.use)
+		u := *r.use
+		u.Subject, u.Event.Subject, u.Event.Address = to, to.Name, address
+		s.observe(u)
 	}
 }
 

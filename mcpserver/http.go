@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -83,6 +84,10 @@ type HTTPOptions struct {
 	WriteTimeout      time.Duration // for a client to take the next 64 KiB
 	DrainTimeout      time.Duration // for calls to end when the server does
 
+	// Limit is how often each client may ask; the zero value is no limit. See
+	// [HTTP.Limit].
+	Limit limit.Rate
+
 	Log *slog.Logger
 }
 
@@ -124,6 +129,7 @@ type HTTP struct {
 	arriving       chan struct{} // small bodies on their way
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
+	limits         atomic.Pointer[limits]
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
@@ -169,6 +175,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		mux.ServeHTTP(w, r)
 	}
 	h.root, h.routes = h.recovered(g.wrap(http.HandlerFunc(door), h.refuse)), mux.patterns
+	h.Limit(o.Limit)
 	return h, nil
 }
 
@@ -194,7 +201,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it lets the connection go.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
 	}
-	h.root.ServeHTTP(w, r)
+	h.watch(w, r)
 }
 
 func (h *HTTP) healthz(w http.ResponseWriter, r *http.Request) {
@@ -329,14 +336,22 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		defer l.end()
 	}
 	placed = true
-	place := h.server.places.take(func() { <-h.calls })
+	place := h.server.places.take(hostOf(r), func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
+	defer func() {
+		if x := exchangeOf(r); x != nil && place.begun() {
+			x.handled = true
+		}
+	}()
 	r.Header.Del(placeHeader)
 	r.Header.Del(learnHeader)
 	s, ok := peek(w, body)
 	if !ok {
 		return
+	}
+	if x := exchangeOf(r); x != nil && s.id != nil {
+		x.method = s.method
 	}
 	if !wellFormed(r.Header) {
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed})

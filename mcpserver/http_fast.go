@@ -73,7 +73,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *k
 		}
 		answer = answer[n:]
 	}
-	h.server.again(kept)
+	h.server.again(kept, subject, hostOf(r))
 	return nil, true
 }
 

@@ -149,8 +149,9 @@ func isToken(s string) bool {
 // takes that from its own middleware alone.
 func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	if h.o.Verifier == nil {
-		return next
+		return h.limited(next)
 	}
+	next = h.limited(next)
 	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		// Two tokens of one subject have two sessions: either may be revoked.
 		sum := sha256.Sum256([]byte(token))

@@ -123,6 +123,7 @@ type setting struct {
 	policy  *access.Policy
 	engage  func() string
 	observe func(mcpserver.Use)
+	audit   bool
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -143,7 +144,7 @@ func start(t testing.TB, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}

@@ -87,7 +87,7 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool, err error) {
 			q.batch = make([]byte, 0, max(size, batchSize))
 		}
 	}
-	q.server.again(r)
+	q.server.again(r, access.Subject{}, "")
 	if len(q.batch) == 0 {
 		c.calls.owe()
 	}

@@ -27,6 +27,7 @@ import (
 func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
+	var op operation
 	var set string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -44,23 +45,32 @@ Where answers are missing then, or the client does not read, the status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
-client (--token-file) or the words that it need not (--no-auth). The section
-access of your knack.yaml, or of --config FILE, says who may see which skills
-(doc/configuration.md); it is read again on SIGHUP.`,
+client (--token-file) or the words that it need not (--no-auth). Your knack.yaml
+then says who may see which skills, and more (doc/configuration.md); it is read
+again on SIGHUP. --config FILE is read instead, also without --http; where it says
+http.listen, that is the address.`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
 				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
 			}
+			if err := op.settings(env, web.addr != ""); err != nil {
+				return err
+			}
+			web.merge(&op)
 			if err := web.check(); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), env, &from, &web, tools)
+			if err := op.merge(env); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), env, &from, &web, &op, tools)
 		},
 	}
 	from.register(cmd, env)
 	web.register(cmd)
+	op.register(cmd)
 	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -70,7 +80,7 @@ access of your knack.yaml, or of --config FILE, says who may see which skills
 // clients give a server some ten seconds to start.
 const patience = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, tools []*tool.Tool) error {
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -80,7 +90,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		return err
 	}
 	if web.addr != "" {
-		if err := web.admit(env); err != nil {
+		if err := web.admit(env, op); err != nil {
 			return err
 		}
 	}
@@ -92,12 +102,17 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	interrupted := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	level := new(slog.LevelVar)
-	level.Set(slog.LevelWarn)
+	log := op.logger(env)
 	if env.StderrTerminal && web.addr == "" {
-		level.Set(slog.LevelError) // until the banner has said what there is
+		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has said what there is
 	}
-	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	if err := op.open(env, web.addr == "", log); err != nil {
+		return err
+	}
+	defer op.end(log)
+	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
+		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
+	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
@@ -114,17 +129,18 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		}
 	}
 	pages := web.pagesOf(&options)
+	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, c, server, pages, log)
+		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
 			if v, err := c.View(ctx); err == nil {
 				banner(env, v)
-				level.Set(slog.LevelWarn)
+				op.level.Set(levelOf(op.logLevel))
 			}
 		}()
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// everything makes a binary log at the lowest level, which no flag does: what is in
+// everything makes a binary log at the lowest level, whatever it is told: what is in
 // no log then is in none.
-var everything = change{"internal/cli/serve.go", "level := new(slog.LevelVar)\n	level.Set(slog.LevelWarn)", "level := new(slog.LevelVar)\n	level.Set(slog.LevelDebug)"}
+var everything = change{"internal/cli/serve_operate.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
 	return []part{{
