@@ -144,14 +144,12 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
-	events := mcp.NewMemoryEventStore(nil)
-	events.SetMaxBytes(maxEvents)
 	h.modern = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard's Host list stands in
 	})
 	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		EventStore: events, SessionTimeout: o.SessionTimeout,
+		EventStore: newEvents(maxEvents), SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
 	atMCP := h.authenticated(http.HandlerFunc(h.serveMCP))

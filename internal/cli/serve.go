@@ -134,6 +134,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx)
 	if web.addr != "" {
+		go fitLimit(ctx)
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
 	if env.StderrTerminal {
@@ -184,11 +185,13 @@ const (
 
 // giveBack returns to the system what a flood of calls or connections has left.
 // The collector alone would keep it: it waits for the heap to grow, which it does
-// not once the flood is over.
+// not once the flood is over. Nor is what lives known then, only what lived at the
+// last collection: where none came since the last look, one is made, once.
 func giveBack(ctx context.Context) {
 	tick := time.NewTicker(giveEvery)
 	defer tick.Stop()
-	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	var seen, own uint64 // collections, at the last look and after the last of these
 	for {
 		select {
 		case <-ctx.Done():
@@ -196,8 +199,14 @@ func giveBack(ctx context.Context) {
 		case <-tick.C:
 		}
 		metrics.Read(held)
-		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*held[2].Value.Uint64()+spare {
+		taken, live, cycles := held[0].Value.Uint64()-held[1].Value.Uint64(), held[2].Value.Uint64(), held[3].Value.Uint64()
+		idle := cycles == seen && cycles != own
+		seen = cycles
+		if taken > 2*live+spare || idle && taken > 2*spare {
 			debug.FreeOSMemory()
+			metrics.Read(held)
+			seen = held[3].Value.Uint64()
+			own = seen
 		}
 	}
 }

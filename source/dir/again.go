@@ -66,9 +66,9 @@ type metLink struct {
 }
 
 // meet decides what becomes of a link, and notes it for the next scan.
-func (w *walk) meet(out *found, p *place, name string) {
+func (w *walk) meet(out *found, p *place, name string, skill *opened) {
 	var one found
-	w.link(&one, p, name)
+	w.link(&one, p, name, skill)
 	noted := found{notices: one.notices}
 	for _, f := range one.folders {
 		c := *f // which the visit will know more of
@@ -139,7 +139,7 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 	for i := range l.links {
 		var now found
 		in := l.links[i].in
-		w.link(&now, &in, l.links[i].name)
+		w.link(&now, &in, l.links[i].name, nil)
 		if !reflect.DeepEqual(now, l.links[i].out) {
 			return false
 		}

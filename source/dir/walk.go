@@ -268,12 +268,14 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		// Within a skill such a file is one of its own.
 		out.notices = append(out.notices, near(p, children)...)
 	}
+	var in opened
+	defer in.close()
 	for _, c := range children {
 		switch {
 		case c.folder:
 			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
-			w.meet(&out, p, c.name)
+			w.meet(&out, p, c.name, &in)
 		}
 	}
 	return out
