@@ -152,8 +152,9 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		EventStore: newEvents(maxEvents), SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
+	atMCP := h.authenticated(http.HandlerFunc(h.serveMCP))
 	mux := &routes{}
-	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
+	mux.Handle("/mcp", atMCP)
 	mux.Handle("/healthz", http.HandlerFunc(h.healthz))
 	mux.Handle("/readyz", http.HandlerFunc(h.readyz))
 	if err := h.describe(mux); err != nil {
@@ -164,7 +165,14 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
+	door := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" && r.URL.RawPath == "" {
+			atMCP.ServeHTTP(w, r) // as the mux would, in a tenth of the time
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}
+	h.root, h.routes = h.recovered(g.wrap(http.HandlerFunc(door), h.refuse)), mux.patterns
 	h.Limit(o.Limit)
 	return h, nil
 }
@@ -285,17 +293,20 @@ type sent struct {
 }
 
 func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
-	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
-		return
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		if t, _, err := mime.ParseMediaType(kind); err != nil || t != "application/json" {
+			refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+			return
+		}
 	}
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: a small one has to be here first.
 	small := r.ContentLength > 0 && r.ContentLength <= smallBody
+	kit := kits.Get().(*kit)
 	var body []byte
 	ok := true
 	if small {
-		if body, ok = h.readSmall(w, r); !ok {
+		if body, ok = h.readSmall(w, r, kit); !ok {
 			return
 		}
 	}
@@ -303,6 +314,26 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
+	placed := false
+	defer func() {
+		if !placed {
+			<-h.calls
+		}
+	}()
+	if !small {
+		if body, ok = h.read(w, r); !ok {
+			return
+		}
+	}
+	l, done := h.quick(w, r, body, kit)
+	if done {
+		kits.Put(kit)
+		return
+	}
+	if l != nil {
+		defer l.end()
+	}
+	placed = true
 	place := h.server.places.take(hostOf(r), func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
@@ -313,18 +344,6 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	}()
 	r.Header.Del(placeHeader)
 	r.Header.Del(learnHeader)
-	if !small {
-		if body, ok = h.read(w, r); !ok {
-			return
-		}
-	}
-	l, done := h.quick(w, r, body)
-	if done {
-		return
-	}
-	if l != nil {
-		defer l.end()
-	}
 	s, ok := peek(w, body)
 	if !ok {
 		return
@@ -384,13 +403,36 @@ func take(slots chan struct{}) bool {
 const tooManyCalls = "too many calls at once; try again"
 
 // readSmall reads one of a bounded number of small bodies.
-func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]byte, bool) {
+	if r.ContentLength > h.o.MaxBody {
+		return h.read(w, r)
+	}
 	if !take(h.arriving) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return nil, false
 	}
 	defer func() { <-h.arriving }()
-	return h.read(w, r)
+	// The server gives no more than the length, so that there is always room for the
+	// read that finds the end.
+	body := slices.Grow(kit.body[:0], int(r.ContentLength)+1)
+	for {
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			kit.body = body
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+			return body, true
+		}
+		if err != nil || len(body) == cap(body) {
+			notWhole(w)
+			return nil, false
+		}
+	}
+}
+
+func notWhole(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
 }
 
 // read takes in a body of bounded size that must arrive in bounded time.
@@ -406,8 +448,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
 		return nil, false
 	case err != nil:
-		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
+		notWhole(w)
 		return nil, false
 	}
 	return body, true

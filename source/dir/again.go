@@ -201,6 +201,12 @@ func (f *folder) Look(name string) (skill.Stamp, error) {
 	return stamp, err
 }
 
+// Same prepares a look at entries that [folder.Look] saw with these stamps. What it
+// returns reports whether all of them have theirs still; no link is passed.
+func (f *folder) Same(names []string, stamps []skill.Stamp) func() bool {
+	return sameOf(f, names, stamps)
+}
+
 // at is the absolute path of an entry.
 func (f *folder) at(name string) string {
 	switch {
