@@ -35,19 +35,22 @@ var directions = map[string][]string{
 	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
 	"check":          {"skill"},
-	"config":         {"skill", "check", "access"}, // the sections' types and keys; a rule is named by its table
+	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":         {"skill"},
 	// What search is measured with; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
-	"tool":                      {"catalog", "skill"},
-	"function":                  {"tool"},
-	"mcpserver":                 {"tool", "access", "catalog", "skillsext", "skill"},
-	"web":                       {"access", "catalog", "tool", "check", "client", "skill"},
+	// What a server writes of its answers, and how often it gives them: nobody's business but its own.
+	"audit":     {},
+	"limit":     {},
+	"tool":      {"catalog", "skill"},
+	"function":  {"tool"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"web":       {"access", "catalog", "tool", "check", "client", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "tool", "function", "mcpserver", "web", "check", "config", "search",
+		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "search",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -89,7 +92,8 @@ var surroundings = use{
 }
 
 // files are the names that reach a disk by path. A source opens skills; edit
-// and client change files that a person named; internal/cli reads configuration.
+// and client change files that a person named; internal/cli reads configuration;
+// audit goes on with its own file.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -101,18 +105,19 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "internal/cli", "internal/genskills/write", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/builtin", "edit", "client", "internal/cli", "audit", "internal/genskills/write", "bench", "bench/floor"},
 }
 
 // writes are the names that make or replace a file. Written whole or not at all,
-// and never over another's change: that is one package's trade.
+// and never over another's change: that is one package's trade. A log that is only
+// ever added to is another's.
 var writes = use{
 	names: map[string][]string{
 		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
 		"io/ioutil": {"WriteFile", "TempFile", "TempDir"},
 		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
 	},
-	allowed: []string{"edit", "internal/genskills/write", "bench"},
+	allowed: []string{"edit", "audit", "internal/genskills/write", "bench"},
 }
 
 // vague are package names that say nothing and into which everything falls.

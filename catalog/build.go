@@ -22,7 +22,7 @@ func build(found []foundRoot) *Snapshot {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(status.Root, f)
+		s.addRoot(&f)
 	}
 	s.shadow()
 	return s
@@ -34,32 +34,38 @@ func newSnapshot(n int) *Snapshot {
 		Version:  1,
 		indexing: indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
-		byKey:    make(map[skill.Key][]*Entry, n),
-		byFolder: make(map[string][]*Entry, n),
+		byKey:    make(map[skill.Key]*Entry, n),
+		clashes:  map[skill.Key][]*Entry{},
 		byBase:   make(map[string]*Entry, n),
-		byPlace:  make(map[place]*Entry, n),
 		reserved: map[place]*Entry{},
 	}
 }
 
-func (s *Snapshot) addRoot(root skill.Root, f foundRoot) {
-	entries := make([]*Entry, len(f.skills))
+func (s *Snapshot) addRoot(f *foundRoot) {
+	root := new(skill.Root) // one for all of its entries
+	*root = f.status.Root
+	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
+	from := len(s.Entries)
 	for i, sk := range f.skills {
-		e := &Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
+		e := &made[i]
+		*e = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
 			e.Status = Skipped
 		}
-		entries[i] = e
-		s.index(e)
+		s.add(e)
 	}
-	s.Entries = append(s.Entries, entries...)
-	s.assignURIs(root, entries, f.claimed)
+	s.assignURIs(*root, s.Entries[from:], f.claimed)
 }
 
-// index makes a skill found by where it lies.
-func (s *Snapshot) index(e *Entry) {
-	s.byFolder[e.Folder] = append(s.byFolder[e.Folder], e)
-	s.byPlace[place{e.Root.Label, e.Path}] = e
+// add takes in an entry, behind those of its root that lie before it.
+func (s *Snapshot) add(e *Entry) {
+	s.Entries = append(s.Entries, e)
+	n := len(s.Entries)
+	if k := len(s.spans); k > 0 && s.spans[k-1].label == e.Root.Label {
+		s.spans[k-1].to = n
+	} else {
+		s.spans = append(s.spans, span{e.Root.Label, n - 1, n})
+	}
 	if !e.ModelInvocable {
 		s.reserved[place{e.Root.Label, strings.ToLower(e.Path)}] = e
 	}
@@ -79,6 +85,7 @@ func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[str
 			base := candidate(root, e, claimed, folders, n)
 			uri, err := skill.NewURI(base + "/" + skill.MainFile)
 			if err == nil && s.byBase[base] == nil {
+				base = uri.Path()[:len(base)] // a part of it, to be kept once
 				e.URI, e.Base = uri, base
 				s.byBase[base] = e
 				s.longest = max(s.longest, len(base))
@@ -218,19 +225,21 @@ func (s *Snapshot) shadow() {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		first := s.byKey[e.Key]
-		if len(first) == 1 {
-			same[content{e.Key, first[0].Digest}] = first[0]
-		}
-		if len(first) > 0 {
+		if first := s.byKey[e.Key]; first == nil {
+			s.byKey[e.Key] = e
+		} else {
+			if s.clashes[e.Key] == nil {
+				s.clashes[e.Key] = []*Entry{first}
+				same[content{e.Key, first.Digest}] = first
+			}
 			this := content{e.Key, e.Digest}
 			if one := same[this]; one != nil {
 				e.By, e.Status = one, Copy
 			} else {
-				e.By, e.Status, same[this] = first[0], Shadowed, e
+				e.By, e.Status, same[this] = first, Shadowed, e
 			}
+			s.clashes[e.Key] = append(s.clashes[e.Key], e)
 		}
-		s.byKey[e.Key] = append(first, e)
 		switch {
 		case e.ModelVisible():
 			s.Listed = append(s.Listed, e)

@@ -20,7 +20,7 @@ type FolderNow struct {
 // Knows reports whether the snapshot has a skill in that folder, skipped only for
 // what the file is now, or says that nobody may look into it.
 func (s *Snapshot) Knows(f FolderNow) bool {
-	e := s.byPlace[place{f.Root.Label, f.Name}]
+	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
@@ -47,7 +47,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) []Fo
 	for i, h := range sources {
 		root := h.Root()
 		for _, f := range found[i] {
-			if v.sight != nil && v.byPlace[place{root.Label, f.Name}] == nil {
+			if v.sight != nil && v.placedAt(root.Label, f.Name) == nil {
 				continue // it may hold what is out of sight
 			}
 			out = append(out, FolderNow{f, root})
@@ -86,7 +86,7 @@ type Denied struct {
 
 // Place is where the folder lies, as people write it.
 func (d *Denied) Place() string {
-	return (&Entry{Skill: &skill.Skill{Bundle: skill.Bundle{Path: d.Path}}, Root: d.Root}).Place()
+	return (&Entry{Skill: &skill.Skill{Bundle: skill.Bundle{Path: d.Path}}, Root: &d.Root}).Place()
 }
 
 // Denied finds a folder that may not be looked into, by its base name: a direct
@@ -109,7 +109,7 @@ func (s *Snapshot) Denied(match func(folder string) bool) *Denied {
 
 func (s *Snapshot) inSkill(label, at string) bool {
 	for at != "." {
-		if at = parent(at); s.byPlace[place{label, at}] != nil {
+		if at = parent(at); s.placedAt(label, at) != nil {
 			return true
 		}
 	}
@@ -159,7 +159,9 @@ func (s *Snapshot) keepBlocked(prev *Snapshot) {
 		if s.blocked == nil {
 			s.blocked = map[string]*Entry{}
 		}
-		s.blocked[uri] = e
+		one := *e // without the snapshot that it was made with
+		one.By = nil
+		s.blocked[uri] = &one
 	}
 	for uri, e := range prev.blocked {
 		keep(uri, e)

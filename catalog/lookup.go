@@ -18,14 +18,18 @@ func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return nil
 	}
-	if all := s.byKey[skill.KeyOf(name)]; len(all) > 0 {
-		return all[0]
+	if e := s.byKey[skill.KeyOf(name)]; e != nil {
+		return e
 	}
 	label, rest, ok := strings.Cut(strings.TrimSpace(name), ":")
 	if !ok {
 		return nil
 	}
-	for _, e := range s.byKey[skill.KeyOf(rest)] {
+	key := skill.KeyOf(rest)
+	if e := s.byKey[key]; e != nil && strings.EqualFold(e.Root.Label, label) {
+		return e
+	}
+	for _, e := range s.clashes[key] {
 		if strings.EqualFold(e.Root.Label, label) {
 			return e
 		}
@@ -41,7 +45,7 @@ func (s *Snapshot) Named(name string) *Entry {
 // placed finds the skill of a root that a name of its place means: the path of its
 // folder with ":" for "/", or its mark.
 func (s *Snapshot) placed(label, name string) *Entry {
-	if e := s.byPlace[place{label, strings.ReplaceAll(name, ":", "/")}]; e != nil && e.Status != Skipped {
+	if e := s.placedAt(label, strings.ReplaceAll(name, ":", "/")); e != nil && e.Status != Skipped {
 		return e
 	}
 	if strings.HasPrefix(name, "~") {
@@ -58,12 +62,12 @@ func (s *Snapshot) placed(label, name string) *Entry {
 // direct child of a root before one at any depth. Skipped skills are found too;
 // contract 000 reads them without judging.
 func (s *Snapshot) InFolder(name string) *Entry {
-	return shallowest(s.byFolder[name])
+	return shallowest(s.inFolder(name))
 }
 
 // ServedInFolder is [Snapshot.InFolder] without the skipped skills.
 func (s *Snapshot) ServedInFolder(name string) *Entry {
-	return shallowest(slices.DeleteFunc(slices.Clone(s.byFolder[name]), func(e *Entry) bool { return e.Status == Skipped }))
+	return shallowest(slices.DeleteFunc(slices.Clone(s.inFolder(name)), func(e *Entry) bool { return e.Status == Skipped }))
 }
 
 func shallowest(all []*Entry) *Entry {
@@ -84,7 +88,7 @@ func shallowest(all []*Entry) *Entry {
 // systems do not tell these apart.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	for at := join(e.Path, file); skill.IsBelow(at, e.Path); at = parent(at) {
-		if in := s.byPlace[place{e.Root.Label, at}]; in != nil {
+		if in := s.placedAt(e.Root.Label, at); in != nil {
 			return in
 		}
 		if in := s.reserved[place{e.Root.Label, strings.ToLower(at)}]; in != nil {

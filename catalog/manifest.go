@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,30 +20,32 @@ const manifestTries = 4
 // Manifests makes the manifests of a catalogue's skills. Each file is hashed once
 // for each of its versions, as its stamp tells them apart; a file so young that a
 // second write could leave the same stamp is hashed again until it is older.
-// Nothing is hashed before it is asked for.
+// Nothing is hashed before it is asked for, or announced by [Manifests.Ahead].
 type Manifests struct {
-	slots chan struct{} // bounds what is hashed at once, over all callers
+	catalog *Catalog
+	slots   chan struct{} // bounds what is hashed at once, over all callers
 
 	mu   sync.Mutex
 	kept map[place]*digests
+
+	ahead ahead
 }
 
 // digests are what is known of one skill's files.
 type digests struct {
 	busy  chan struct{} // capacity 1: held by the one who hashes
 	dir   string        // the folder they belong to; a root's label may move to another
-	files map[string]hashed
-}
-
-type hashed struct {
-	file skill.File
-	at   time.Time // before it was read
+	files []skill.File  // in path order; of no file so young that its stamp proves nothing
+	// slow is when one pass last did not do.
+	slow time.Time
+	// made is when files were found to be the skill's, where nobody has had them yet.
+	made time.Time
 }
 
 // NewManifests makes an empty cache that forgets the skills which the catalogue
 // loses.
 func NewManifests(c *Catalog) *Manifests {
-	m := &Manifests{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
+	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -60,9 +64,18 @@ func NewManifests(c *Catalog) *Manifests {
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
+	return m.of(ctx, v, e, m.files)
+}
+
+// OfList is Of for a list: what was made ahead just now is good for it.
+func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
+	return m.of(ctx, v, e, m.aheadFiles)
+}
+
+func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, error)) (*Entry, []skill.File, error) {
 	for range manifestTries {
 		noteFolders(ctx, e)
-		files, err := m.files(ctx, e)
+		files, err := files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
 			for _, f := range files {
 				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
@@ -96,28 +109,68 @@ func mainDigest(files []skill.File) skill.Digest {
 	return skill.Digest{}
 }
 
-func (m *Manifests) of(e *Entry) *digests {
+// digests are what is known of a skill's files; at first, what the catalogue has
+// read.
+func (m *Manifests) digests(e *Entry) *digests {
 	at := place{e.Root.Label, e.Path}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	d := m.kept[at]
-	if d == nil || d.dir != e.Dir {
-		d = &digests{busy: make(chan struct{}, 1), dir: e.Dir}
-		m.kept[at] = d
+	m.mu.Unlock()
+	if d != nil && d.dir == e.Dir {
+		return d
 	}
-	return d
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir, files: m.catalog.mainFile(e)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir {
+		return now // somebody was faster
+	}
+	m.kept[at] = first
+	return first
 }
 
+// mainFile is SKILL.md as it was read, where its stamp would tell if it changed.
+func (c *Catalog) mainFile(e *Entry) []skill.File {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.known[place{e.Root.Label, e.Path}]; k.skill != e.Skill || !k.settled() {
+		return nil
+	}
+	return []skill.File{{Path: skill.MainFile, Size: e.Size, Digest: e.Digest, Stamp: e.Stamp}}
+}
+
+// files lists a skill's files with their digests, as they are now.
 func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
-	d := m.of(e)
+	d, leave, err := m.enter(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	d.made = time.Time{}
+	return d.now(ctx, e)
+}
+
+// enter waits for a skill's digests and for a slot.
+func (m *Manifests) enter(ctx context.Context, e *Entry) (d *digests, leave func(), err error) {
+	d = m.digests(e)
 	if err := acquire(ctx, d.busy); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { <-d.busy }()
 	if err := acquire(ctx, m.slots); err != nil {
+		<-d.busy
+		return nil, nil, err
+	}
+	return d, func() { <-m.slots; <-d.busy }, nil
+}
+
+// now makes the manifest: in one pass, or where that does not do, the long way.
+func (d *digests) now(ctx context.Context, e *Entry) ([]skill.File, error) {
+	if d.whole(ctx, e) {
+		return d.files, nil
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer func() { <-m.slots }()
 	for range manifestTries {
 		files, err := listed(ctx, e)
 		if err != nil {
@@ -167,15 +220,32 @@ func listed(ctx context.Context, e *Entry) ([]skill.File, error) {
 	return files, nil
 }
 
+// slowFor is how long one pass is not tried again where it did not do.
+const slowFor = 10 * time.Second
+
+// whole makes the manifest in one pass, where that does.
+func (d *digests) whole(ctx context.Context, e *Entry) bool {
+	if time.Since(d.slow) < slowFor {
+		return false
+	}
+	files, ok := e.Whole(ctx, d.files)
+	if ok {
+		d.files = files
+	} else if ctx.Err() == nil {
+		d.slow = time.Now()
+	}
+	return ok
+}
+
 // hash fills in the digests, from what is known where that holds, and keeps them.
 // It reports whether a file was read.
 func (d *digests) hash(ctx context.Context, e *Entry, files []skill.File) (read bool, err error) {
-	next := make(map[string]hashed, len(files))
+	keep := make([]skill.File, 0, len(files))
 	var buf []byte
 	for i, f := range files {
-		if h, ok := d.files[f.Path]; ok && h.file.Stamp == f.Stamp && h.file.Size == f.Size && !f.Stamp.Racy(h.at) {
-			files[i] = h.file
-			next[f.Path] = h
+		if k, ok := find(d.files, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
+			files[i] = k
+			keep = append(keep, k)
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -189,10 +259,21 @@ func (d *digests) hash(ctx context.Context, e *Entry, files []skill.File) (read 
 		if files[i], err = e.Hash(f.Path, buf); err != nil {
 			return read, err
 		}
-		next[f.Path] = hashed{files[i], at}
+		if !files[i].Stamp.Racy(at) {
+			keep = append(keep, files[i])
+		}
 	}
-	d.files = next
+	d.files = keep
 	return read, nil
+}
+
+// find finds a file among files that are in path order.
+func find(files []skill.File, path string) (skill.File, bool) {
+	i, ok := slices.BinarySearchFunc(files, path, func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
+	if !ok {
+		return skill.File{}, false
+	}
+	return files[i], true
 }
 
 func sameFiles(a, b []skill.File) bool {

@@ -11,7 +11,7 @@ import (
 
 // Reads are the files and folders from which one answer was made, as their stamps
 // tell them apart. An answer that is kept may be given again for as long as the
-// snapshot of its [View] is the current one and its reads are fresh.
+// snapshot of its [View] is the current one and its [Basis] holds.
 type Reads struct {
 	mu     sync.Mutex
 	files  []stamped
@@ -28,6 +28,8 @@ type stamped struct {
 // a link.
 type looker interface {
 	Look(name string) (skill.Stamp, error)
+	// Same prepares a look at several: do all have these stamps still?
+	Same(names []string, stamps []skill.Stamp) func() bool
 }
 
 type readsKey struct{}
@@ -95,28 +97,74 @@ func noteFolders(ctx context.Context, e *Entry) {
 	}
 }
 
-// Sure reports whether everything that was read is noted, and something was.
-func (r *Reads) Sure() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.doubts && len(r.files) > 0
+// Basis is what an answer was made from, prepared to be looked at.
+type Basis struct {
+	same  []func() bool // one for each file system
+	count int
+	size  int
 }
 
-// Fresh reports whether everything is still as it was read. The reads must be
-// sure, and nothing may be noted any more.
-func (r *Reads) Fresh() bool {
-	for i := range r.files {
-		f := &r.files[i]
-		if now, err := f.fs.Look(f.name); err != nil || now != f.stamp {
+// perRead is what a prepared look holds besides its names, more or less.
+const perRead = 128
+
+// Basis is what is noted by now; nil where that is not everything, nothing, more
+// than most files and folders, or one of them in two states.
+func (r *Reads) Basis(most int) *Basis {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.doubts || len(r.files) == 0 {
+		return nil
+	}
+	b := &Basis{}
+	for rest := r.files; len(rest) > 0; {
+		fs := rest[0].fs
+		known := map[string]skill.Stamp{}
+		var names []string
+		var stamps []skill.Stamp
+		var others []stamped
+		for _, f := range rest {
+			stamp, twice := known[f.name]
+			switch {
+			case f.fs != fs:
+				others = append(others, f)
+			case twice && stamp != f.stamp:
+				return nil
+			case !twice:
+				known[f.name] = f.stamp
+				names, stamps = append(names, f.name), append(stamps, f.stamp)
+				b.size += perRead + 2*len(f.name)
+				if b.count++; b.count > most {
+					return nil
+				}
+			}
+		}
+		b.same = append(b.same, fs.Same(names, stamps))
+		rest = others
+	}
+	return b
+}
+
+// Holds reports whether everything is still as it was read. It looks at each file
+// and folder each time.
+func (b *Basis) Holds() bool {
+	for _, same := range b.same {
+		if !same() {
 			return false
 		}
 	}
 	return true
 }
 
-// Count is how many files and folders are noted.
-func (r *Reads) Count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.files)
+// Size is about how many bytes it holds.
+func (b *Basis) Size() int { return b.size }
+
+// Now is [Catalog.View] through a sight, without waiting; false where nothing was
+// read yet.
+func (c *Catalog) Now(sight *Sight) (View, bool) {
+	select {
+	case <-c.ready:
+		return c.view(sight), true
+	default:
+		return View{}, false
+	}
 }

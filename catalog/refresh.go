@@ -18,16 +18,25 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
+	early := time.After(watchAfter)
 	for {
-		c.watch(ctx)
+		if early == nil {
+			c.watch(ctx)
+		}
 		tick := time.NewTimer(c.Interval())
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return ctx.Err()
-		case <-tick.C:
-		case <-c.poke:
-			c.settle(ctx)
+		for wait := true; wait; {
+			wait = false
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return ctx.Err()
+			case <-early:
+				early, wait = nil, true
+				c.watch(ctx)
+			case <-tick.C:
+			case <-c.poke:
+				c.settle(ctx)
+			}
 		}
 		tick.Stop()
 		if err := c.Refresh(ctx); err != nil {
@@ -35,6 +44,11 @@ func (c *Catalog) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// watchAfter is how long after the first scan the watchers start: who has started
+// the program waits for answers first, and a watcher that starts asks for a scan
+// that sees what it has missed. A variable for the tests.
+var watchAfter = time.Second
 
 const (
 	// restShare is how many times as long as the last refresh took the catalogue
@@ -381,6 +395,12 @@ func gone(s *skill.Skill) bool {
 // entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
 // longer than the context lasts; see [Within].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	data, now, err := v.readMain(ctx, e)
+	Traced(ctx, now, skill.MainFile, data, err)
+	return data, now, err
+}
+
+func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	for range 4 {
 		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
 		switch {
@@ -448,8 +468,10 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 		return file{data, stamp, err}
 	})
 	if err != nil {
+		Traced(ctx, e, path, nil, err)
 		return nil, err
 	}
+	Traced(ctx, e, path, f.data, f.err)
 	if f.err == nil {
 		note(ctx, e, e.OnDisk(path), f.stamp)
 	} else {

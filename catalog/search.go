@@ -209,21 +209,18 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	whole = true
 	x := before.Update(keys, func(places []int) []search.Doc {
 		docs := make([]search.Doc, len(places))
-		next := make(chan int)
-		var wg sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(places)) {
-			wg.Go(func() {
-				for i := range next {
-					docs[i], keys[places[i]].headings = View{Snapshot: s, catalog: c}.document(ctx, s.searched[places[i]])
-					answered()
-				}
-			})
+		for i, at := range places {
+			e := s.searched[at]
+			docs[i] = search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
+			if skill.KeyOf(e.Folder) != e.Key {
+				// Whoever knows the skill by its folder looks for that.
+				docs[i].Tags = append(slices.Clip(docs[i].Tags), e.Folder)
+			}
+			keys[at].headings = false
 		}
-		for i := range places {
-			next <- i
-		}
-		close(next)
-		wg.Wait()
+		c.readHeadings(ctx, s, places, func(i int, headings []string) {
+			docs[i].Headings, keys[places[i]].headings = headings, true
+		}, answered)
 		for _, i := range places {
 			whole = whole && keys[i].headings
 		}
@@ -236,25 +233,57 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	return whole
 }
 
-// document is what a search looks at. It reports false where the headings are
-// missing: the file could not be read in time, or is not what the snapshot knows,
-// which the next refresh will see.
-func (v View) document(ctx context.Context, e *Entry) (search.Doc, bool) {
-	d := search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
-	if skill.KeyOf(e.Folder) != e.Key {
-		// Whoever knows the skill by its folder looks for that.
-		d.Tags = append(slices.Clip(d.Tags), e.Folder)
-	}
-	if ctx.Err() != nil {
-		return d, false
-	}
-	headings, err := Within(ctx, v, e, func() []string {
-		data, _, err := e.Skill.Read()
-		if err != nil || skill.DigestOf(data) != e.Digest {
-			return nil
+// readHeadings reads the headings of the searched entries at some places, and hands
+// them on one at a time, until the context ends: what is still under way then goes
+// to nobody. Left out are files that could not be read in time, or are not what the
+// snapshot knows, which the next refresh will see.
+//
+// It is [Within] for many: the workers go from one file to the next by themselves,
+// since to hand each one over costs more than to read it where the machine is busy.
+func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, headings []string), answered func()) {
+	var mu sync.Mutex
+	over := false
+	var next atomic.Int64
+	work := func() {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(places) {
+				return
+			}
+			headings := c.headings(ctx, s.searched[places[i]])
+			mu.Lock()
+			if !over && headings != nil {
+				each(i, headings)
+			}
+			mu.Unlock()
+			answered()
 		}
-		return append([]string{}, skill.Headings(data, mostHeadings)...)
-	})
-	d.Headings = headings
-	return d, err == nil && headings != nil
+	}
+	var wg sync.WaitGroup
+	for range min(2*runtime.GOMAXPROCS(0), len(places)) { // some wait for the disk
+		wg.Go(work)
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	mu.Lock()
+	over = true
+	mu.Unlock()
+}
+
+// headings are those of a SKILL.md that is what the entry says; else nil.
+func (c *Catalog) headings(ctx context.Context, e *Entry) []string {
+	leave, err := c.gates.enter(ctx, place{e.Root.Label, e.Path})
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	data, _, err := e.Skill.Read()
+	if err != nil || skill.DigestOf(data) != e.Digest {
+		return nil
+	}
+	return append([]string{}, skill.Headings(data, mostHeadings)...)
 }

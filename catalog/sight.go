@@ -76,7 +76,7 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 		hidden[e] = true
 		for at := e.Path; at != "."; {
 			at = parent(at)
-			if around := s.byPlace[place{e.Root.Label, at}]; around != nil {
+			if around := s.placedAt(e.Root.Label, at); around != nil {
 				hidden[around] = true
 			}
 		}
@@ -96,8 +96,7 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 			kept.Status = Available
 			out.byBase[kept.Base] = &kept
 		}
-		out.Entries = append(out.Entries, &kept)
-		out.index(&kept)
+		out.add(&kept)
 	}
 	for _, r := range s.Roots {
 		r.Count = shown[r.Label]

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,7 +27,7 @@ const (
 // Entry is one skill in its place in the merged view.
 type Entry struct {
 	*skill.Skill
-	Root   skill.Root
+	Root   *skill.Root // one for all entries of it in a snapshot
 	Status Status
 	// URI addresses SKILL.md; Base is its folder's path in the URI. Both are zero
 	// for a skipped skill.
@@ -120,13 +121,16 @@ type Snapshot struct {
 	// share what they hold.
 	whole *Snapshot
 
-	byKey    map[skill.Key][]*Entry // not skipped, in root order
-	byFolder map[string][]*Entry    // all, in root order
+	spans    []span                 // of Entries
+	byKey    map[skill.Key]*Entry   // not skipped, the first in root order
+	clashes  map[skill.Key][]*Entry // all of a key that several have, in root order
 	byBase   map[string]*Entry      // not skipped
-	byPlace  map[place]*Entry
-	reserved map[place]*Entry  // not for models, by the path in lower case
-	longest  int               // the length of the longest key of byBase
-	blocked  map[string]*Entry // by the path of their URI; see [Snapshot.Blocked]
+	reserved map[place]*Entry       // not for models, by the path in lower case
+	longest  int                    // the length of the longest key of byBase
+	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
+
+	foldersOnce sync.Once
+	folders     []*Entry // all, by folder, then in root order
 
 	found []foundRoot // what it was built from
 
@@ -149,5 +153,39 @@ type View struct {
 	sight   *Sight // what the snapshot was narrowed by; nil for one who sees all
 }
 
+// span is where the entries of one root are, in path order.
+type span struct {
+	label    string
+	from, to int
+}
+
 // at finds the entry in the same place in this snapshot.
-func (s *Snapshot) at(e *Entry) *Entry { return s.byPlace[place{e.Root.Label, e.Path}] }
+func (s *Snapshot) at(e *Entry) *Entry { return s.placedAt(e.Root.Label, e.Path) }
+
+// placedAt finds the entry of a root by the path of its folder.
+func (s *Snapshot) placedAt(label, path string) *Entry {
+	for _, sp := range s.spans {
+		if sp.label != label {
+			continue
+		}
+		entries := s.Entries[sp.from:sp.to]
+		if i, ok := slices.BinarySearchFunc(entries, path, func(e *Entry, path string) int { return strings.Compare(e.Path, path) }); ok {
+			return entries[i]
+		}
+	}
+	return nil
+}
+
+// inFolder are the entries whose folder has a name, in root order.
+func (s *Snapshot) inFolder(name string) []*Entry {
+	s.foldersOnce.Do(func() {
+		s.folders = slices.Clone(s.Entries)
+		slices.SortStableFunc(s.folders, func(a, b *Entry) int { return strings.Compare(a.Folder, b.Folder) })
+	})
+	begin, _ := slices.BinarySearchFunc(s.folders, name, func(e *Entry, name string) int { return strings.Compare(e.Folder, name) })
+	end := begin
+	for end < len(s.folders) && s.folders[end].Folder == name {
+		end++
+	}
+	return s.folders[begin:end]
+}

@@ -222,7 +222,9 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	}
 	for _, f := range was.Fields {
 		now, ok := is.Field(f.Key)
-		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && strings.Trim(b, `"`) != a && !broken[f.Key] {
+		// A name that reads as a number becomes the string that was written: 04, not 4.
+		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == skill.String && now.Value.Text == f.Value.Text
+		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && !quoted && !broken[f.Key] {
 			t.Errorf("%s: %s was %s and is %s", name, f.Key, a, b)
 		}
 	}

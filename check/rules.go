@@ -103,7 +103,7 @@ var rows = []row{
 // no import of this package.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss",
+	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file",
 }
 
 // Rules is the table of all rules: those of package skill, of this package, and
@@ -132,6 +132,8 @@ var scanTitles = map[skill.RuleID]string{
 	"link-outside":         "links in a skill stay in it",
 	"link-duplicate":       "a folder is reached on one way",
 	"link-dangling":        "links lead somewhere",
+	"link-as-text":         "no file holds what was meant as a link",
+	"link-to-file":         "links among the skills lead to folders",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md is called so",

@@ -32,6 +32,10 @@ const (
 type Config struct {
 	Check  Check
 	Access Access
+	HTTP   HTTP
+	Log    Log
+	Audit  Audit
+	Limits Limits
 }
 
 var root = []key[Config]{
@@ -40,6 +44,18 @@ var root = []key[Config]{
 	}},
 	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v skill.Value, c *Config) {
 		c.Access = accessOf(d, v)
+	}},
+	{"http", "section", "", "where `knack serve` listens; flags go before it", func(d *decoder, v skill.Value, c *Config) {
+		c.HTTP = httpOf(d, v)
+	}},
+	{"log", "section", "", "what `knack serve` says on standard error; flags go before it", func(d *decoder, v skill.Value, c *Config) {
+		section(d, "log", v, logKeys, &c.Log)
+	}},
+	{"audit", "section", "", "where `knack serve` writes what it decided; `--audit` goes before it", func(d *decoder, v skill.Value, c *Config) {
+		c.Audit = auditOf(d, v)
+	}},
+	{"limits", "section", "", "how often a client may ask over HTTP", func(d *decoder, v skill.Value, c *Config) {
+		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
 }
 
@@ -53,7 +69,7 @@ type Key struct {
 
 // Keys lists every key, in the order of the documentation.
 func Keys() []Key {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument())
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument(), serveDocument())
 }
 
 // Parse reads a file. With problems, nothing of it holds: they are in the order of

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 )
 
@@ -27,8 +27,10 @@ const (
 	// rememberedBytes bounds what is kept, and rememberedOne an answer.
 	rememberedBytes = 8 << 20
 	rememberedOne   = 1 << 20
+	// perAnswer is what an answer holds that nobody counts, more or less.
+	perAnswer = 512
 	// mostReads bounds what is looked at before an answer is given again.
-	mostReads = 64
+	mostReads = 1024
 	// relearn is how long an answer in a session is kept: the SDK must hear of the
 	// session before it takes it for one that nobody uses.
 	relearn = 30 * time.Second
@@ -64,10 +66,19 @@ type asked struct {
 // remembered is an answer without its beginning, `{"jsonrpc":"2.0","id":…`.
 type remembered struct {
 	tail   []byte
-	header http.Header // over HTTP
-	reads  *catalog.Reads
+	header []keptHeader // over HTTP
+	stream bool         // the answer is an event
+	last   atomic.Pointer[lengthHeader]
+	basis  *catalog.Basis
 	use    *Use      // what is to be observed each time; nil: nothing
 	until  time.Time // zero: as long as it is true
+	size   int       // about how many bytes are held for it
+}
+
+// keptHeader is a header of an answer. Nobody changes its values.
+type keptHeader struct {
+	name   string
+	values []string
 }
 
 // learning is a call whose answer may be kept.
@@ -96,17 +107,19 @@ func (m *memory) recall(v catalog.View, request []byte) *remembered {
 	}
 	r := m.answers[asked{v, string(request)}]
 	m.mu.Unlock()
-	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.reads.Fresh() {
+	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.basis.Holds() {
 		return nil
 	}
 	m.recalled.Add(1)
 	return r
 }
 
-// again tells of an answer that was given again.
-func (s *Server) again(r *remembered) {
+// again tells of an answer that was given again, to a subject at an address.
+func (s *Server) again(r *remembered, to access.Subject, address string) {
 	if r.use != nil && s.observe != nil {
-		s.observe(*r.use)
+		u := *r.use
+		u.Subject, u.Event.Subject, u.Event.Address = to, to.Name, address
+		s.observe(u)
 	}
 }
 
@@ -146,22 +159,31 @@ func (l *learning) end() {
 func (l *learning) keep(now catalog.View, r *remembered) {
 	m := l.in
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	size := len(r.tail) + len(l.asked.request) + 256
-	if l.reads == nil || now != l.asked.view || m.version != now.Version || m.answers == nil || len(r.tail) > rememberedOne || !l.reads.Sure() || l.reads.Count() > mostReads {
+	reads := l.reads
+	m.mu.Unlock()
+	if reads == nil || now != l.asked.view || len(r.tail) > rememberedOne {
 		return
 	}
-	r.reads, r.use = l.reads, l.use
+	if r.basis = reads.Basis(mostReads); r.basis == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.version != now.Version || m.answers == nil {
+		return
+	}
+	r.use = l.use
+	r.size = len(r.tail) + 2*len(l.asked.request) + r.basis.Size() + perAnswer
 	if old := m.answers[l.asked]; old != nil {
-		m.bytes -= len(old.tail) + len(l.asked.request) + 256
+		m.bytes -= old.size
 	} else {
 		m.order = append(m.order, l.asked)
 	}
 	m.answers[l.asked] = r
-	m.bytes += size
+	m.bytes += r.size
 	for m.bytes > rememberedBytes {
 		oldest := m.order[0]
-		m.bytes -= len(m.answers[oldest].tail) + len(oldest.request) + 256
+		m.bytes -= m.answers[oldest].size
 		delete(m.answers, oldest)
 		m.order = m.order[1:]
 	}
@@ -301,13 +323,17 @@ func (s *scanner) text() (t span, ok bool) {
 	if !s.skip('"') {
 		return t, false
 	}
-	n := bytes.IndexAny(s.in[s.at:], `"\`)
-	if n < 0 || s.in[s.at+n] != '"' {
-		return t, false
+	for i := s.at; i < len(s.in); i++ {
+		switch s.in[i] {
+		case '\\':
+			return t, false
+		case '"':
+			t = span{s.at, i}
+			s.at = i + 1
+			return t, true
+		}
 	}
-	t = span{s.at, s.at + n}
-	s.at += n + 1
-	return t, true
+	return t, false
 }
 
 // value steps over a value: a string, what is in brackets, or the rest of a word.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,11 +16,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
-	"github.com/knack-dev/knack/tool"
 )
 
 // grow waits until the files are old enough for their stamps to prove something,
@@ -353,48 +349,6 @@ func TestAnswersAgainOverStdio(t *testing.T) {
 	}
 }
 
-// FuzzAnswersAgain asks for anything twice: whatever the memory makes of it, it
-// answers as the SDK did.
-func FuzzAnswersAgain(f *testing.F) {
-	t := f
-	root := t.TempDir()
-	lay(t, root, fixtures())
-	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})}, catalog.Options{})
-	tools, err := tool.ParseSets(tool.DefaultSet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true}), mcpserver.HTTPOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(skill.StampRacy + 100*time.Millisecond)
-	if err := c.Refresh(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	by := &client{era: modern}
-	for _, r := range requests() {
-		f.Add([]byte(by.bodyOf("7", r.method, r.params)), r.method, "a-first")
-	}
-	f.Fuzz(func(t *testing.T, body []byte, method, name string) {
-		ask := func() string {
-			r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
-			for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": modern, "Mcp-Method": method, "Mcp-Name": name} {
-				r.Header.Set(k, v)
-			}
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			return told(t, w.Result())
-		}
-		first := ask()
-		for range 2 {
-			if again := ask(); again != first {
-				t.Errorf("%q:\nfirst %s\nagain %s", body, first, again)
-			}
-		}
-	})
-}
-
 // What one may see is kept for whoever may see the same and for nobody else, and
 // for nobody any more once the policy has changed.
 func TestAnswersThroughSights(t *testing.T) {
@@ -425,5 +379,47 @@ func TestAnswersThroughSights(t *testing.T) {
 	w.server.Restrict(access.NewPolicy(true, []access.Rule{{Groups: []string{"all"}, Deny: []access.Pattern{nobody}}}))
 	if got, again := ask(h.all); again || strings.Contains(got, "stripes") {
 		t.Errorf("shown after the policy changed: %s", got)
+	}
+}
+
+// oneHolder knows every token for that of one who may be renamed.
+type oneHolder struct {
+	mu   sync.Mutex
+	name string
+}
+
+func (h *oneHolder) Verify(context.Context, string) (access.Subject, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return access.Subject{Name: h.name}, true
+}
+
+// A use is told of with the name that the token's holder has by then.
+func TestUsesAreOfTheHolderByThen(t *testing.T) {
+	holder := &oneHolder{name: "before"}
+	var mu sync.Mutex
+	var names []string
+	w := start(t, setting{private: true, http: mcpserver.HTTPOptions{Verifier: holder}, observe: func(u mcpserver.Use) {
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, u.Subject.Name)
+	}})
+	grow(t, w)
+	w.token = "any"
+	c := w.dial(modern)
+	ask := func() {
+		for id := range 3 {
+			told(t, c.post(c.bodyOf(strconv.Itoa(id), "resources/read", `{"uri":"skill://a-first/SKILL.md"}`)))
+		}
+	}
+	ask()
+	holder.mu.Lock()
+	holder.name = "after"
+	holder.mu.Unlock()
+	ask()
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(names, " "); got != "before before before after after after" || w.server.Recalled() != 4 {
+		t.Errorf("%s; %d answers were given again", got, w.server.Recalled())
 	}
 }

@@ -2,11 +2,11 @@ package mcpserver
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -19,48 +19,89 @@ import (
 // them twice, or another one of the protocol's, goes to the SDK.
 var toldApart = [...]string{"Accept", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id"}
 
+// kit is what one request after the other is worked on with, so that an answer
+// that is given again takes nothing of the heap.
+type kit struct{ body, key, answer []byte }
+
+var kits = sync.Pool{New: func() any { return &kit{} }}
+
+// keptAnswer is the largest buffer that a kit keeps.
+const keptAnswer = 64 << 10
+
 // quick answers a request that was answered before, or begins to learn its answer;
 // neither where the request is none that can be kept.
-func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte) (l *learning, done bool) {
+func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *kit) (l *learning, done bool) {
 	id, ok := callID(body)
 	if !ok {
 		return nil, false
 	}
-	v, ok := h.server.viewNow(subjectOfHTTP(r))
-	if !ok {
+	subject := h.subject(r)
+	v, ok := h.server.viewNow(subject)
+	if !ok || !h.asked(r, subject, body, id, kit) {
 		return nil, false
 	}
-	key, ok := h.asked(r, body, id)
-	if !ok {
-		return nil, false
-	}
-	kept := h.server.memory.recall(v, key)
+	kept := h.server.memory.recall(v, kit.key)
 	if kept == nil {
-		return h.server.memory.learn(v, key), false
+		return h.server.memory.learn(v, kit.key), false
 	}
 	header := w.Header()
-	for name, values := range kept.header {
-		header[name] = values
+	for i := range kept.header {
+		header[kept.header[i].name] = kept.header[i].values
 	}
-	stream := header.Get("Content-Type") == eventStream
 	size := len(answerHead) + id.to - id.from + len(kept.tail)
-	if stream {
+	if kept.stream {
 		size += len(eventHead) + len(eventEnd)
 	}
-	answer := make([]byte, 0, size)
-	if stream {
+	header["Content-Length"] = kept.length(size)
+	answer := slices.Grow(kit.answer[:0], size)
+	if kept.stream {
 		answer = append(answer, eventHead...)
 	}
 	answer = append(append(append(answer, answerHead...), body[id.from:id.to]...), kept.tail...)
-	if stream {
+	if kept.stream {
 		answer = append(answer, eventEnd...)
 	}
-	header["Content-Length"] = []string{strconv.Itoa(size)}
-	a := newAnswer(w, h.o.WriteTimeout, sent{})
-	a.ResponseWriter.WriteHeader(http.StatusOK)
-	_, _ = a.paced.Write(answer)
-	h.server.again(kept)
+	if cap(answer) <= keptAnswer {
+		kit.answer = answer
+	}
+	rc := http.NewResponseController(w)
+	for len(answer) > 0 { // as paced
+		_ = rc.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
+		n, err := w.Write(answer[:min(writeChunk, len(answer))])
+		if err != nil {
+			break
+		}
+		answer = answer[n:]
+	}
+	h.server.again(kept, subject, hostOf(r))
 	return nil, true
+}
+
+// length is the header for a size. Nearly all ids of a client are of one length,
+// so that the last one is kept.
+func (r *remembered) length(size int) []string {
+	if last := r.last.Load(); last != nil && last.size == size {
+		return last.header
+	}
+	now := &lengthHeader{size, []string{strconv.Itoa(size)}}
+	r.last.Store(now)
+	return now.header
+}
+
+type lengthHeader struct {
+	size   int
+	header []string
+}
+
+// subject is who sends a request; nobody has a name where no tokens are asked for.
+func (h *HTTP) subject(r *http.Request) (subject access.Subject) {
+	if h.o.Verifier == nil {
+		return subject
+	}
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		subject, _ = info.Extra[subjectKey].(access.Subject)
+	}
+	return subject
 }
 
 // An answer in a session is the one event of its stream. It has no id by which the
@@ -71,15 +112,21 @@ const (
 	eventEnd    = "\n\n"
 )
 
-// asked is everything by which a request could be told apart from another, but
-// for its id. A header holds no NUL, and neither does JSON.
-func (h *HTTP) asked(r *http.Request, body []byte, id span) ([]byte, bool) {
-	key := make([]byte, 0, len(body)+512)
-	key = append(key, "http\x00"...)
-	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-		key = append(key, info.UserID...)
+// asked makes the key: everything by which a request could be told apart from
+// another, but for its id. A header holds no NUL, and neither does JSON.
+func (h *HTTP) asked(r *http.Request, subject access.Subject, body []byte, id span, kit *kit) bool {
+	key := append(kit.key[:0], "http\x00"...)
+	if h.o.Verifier != nil {
+		if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+			key = append(key, info.UserID...)
+		}
+		// Who holds the token may change with the configuration, and is told of.
+		key = append(append(key, 0), subject.Name...)
+		for _, group := range subject.Groups {
+			key = append(append(key, 1), group...)
+		}
 	}
-	known := 0
+	known, session := 0, ""
 	for _, name := range toldApart {
 		key = append(key, 0)
 		switch values := r.Header[name]; len(values) {
@@ -89,8 +136,11 @@ func (h *HTTP) asked(r *http.Request, body []byte, id span) ([]byte, bool) {
 			if strings.HasPrefix(name, "Mcp-") {
 				known++
 			}
+			if name == "Mcp-Session-Id" {
+				session = values[0]
+			}
 		default:
-			return nil, false
+			return false
 		}
 	}
 	for name := range r.Header {
@@ -98,11 +148,12 @@ func (h *HTTP) asked(r *http.Request, body []byte, id span) ([]byte, bool) {
 			known--
 		}
 	}
-	if session := r.Header.Get("Mcp-Session-Id"); known != 0 || session != "" && h.handshakes.begun(session) {
-		return nil, false
+	if known != 0 || session != "" && h.handshakes.begun(session) {
+		return false
 	}
 	key = append(append(key, 0), body[:id.from]...)
-	return append(append(key, 0), body[id.to:]...), true
+	kit.key = append(append(key, 0), body[id.to:]...)
+	return true
 }
 
 // begun reports whether a session's handshake is under way: its end depends on
@@ -160,13 +211,16 @@ func (o *overheard) Write(data []byte) (int, error) {
 
 // teach keeps the answer that was overheard, where it is whole and one.
 func (h *HTTP) teach(l *learning, o *overheard, r *http.Request, id []byte) {
-	now, ok := h.server.viewNow(subjectOfHTTP(r))
+	now, ok := h.server.viewNow(h.subject(r))
 	if !ok || o.status != http.StatusOK || r.Context().Err() != nil || len(o.body) > rememberedOne {
 		return
 	}
-	kept := &remembered{header: o.header}
+	kept := &remembered{stream: o.header.Get("Content-Type") == eventStream}
+	for name, values := range o.header {
+		kept.header = append(kept.header, keptHeader{name, values})
+	}
 	answer := o.body
-	if o.header.Get("Content-Type") == eventStream {
+	if kept.stream {
 		if answer, ok = oneEvent(o.body); !ok {
 			return
 		}
@@ -205,23 +259,9 @@ func oneEvent(stream []byte) (data []byte, ok bool) {
 // viewNow is what a call of a subject's would read now; false where nothing was
 // read yet. It takes the sight as the middleware see does.
 func (s *Server) viewNow(subject access.Subject) (v catalog.View, ok bool) {
-	select {
-	case <-s.catalog.Ready():
-	default:
-		return v, false
-	}
-	ctx := context.Background()
+	var sight *catalog.Sight
 	if p := s.audience.policy.Load(); p != nil {
-		ctx = catalog.WithSight(ctx, p.Sight(subject))
+		sight = p.Sight(subject)
 	}
-	v, err := s.catalog.View(ctx)
-	return v, err == nil
-}
-
-// subjectOfHTTP is who sends a request.
-func subjectOfHTTP(r *http.Request) (subject access.Subject) {
-	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-		subject, _ = info.Extra[subjectKey].(access.Subject)
-	}
-	return subject
+	return s.catalog.Now(sight)
 }

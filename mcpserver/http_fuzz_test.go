@@ -16,16 +16,45 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// FuzzHTTPBody: whatever body arrives in either era, there is one answer, which is
-// no failure of the server, and what is JSON by its header is JSON.
+// fuzzMethods are what a shape may name, so that a body need not be found to be a
+// call: the fuzzer then looks for what is done with its parameters.
+var fuzzMethods = []string{
+	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "resources/directory/read", "resources/subscribe", "resources/unsubscribe",
+	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "skills/list", "skills/get", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
+}
+
+// The shapes of a request, by shape%4: of the newer era, within a session, without
+// one, and within one whose client never said that it was initialized. Above them a
+// method that the body is the parameters of, or none.
+const (
+	shapeModern = iota
+	shapeSession
+	shapeAlone
+	shapeHandshake
+	shapes
+)
+
+// FuzzHTTPBody: whatever body arrives in either era, within a session or without,
+// there is one answer, which is no failure of the server, and what is JSON by its
+// header is JSON.
 func FuzzHTTPBody(f *testing.F) {
-	for _, body := range []string{
-		"", "{", "[]", "null", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":"a","method":"resources/read","params":{"uri":"skill://git/SKILL.md"}}`,
-		`{"jsonrpc":"2.0","id":1e99,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"skill","arguments":{"name":"git"}}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"skills/get","params":{"uri":"skill://../SKILL.md","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, `{"jsonrpc":"2.0","id":null,"method":7}`, "\xff\xfe{}",
-	} {
-		f.Add([]byte(body), true)
-		f.Add([]byte(body), false)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
+	for shape := range byte(shapes) {
+		for _, body := range []string{
+			"", "{", "[]", "null", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1e99,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"method":7}`, "\xff\xfe{}",
+			`{"jsonrpc":"2.0","id":1,"method":"skills/get","params":{"uri":"skill://../SKILL.md",` + meta + `}}`,
+		} {
+			f.Add([]byte(body), shape)
+		}
+		for i, params := range []string{
+			`{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true}},"clientInfo":{"name":"t","version":"1"}}`, `{}`, `{"cursor":""}`, `{"name":"skill","arguments":{"name":"git"}}`, `{"cursor":"MSBza2lsbDovL2EvU0tJTEwubWQ"}`, `null`, `{"uri":"skill://git/SKILL.md"}`, `{"uri":"skill://git"}`, `{"uri":"skill://git/SKILL.md"}`, `{"uri":"skill://git/SKILL.md"}`,
+			`[]`, `{"name":"git","arguments":{"a":"b"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"g"}}`, `{"level":"debug"}`, `{"limit":1}`, `{"uri":"skill://git/SKILL.md"}`, `{}`, `{}`, `{"requestId":1,"reason":"x"}`, `{}`,
+		} {
+			if shape == shapeModern {
+				params = strings.Replace(strings.Replace(params, "{", "{"+meta+",", 1), ",}", "}", 1)
+			}
+			f.Add([]byte(params), shape+shapes*byte(i+1))
+		}
 	}
 	root := f.TempDir()
 	lay(f, root, map[string]string{"git/SKILL.md": skillText("git", "Works with git.")})
@@ -41,16 +70,43 @@ func FuzzHTTPBody(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, body []byte, isModern bool) {
-		if bytes.Contains(body, []byte("listen")) || bytes.Contains(body, []byte(`\u`)) {
-			t.Skip("a stream that waits for news")
-		}
+	ask := func(t testing.TB, body []byte, headers map[string]string) *httptest.ResponseRecorder {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
-		era := legacy
-		if isModern {
-			era = modern
+		for k, v := range headers {
+			req.Header.Set(k, v)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w
+	}
+	open := func(t testing.TB) string {
+		id := ask(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacy+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`), nil).Header().Get("Mcp-Session-Id")
+		if id == "" {
+			t.Fatal("no session")
+		}
+		return id
+	}
+	session := open(f)
+	if w := ask(f, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), map[string]string{"Mcp-Session-Id": session, "Mcp-Protocol-Version": legacy}); w.Code != http.StatusAccepted {
+		f.Fatalf("%d %s", w.Code, w.Body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, shape byte) {
+		if i := int(shape / shapes); i > 0 {
+			method, id := fuzzMethods[(i-1)%len(fuzzMethods)], `"id":7,`
+			if strings.HasPrefix(method, "notifications/") {
+				id = ""
+			}
+			body = []byte(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":` + string(body) + `}`)
+		}
+		if bytes.Contains(body, []byte("listen")) || bytes.Contains(body, []byte(`\u`)) {
+			t.Skip("a stream that waits for news")
+		}
+		headers := map[string]string{"Mcp-Protocol-Version": legacy}
+		switch shape % shapes {
+		case shapeModern:
+			headers["Mcp-Protocol-Version"] = modern
 			var m struct {
 				Method any
 				Params struct{ Name, URI any }
@@ -58,23 +114,41 @@ func FuzzHTTPBody(f *testing.F) {
 			_ = json.Unmarshal(body, &m)
 			for name, v := range map[string]any{"Mcp-Method": m.Method, "Mcp-Name": m.Params.Name} {
 				if s, ok := v.(string); ok {
-					req.Header.Set(name, s)
+					headers[name] = s
 				}
 			}
 			if s, ok := m.Params.URI.(string); ok {
-				req.Header.Set("Mcp-Name", s)
+				headers["Mcp-Name"] = s
 			}
-		} else {
-			req.Header.Set("Mcp-Session-Id", "none") // no session is made: there would soon be too many
+		case shapeSession:
+			headers["Mcp-Session-Id"] = session
+		case shapeHandshake: // one of which there may be a bounded number: the oldest go
+			headers["Mcp-Session-Id"] = open(t)
 		}
-		req.Header.Set("Mcp-Protocol-Version", era)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, req)
+		w := ask(t, body, headers)
 		if w.Code >= 500 {
 			t.Fatalf("%q: %d %s", body, w.Code, w.Body)
 		}
-		if strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") && !json.Valid(w.Body.Bytes()) {
-			t.Fatalf("%q: no JSON: %q", body, w.Body)
+		if shape%shapes == shapeSession && w.Code == http.StatusNotFound {
+			t.Fatalf("%q: the session has ended", body)
+		}
+		switch kind := w.Header().Get("Content-Type"); {
+		case strings.HasPrefix(kind, "application/json"):
+			whole(t, body, w.Body.Bytes())
+		case strings.HasPrefix(kind, "text/event-stream"):
+			for line := range strings.Lines(w.Body.String()) {
+				if data, ok := strings.CutPrefix(line, "data: "); ok && strings.TrimSpace(data) != "" {
+					whole(t, body, []byte(data))
+				}
+			}
 		}
 	})
+}
+
+// whole insists on JSON that does not say that the server has failed.
+func whole(t *testing.T, asked, answer []byte) {
+	var m struct{ Error struct{ Code int } }
+	if !json.Valid(answer) || json.Unmarshal(answer, &m) == nil && m.Error.Code == -32603 {
+		t.Fatalf("%q: %q", asked, answer)
+	}
 }

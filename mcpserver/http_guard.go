@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
@@ -24,7 +25,11 @@ import (
 type guard struct {
 	hosts   []string
 	origins []string
+	last    atomic.Pointer[string] // the Host that was allowed last
 }
+
+// vary is what every answer says. Nobody appends to it in place.
+var vary = []string{"Origin"}
 
 func newGuard(o HTTPOptions) (*guard, error) {
 	g := &guard{}
@@ -52,7 +57,7 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 			return
 		}
 		origins := r.Header.Values("Origin")
-		w.Header().Add("Vary", "Origin")
+		w.Header()["Vary"] = vary
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
 			refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
@@ -71,7 +76,17 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 // allowsHost: a name of the loopback, which no rebinding can make another's, or
 // one of the list.
 func (g *guard) allowsHost(host string) bool {
-	host = strings.ToLower(host)
+	if last := g.last.Load(); last != nil && *last == host {
+		return true
+	}
+	if !g.knows(strings.ToLower(host)) {
+		return false
+	}
+	g.last.Store(&host)
+	return true
+}
+
+func (g *guard) knows(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -134,8 +149,9 @@ func isToken(s string) bool {
 // takes that from its own middleware alone.
 func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	if h.o.Verifier == nil {
-		return next
+		return h.limited(next)
 	}
+	next = h.limited(next)
 	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		// Two tokens of one subject have two sessions: either may be revoked.
 		sum := sha256.Sum256([]byte(token))

@@ -37,7 +37,7 @@ const (
 
 // site is a server under test.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	catalog *catalog.Catalog
 	server  *mcpserver.Server
@@ -123,10 +123,11 @@ type setting struct {
 	policy  *access.Policy
 	engage  func() string
 	observe func(mcpserver.Use)
+	audit   bool
 }
 
 // start serves a folder on the loopback until the test ends.
-func start(t *testing.T, s setting) *site {
+func start(t testing.TB, s setting) *site {
 	t.Helper()
 	root := t.TempDir()
 	if s.files == nil {
@@ -143,7 +144,7 @@ func start(t *testing.T, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}
@@ -315,7 +316,7 @@ func (c *client) result(method string, params map[string]any, into any) map[stri
 }
 
 // read takes the one answer out of a response, JSON or a stream of events.
-func read(t *testing.T, resp *http.Response) message {
+func read(t testing.TB, resp *http.Response) message {
 	t.Helper()
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)

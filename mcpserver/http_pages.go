@@ -44,7 +44,9 @@ func (h *HTTP) pages() http.Handler {
 			h.refuse(w, r, http.StatusUnauthorized, "A token is needed: send it in the header Authorization: Bearer, or sign in with a browser.")
 			return
 		}
-		serve(w, r.WithContext(access.WithSubject(r.Context(), subject)))
+		if r = r.WithContext(access.WithSubject(r.Context(), subject)); h.admits(w, r, subject) {
+			serve(w, r)
+		}
 	})
 }
 

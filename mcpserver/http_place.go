@@ -37,17 +37,37 @@ type place struct {
 	entered bool
 	grace   *time.Timer // set while the request is over and the handler has not begun
 	free    func()
+	address string // from which the call came
 }
 
-// take notes a place that is held; free is called once, when nobody holds it.
-func (p *places) take(free func()) *place {
+type placeKey struct{}
+
+// addressOf is where the call came from that is handled in a context; "" over stdio.
+func addressOf(ctx context.Context) string {
+	if held, ok := ctx.Value(placeKey{}).(*place); ok {
+		return held.address
+	}
+	return ""
+}
+
+// begun reports whether the call's handler has begun: what comes of it, the handler
+// tells.
+func (p *place) begun() bool {
+	p.in.mu.Lock()
+	defer p.in.mu.Unlock()
+	return p.entered
+}
+
+// take notes a place that is held by a call from an address; free is called once,
+// when nobody holds it.
+func (p *places) take(address string, free func()) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil {
 		p.of = map[string]*place{}
 	}
 	p.last++
-	taken := &place{in: p, key: strconv.FormatUint(p.last, 10), holders: 1, free: free}
+	taken := &place{in: p, key: strconv.FormatUint(p.last, 10), holders: 1, free: free, address: address}
 	p.of[taken.key] = taken
 	return taken
 }
@@ -95,6 +115,7 @@ func (p *places) hold(next mcp.MethodHandler) mcp.MethodHandler {
 			if key := extra.Header.Get(placeHeader); key != "" {
 				if held := p.enter(key); held != nil {
 					defer held.leave()
+					ctx = context.WithValue(ctx, placeKey{}, held)
 				}
 			}
 		}

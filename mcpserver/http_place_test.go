@@ -15,7 +15,7 @@ func TestPlace(t *testing.T) {
 	} {
 		freed := 0
 		all := places{grace: placeGrace}
-		p := all.take(func() { freed++ })
+		p := all.take("", func() { freed++ })
 		for i, step := range steps {
 			last := i == len(steps)-1
 			switch step {

@@ -133,7 +133,7 @@ func replayHTTP(c *client, later map[string]string, session string) string {
 
 // heard is an open stream.
 type heard struct {
-	t     *testing.T
+	t     testing.TB
 	body  io.Closer
 	lines *bufio.Reader
 	id    string // of the last event

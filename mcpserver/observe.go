@@ -1,18 +1,26 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skillsext"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
 // the tools (tools/list), called one (tools/call), read a resource
-// (resources/read) or took a prompt (prompts/get).
+// (resources/read) or took a prompt (prompts/get). With [Options.Audit] it is
+// anything that anybody asked for, whatever came of it.
 type Use struct {
 	Client string // what it calls itself, or empty
 	Method string
@@ -20,45 +28,222 @@ type Use struct {
 	// Arguments are the call's, as they were given.
 	Arguments json.RawMessage
 	URI       string // of the resource
-	// View is what the call's subject could see when it was answered.
+	// View is what the call's subject could see when it was answered; empty where
+	// it did not come so far.
 	View    catalog.View
 	Subject access.Subject // whose token the call bore
+	// Event is the same for the audit log; its zero value without [Options.Audit].
+	Event audit.Event
 }
 
-// observed tells [Options.Observe] of what was answered without an error.
+// Answered reports whether the client was given what it asked for.
+func (u Use) Answered() bool { return u.Event.Result == "" || u.Event.Result == audit.OK }
+
+// observed tells [Options.Observe] of what was answered: without an error, unless
+// the rest is wanted too.
 func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if s.observe == nil || err != nil {
-			return res, err
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		if s.observe == nil || !s.audit && !isUse[method] || method == "ping" || strings.HasPrefix(method, "notifications/") {
+			return next(ctx, method, req)
 		}
-		u := Use{Method: method}
-		switch r := req.(type) {
-		case *mcp.ListToolsRequest:
-		case *mcp.CallToolRequest:
-			if r.Params == nil || isFailure(res) {
-				return res, err
-			}
-			u.Name, u.Arguments = r.Params.Name, r.Params.Arguments
-		case *mcp.ReadResourceRequest:
-			if r.Params != nil {
-				u.URI = r.Params.URI
-			}
-		case *mcp.GetPromptRequest:
-			if r.Params != nil {
-				u.Name = r.Params.Name
-			}
-		default:
-			return res, err
+		u, q := useOf(method, req)
+		var trace *catalog.Trace
+		if s.audit {
+			ctx, trace = catalog.WithTrace(ctx)
+			ctx = context.WithValue(ctx, absentKey{}, &q.absent)
 		}
-		u.Client, u.Subject = clientOf(req).Name, subjectOf(req)
-		if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil {
-			return res, err
-		}
-		s.observe(u)
-		used(ctx, u)
+		err = errors.New("a panic") // unless it returns
+		defer func() {
+			failed := err != nil || isFailure(res) || q.absent
+			if failed && !s.audit {
+				return
+			}
+			if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
+				return
+			}
+			if s.audit {
+				u.Event = s.eventOf(ctx, u, q, trace, failed)
+			}
+			s.observe(u)
+			used(ctx, u)
+		}()
+		res, err = next(ctx, method, req)
 		return res, err
 	}
+}
+
+// isUse are the methods that are uses of skills.
+var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
+
+// question is what a request asks about.
+type question struct {
+	name, uri, file string // a skill by its name, something by its URI, a file of the skill
+	absent          bool   // there is no such skill, as contract 002 says without an error
+}
+
+type absentKey struct{}
+
+// absent says that there is no skill of the name that a call gave.
+func absent(ctx context.Context) {
+	if is, ok := ctx.Value(absentKey{}).(*bool); ok {
+		*is = true
+	}
+}
+
+func useOf(method string, req mcp.Request) (u Use, q question) {
+	u = Use{Method: method, Subject: subjectOf(req)}
+	if !withoutParams(req) {
+		u.Client = clientOf(req).Name
+	}
+	switch p := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		if p != nil {
+			u.Name, u.Arguments = p.Name, p.Arguments
+			q = argumentsOf(p.Arguments)
+		}
+	case *mcp.ReadResourceParams:
+		if p != nil {
+			u.URI = p.URI
+		}
+	case *mcp.GetPromptParams:
+		if p != nil {
+			u.Name, q.name = p.Name, p.Name
+		}
+	case *mcp.SubscribeParams:
+		if p != nil {
+			u.URI = p.URI
+		}
+	case *mcp.UnsubscribeParams:
+		if p != nil {
+			u.URI = p.URI
+		}
+	case *skillsext.GetSkillParams:
+		if p != nil {
+			u.URI = p.URI
+		}
+	case *skillsext.ReadDirectoryParams:
+		if p != nil {
+			u.URI = p.URI
+		}
+	}
+	q.uri = cmp.Or(u.URI, q.uri)
+	return u, q
+}
+
+// withoutParams: the SDK (v1.8.0) cannot be asked for the client of a custom method
+// that was called with null.
+func withoutParams(req mcp.Request) bool {
+	switch p := req.GetParams().(type) {
+	case *skillsext.ListSkillsParams:
+		return p == nil
+	case *skillsext.GetSkillParams:
+		return p == nil
+	case *skillsext.ReadDirectoryParams:
+		return p == nil
+	}
+	return false
+}
+
+// argumentsOf reads the arguments that name a skill or a file of one, by all the
+// contracts; whatever else a call has is nobody's business.
+func argumentsOf(arguments json.RawMessage) (q question) {
+	var a struct {
+		Name      string `json:"name"`
+		Command   string `json:"command"`
+		SkillName string `json:"skill_name"`
+		FilePath  string `json:"file_path"`
+		URI       string `json:"uri"`
+	}
+	_ = json.Unmarshal(arguments, &a) // what is malformed asks for nothing
+	q = question{name: cmp.Or(a.Name, a.Command, a.SkillName), uri: a.URI, file: a.FilePath}
+	if name := strings.TrimSpace(q.name); q.uri == "" && len(name) > len(skill.Scheme) && strings.EqualFold(name[:len(skill.Scheme)], skill.Scheme) {
+		q.name, q.uri = "", name
+	}
+	return q
+}
+
+// eventOf is a use for the audit log.
+func (s *Server) eventOf(ctx context.Context, u Use, q question, trace *catalog.Trace, failed bool) audit.Event {
+	e := audit.Event{
+		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: addressOf(ctx), Method: u.Method,
+		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
+	}
+	if u.Method == "tools/call" {
+		e.Tool = skill.RedactURI(u.Name)
+	}
+	if failed {
+		e.Result = s.resultOf(ctx, u, q, trace)
+		return e // what was read was not given out
+	}
+	e.Loaded = loadsOf(trace)
+	return e
+}
+
+func loadsOf(trace *catalog.Trace) (out []audit.Load) {
+	for _, l := range trace.Loads() {
+		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
+	}
+	return out
+}
+
+// resultOf says what became of a request that was not answered with what it asked
+// for. The client is told of a skill out of its sight what it is told of one that
+// there is not; here the two are told apart.
+func (s *Server) resultOf(ctx context.Context, u Use, q question, trace *catalog.Trace) audit.Result {
+	if q.name == "" && q.uri == "" || ctx.Err() != nil {
+		return audit.Failed
+	}
+	seen := u.View.Snapshot != nil && find(u.View, q) != nil
+	if !seen {
+		whole, err := s.catalog.View(catalog.WithSight(ctx, nil))
+		switch {
+		case err != nil:
+			return audit.Failed
+		case find(whole, q) != nil:
+			return audit.Denied
+		}
+		return audit.NotFound
+	}
+	e := find(u.View, q)
+	_, err := skill.FilePath(q.file)
+	switch {
+	case u.Method == "tools/call" && !e.ModelInvocable, u.Method == "prompts/get" && !e.UserInvocable:
+		return audit.Denied
+	case q.file != "" && errors.Is(err, skill.ErrOutside):
+		return audit.Denied
+	}
+	return faultOf(trace.Fault(), q.file != "" || u.Method != "tools/call")
+}
+
+// faultOf is how a request for something that is in sight failed. Where nothing was
+// opened, it asked for what is not there, or for nothing.
+func faultOf(fault error, forFile bool) audit.Result {
+	switch {
+	case errors.Is(fault, skill.ErrOutside):
+		return audit.Denied
+	case errors.Is(fault, fs.ErrNotExist), errors.Is(fault, skill.ErrNotRegular), fault == nil && forFile:
+		return audit.NotFound
+	}
+	return audit.Failed
+}
+
+// find is the skill that a request asks about.
+func find(v catalog.View, q question) *catalog.Entry {
+	if q.uri != "" {
+		uri, err := skill.ParseURI(strings.TrimSpace(q.uri))
+		if err != nil {
+			return nil
+		}
+		e, _ := v.At(uri)
+		return e
+	}
+	if e := v.Named(q.name); e != nil {
+		return e
+	}
+	if e := v.ServedInFolder(q.name); e != nil {
+		return e
+	}
+	return v.InFolder(q.name)
 }
 
 func isFailure(res mcp.Result) bool {

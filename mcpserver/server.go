@@ -57,7 +57,10 @@ type Options struct {
 	// was answered, from the goroutine of the call. It must not wait: answers that
 	// are given again wait for it.
 	Observe func(Use)
-	Log     *slog.Logger
+	// Audit: Observe hears of what was refused or failed too, and of every method,
+	// and each use has its event for the audit log, with what was loaded.
+	Audit bool
+	Log   *slog.Logger
 }
 
 // Server is an MCP server for any number of sessions.
@@ -69,6 +72,7 @@ type Server struct {
 	mcp     *mcp.Server
 	roots   *clientRoots
 	observe func(Use)
+	audit   bool
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -90,7 +94,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	s.places.grace = placeGrace

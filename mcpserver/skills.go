@@ -76,6 +76,7 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skills
 	last, files := "", 0
 	for start < len(served) && len(res.Skills) < skillsPage && files < filesPage {
 		end := min(start+skillsPage-len(res.Skills), len(served))
+		s.manifests.Ahead(served[end:])
 		got, err := s.entries(ctx, v, served[start:end])
 		if err != nil {
 			return nil, err
@@ -104,7 +105,7 @@ func (s *Server) entries(ctx context.Context, v catalog.View, of []*catalog.Entr
 	for range min(2*runtime.GOMAXPROCS(0), len(of)) {
 		wg.Go(func() {
 			for i := range next {
-				out[i], errs[i] = s.entryNow(ctx, v, of[i])
+				out[i], errs[i] = s.entry(ctx, v, of[i], s.manifests.OfList)
 			}
 		})
 	}
@@ -128,10 +129,16 @@ func (s *Server) entries(ctx context.Context, v catalog.View, of []*catalog.Entr
 // entryNow is the entry of a published skill as it is on disk now; nil, and why,
 // where it is not published. Frontmatter and manifest are of one state.
 func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
+	return s.entry(ctx, v, e, s.manifests.Of)
+}
+
+type manifestOf func(context.Context, catalog.View, *catalog.Entry) (*catalog.Entry, []skill.File, error)
+
+func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, manifest manifestOf) (*skillsext.Skill, error) {
 	if !publishable(e) {
 		return nil, nil
 	}
-	now, files, err := s.manifests.Of(ctx, v, e)
+	now, files, err := manifest(ctx, v, e)
 	if err != nil {
 		return nil, err
 	}

@@ -385,7 +385,7 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
 	for {
-		if len(c.quick.batch) > 0 && (len(c.quick.batch) > batchSize || !c.lines.more()) && c.flush() != nil {
+		if len(c.quick.batch) > 0 && (c.finished.Load() || !c.lines.more()) && c.flush(nil) != nil {
 			return
 		}
 		line, err := c.lines.next()
@@ -410,9 +410,9 @@ func (c *stdioConn) receive() {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
-	l, done := c.answered(line)
-	if done {
-		return nil
+	l, done, err := c.answered(line)
+	if done || err != nil {
+		return err
 	}
 	if l != nil {
 		defer func() {
@@ -421,7 +421,7 @@ func (c *stdioConn) take(line []byte) error {
 			}
 		}()
 	}
-	if err := c.flush(); err != nil {
+	if err := c.flush(line); err != nil {
 		return err
 	}
 	msg, no := parseLine(line)

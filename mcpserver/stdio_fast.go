@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -13,37 +14,59 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// batchSize is how many bytes of kept answers are gathered before they are written.
-const batchSize = 16 << 10
+const (
+	// batchSize is how many bytes of kept answers are gathered before they are written:
+	// what a pipe takes at once.
+	batchSize = 64 << 10
+	// relief is how long a write of theirs may take before somebody else reads on,
+	// at least; twice that at most.
+	relief = 100 * time.Millisecond
+)
 
 // sessions numbers the sessions over pipes, and what each says about itself anew.
 var sessions atomic.Uint64
 
-// quick is the part of a session that answers from memory.
+// quick is the part of a session that answers from memory. It belongs to whoever
+// reads the lines.
+//
+// The reader writes these answers itself: to hand them over costs more than all the
+// rest. But a write to a client that does not read hangs, and the lines behind must
+// be read all the same, since the end of the input or a cancellation may be among
+// them. So after a while another goroutine becomes the reader, and until the write
+// has ended the SDK answers everything.
 type quick struct {
 	server  *Server // nil: nothing is kept
 	session []byte  // tells this one's requests apart
 	key     []byte
-	batch   []byte // answers that are to be written
+	batch   []byte // answers that are to be written; one is owed while there are any
+	held    []byte // the line that comes next, where it was read before they were written
+
+	writes  atomic.Uint64 // odd while the reader writes; one more with each begin and end
+	watched atomic.Bool   // whether watch is going to look
+	seen    uint64        // writes, when it last looked
+	stuck   atomic.Int32  // writes whose writer is not the reader any more
 }
 
+// errRelieved says that another goroutine is the reader now.
+var errRelieved = errors.New("somebody else reads")
+
 // answered answers a line that was answered before. Where it was not and could be
-// kept, l learns its answer.
-func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
+// kept, l learns its answer. The error is one of flush, with the line as its next.
+func (c *stdioConn) answered(line []byte) (l *learning, done bool, err error) {
 	q := &c.quick
 	if q.server == nil {
-		return nil, false
+		return nil, false, nil
 	}
 	id, ok := callID(line)
 	if !ok {
 		if bytes.Contains(line, []byte("initialize")) {
 			q.session = nil // what the client says of itself may be other from here on
 		}
-		return nil, false
+		return nil, false, nil
 	}
 	v, ok := q.server.viewNow(access.Subject{})
 	if !ok {
-		return nil, false
+		return nil, false, nil
 	}
 	if q.session == nil {
 		q.session = append(strconv.AppendUint([]byte("stdio "), sessions.Add(1), 10), 0)
@@ -51,32 +74,112 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool) {
 	q.key = append(append(append(append(q.key[:0], q.session...), line[:id.from]...), 0), line[id.to:]...)
 	r := q.server.memory.recall(v, q.key)
 	if r == nil {
-		return q.server.memory.learn(v, q.key), false
+		return q.server.memory.learn(v, q.key), false, nil
 	}
-	if !c.calls.free(line[id.from:id.to]) {
-		return nil, false
+	if q.stuck.Load() > 0 || !c.calls.free(line[id.from:id.to]) {
+		return nil, false, nil
 	}
-	q.server.again(r)
+	if size := len(answerHead) + id.to - id.from + len(r.tail) + 1; len(q.batch)+size > cap(q.batch) {
+		if err := c.flush(line); err != nil {
+			return nil, false, err
+		}
+		if size > cap(q.batch) {
+			q.batch = make([]byte, 0, max(size, batchSize))
+		}
+	}
+	q.server.again(r, access.Subject{}, "")
+	if len(q.batch) == 0 {
+		c.calls.owe()
+	}
 	q.batch = append(append(append(append(q.batch, answerHead...), line[id.from:id.to]...), r.tail...), '\n')
-	return nil, true
+	return nil, true, nil
 }
 
-// flush writes the answers that were gathered. Its error says that the session is
-// over.
-func (c *stdioConn) flush() error {
+// flush writes the answers that were gathered; next is a line that is read and not
+// dealt with. Its error says that the session is over, or that somebody else reads
+// on, beginning with next.
+func (c *stdioConn) flush(next []byte) error {
 	q := &c.quick
 	if len(q.batch) == 0 {
 		return nil
 	}
-	// As with refusals, nothing is read meanwhile.
-	patience := time.NewTimer(positiveOr(c.drain, DefaultDrainTimeout))
-	defer patience.Stop()
-	err := c.send(ready(q.batch[:len(q.batch)-1]), patience.C)
-	if cap(q.batch) > 2*batchSize {
+	batch := q.batch
+	q.held = next
+	begun := q.writes.Add(1)
+	if !q.watched.Load() && q.watched.CompareAndSwap(false, true) {
+		time.AfterFunc(relief, c.watch)
+	}
+	c.calls.waiting.Add(int64(len(batch)))
+	err := c.put(batch)
+	c.calls.waiting.Add(-int64(len(batch)))
+	c.calls.answered()
+	if !q.writes.CompareAndSwap(begun, begun+1) {
+		q.stuck.Add(-1)
+		return errRelieved
+	}
+	q.held = nil
+	if q.batch = batch[:0]; cap(batch) > batchSize {
 		q.batch = nil
 	}
-	q.batch = q.batch[:0]
 	return err
+}
+
+// put writes whole lines when its turn has come.
+func (c *stdioConn) put(lines []byte) error {
+	select {
+	case c.turn <- struct{}{}:
+	default:
+		select {
+		case c.turn <- struct{}{}:
+		case <-c.closed:
+			return mcp.ErrConnectionClosed
+		case <-c.broken:
+			return c.writeErr
+		}
+	}
+	defer func() { <-c.turn }()
+	select {
+	case <-c.broken:
+		return c.writeErr
+	default:
+	}
+	if c.isClosed() {
+		return mcp.ErrConnectionClosed
+	}
+	return c.wrote(c.write(lines))
+}
+
+// watch looks whether the reader writes what it wrote the last time, and then reads
+// in its place. It looks for as long as there are writes.
+func (c *stdioConn) watch() {
+	q := &c.quick
+	now := q.writes.Load()
+	if now == q.seen {
+		q.watched.Store(false)
+		if now%2 == 1 && q.writes.CompareAndSwap(now, now+1) {
+			q.stuck.Add(1)
+			c.relieve()
+			return
+		}
+		if q.writes.Load() == now || !q.watched.CompareAndSwap(false, true) {
+			return // whoever writes next has it watched
+		}
+	}
+	q.seen = now
+	time.AfterFunc(relief, c.watch)
+}
+
+// relieve reads on in place of a reader who hangs in a write.
+func (c *stdioConn) relieve() {
+	q := &c.quick
+	q.batch = nil
+	if next := q.held; next != nil {
+		q.held = nil
+		if c.take(next) != nil {
+			return
+		}
+	}
+	c.receive()
 }
 
 // learns has the middleware note what a call reads that was admitted.
@@ -115,6 +218,13 @@ func (l *callLedger) free(id []byte) bool {
 	}
 	key, err := parseID(id)
 	return err == nil && l.calls[key] == nil
+}
+
+// owe notes that there are answers to be written; answered takes it back.
+func (l *callLedger) owe() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owed++
 }
 
 // more reports whether another whole line is there without waiting.

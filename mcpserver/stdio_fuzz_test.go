@@ -27,7 +27,9 @@ func FuzzStdioLine(f *testing.F) {
 			t.Skip()
 		}
 		// Room for every call at once, so that the ping cannot meet a full house.
-		s := startStdio(t, server, &StdioTransport{MaxLine: 4096, MaxInFlight: len(lines) + 1})
+		out := &stdioOut{t: t, messages: make(chan stdioMessage, len(lines)+8)}
+		s := startStdio(t, server, &StdioTransport{Out: out, MaxLine: 4096, MaxInFlight: len(lines) + 1})
+		s.out = out
 		s.send(string(lines))
 		s.send(stdioPing(probe))
 		for {

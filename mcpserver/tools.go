@@ -60,6 +60,9 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 		if err != nil {
 			return nil, err
 		}
+		if r.Absent {
+			absent(ctx)
+		}
 		if r.IsError || !slices.Contains(keptContracts, t.Contract) {
 			catalog.Doubt(ctx)
 		}

@@ -33,14 +33,23 @@ type Document struct {
 
 // Parse reads a SKILL.md. It never fails: what is wrong stands in Problems.
 func Parse(data []byte) *Document {
+	return parse(data, strings.Clone, nil)
+}
+
+// parse is Parse where keep is what makes the frontmatter last: the values and
+// some words of the problems are parts of it. The fields are in room, where they
+// fit into it.
+func parse(data []byte, keep func(string) string, room []Field) *Document {
 	d := &Document{Body: len(data)}
-	// A copy would be half of what reading a thousand skills allocates. What is kept
-	// of the text is cloned.
-	d.parse(unsafe.String(unsafe.SliceData(data), len(data)))
+	// A copy of the whole would be half of what reading a thousand skills allocates.
+	d.parse(textOf(data), keep, room)
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
 }
+
+// textOf is the text in bytes that nobody writes to as long as it is used.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // maxProblems bounds what is kept of one file: a hostile one has a problem in
 // every other byte, and the catalogue keeps them all.
@@ -65,7 +74,7 @@ func (d *Document) boundProblems() {
 	}
 }
 
-func (d *Document) parse(s string) {
+func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	if !utf8.ValidString(s) {
 		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "",
 			"the file is not valid UTF-8", "save the file as UTF-8")
@@ -83,8 +92,8 @@ func (d *Document) parse(s string) {
 		}
 	}
 	// The block alone is kept alive by the values cut out of it, not the file.
-	block := strings.Clone(s[f.start:f.end])
-	d.readBlock(block, f.line)
+	block := keep(s[f.start:f.end])
+	d.readBlock(block, f.line, room)
 	if i := indexBadControl(s[f.body:]); i >= 0 {
 		d.add(RuleTextControl, positionOf(s, f.body+i), "", "a control character stands in the text", "delete it")
 	}
@@ -118,7 +127,7 @@ func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
 
 // readBlock fills Fields from the YAML between the fences; line is the file's
 // line on which the block begins.
-func (d *Document) readBlock(block string, line int) {
+func (d *Document) readBlock(block string, line int, room []Field) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
 	if i := strings.IndexByte(block, 0); i >= 0 {
 		d.add(RuleYAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
@@ -126,7 +135,7 @@ func (d *Document) readBlock(block string, line int) {
 	}
 	fault := unsafeCharacter(block)
 	if fault == nil {
-		if v, ok := readPlain(block); ok {
+		if v, ok := readPlainInto(block, room); ok {
 			d.takeRoot(v, nil, shift)
 			return
 		}

@@ -1,7 +1,9 @@
 package skill
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -11,14 +13,22 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"---\nname: a\ndescription: b\n---\n# B\n", "\ufeff\n<!-- c -->\r\n---\r\nname: a\r\n---# T", "```\n---\nname: \"a\ndescription: b: c\n---\n", "---\nname: a\rx: [1, {b: *c}]\n...\nd: &e f\n---\n",
-		"---\nname: > a\n<<<<<<< x\ndescription:b\n? [k]\n: v\n---\n", "---\nk k: a: b\n\"q\": 'x' y\nname: 012\n\tx\n---\n", "---\nx: !!str \"\\0\\x9f\"\ny: 0x1e400\nz: 1e999\n---\n",
+		"---\nname: > a\n<<<<<<< x\ndescription:b\n? [k]\n: v\n---\n", "---\nname: A b\nmetadata:\n  k k: 1\ndescription: [x, 'y\"z']\nallowed: {x: 1}\n---\n", "---\nname: n\nname: m\n1: x\ndescription: \"a\\nb\"\ncompatibility: 1\n---\n", "---\nk k: a: b\n\"q\": 'x' y\nname: 012\n\tx\n---\n", "---\nx: !!str \"\\0\\x9f\"\ny: 0x1e400\nz: 1e999\n---\n",
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := Parse(data)
 		checkDocument(t, data, d)
-		s := (&Skill{Bundle: Bundle{Folder: "a", Entry: MainFile}}).Parsed(data, Stamp{})
+		buffer := bytes.Clone(data)
+		s := (&Skill{Bundle: Bundle{Folder: "a", Entry: MainFile}}).Parsed(buffer, Stamp{})
+		was := fmt.Sprintf("%+v %s", s, s.Frontmatter)
+		for i := range buffer { // a scan reads the next file into it
+			buffer[i] = 'X'
+		}
+		if now := fmt.Sprintf("%+v %s", s, s.Frontmatter); now != was {
+			t.Errorf("parts of the buffer are kept: %s, was %s", now, was)
+		}
 		if s.Available && (OneLine(s.Name) == "" || OneLine(s.Description) == "" || !utf8.ValidString(s.Name)) {
 			t.Errorf("available as %q: %q", s.Name, s.Description)
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 )
@@ -67,15 +68,52 @@ func LoadBy(b Bundle, read func() ([]byte, Stamp, error)) *Skill {
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
 	n.Stamp, n.Size, n.Digest = stamp, int64(len(data)), DigestOf(data)
-	d := Parse(data)
+	scratch := scratches.Get().(*scratch)
+	defer scratch.done()
+	d := parse(data, func(s string) string { return s }, scratch.fields)
 	n.Problems = d.Problems
 	if len(d.Fields) > 0 {
-		n.Frontmatter = bytes.Clone(d.JSON()) // without the room that appending left
+		scratch.json = Value{Kind: Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
+		n.Frontmatter = bytes.Clone(scratch.json) // without the room that appending left
 	}
 	n.judgeFields(d)
 	n.explainEmpty(d, data)
 	n.judgeFile()
+	n.own()
 	return n
+}
+
+// scratch is what one reading of a file needs and leaves.
+type scratch struct {
+	fields []Field
+	json   []byte
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{fields: make([]Field, 16)} }}
+
+func (s *scratch) done() {
+	clear(s.fields)
+	if cap(s.json) > MaxFrontmatter {
+		s.json = nil
+	}
+	scratches.Put(s)
+}
+
+// own makes the texts last that were parts of the file: name and description are
+// parts of the frontmatter where they stand there as they are, nearly always.
+func (s *Skill) own() {
+	all := textOf(s.Frontmatter)
+	for _, text := range []*string{&s.Name, &s.Description} {
+		if i := strings.Index(all, *text); i >= 0 {
+			*text = all[i : i+len(*text)]
+		} else {
+			*text = strings.Clone(*text)
+		}
+	}
+	for i := range s.Problems {
+		p := &s.Problems[i]
+		p.Field, p.Message, p.Mend = strings.Clone(p.Field), strings.Clone(p.Message), strings.Clone(p.Mend)
+	}
 }
 
 // explainEmpty tells the author of a field that is empty to YAML, and not to him,

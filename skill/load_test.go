@@ -157,6 +157,31 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// TestParsedAllocates: what a scan makes of each file is counted, since ten
+// thousand are read before the first answer.
+func TestParsedAllocates(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")
+	s := &Skill{Bundle: Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	// The skill, its document, its frontmatter, two lists of fields, and what judging
+	// takes.
+	if n := testing.AllocsPerRun(100, func() { s.Parsed(data, Stamp{}) }); n > 7 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
+
+func BenchmarkParsed(b *testing.B) {
+	data := append(fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"), strings.Repeat("A line of the body of the skill.\n", 180)...)
+	s := &Skill{Bundle: Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s.Parsed(data, Stamp{})
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	data := append(fenced("name: a\ndescription: Does a thing."), strings.Repeat("A line of the body of the skill.\n", 180)...)
 	bundle := Bundle{Path: "a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}

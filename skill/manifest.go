@@ -115,6 +115,21 @@ func (s *Skill) OnDisk(name string) string {
 	return name
 }
 
+// Whole is List and Hash of all files in one pass, where the folder's file system
+// can tell that what it lists and reads are of one state: ok is false where it
+// cannot, or something about the skill wants words, be it that it is over the
+// limits. known are files as an earlier call returned them, which are not read
+// again where they have not changed. Neither slice may be written to.
+func (s *Skill) Whole(ctx context.Context, known []File) (files []File, ok bool) {
+	by, ok := s.FS.(interface {
+		Whole(ctx context.Context, known []File) ([]File, bool)
+	})
+	if !ok || s.Entry != MainFile {
+		return nil, false
+	}
+	return by.Whole(ctx, known)
+}
+
 // Manifest hashes every file of the skill. It fails with [ErrTooLarge] over
 // [MaxFiles] files or [MaxSkillSize] bytes, and with [ErrIncomplete] where it
 // would lack some.

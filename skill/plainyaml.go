@@ -14,11 +14,14 @@ import (
 // readPlain reads a block as [parseYAML] does where that finds no fault and has
 // no note; ok is false where it cannot be sure of that. The block must hold no
 // character that unsafeCharacter names. The values are parts of it.
-func readPlain(block string) (v Value, ok bool) {
+func readPlain(block string) (v Value, ok bool) { return readPlainInto(block, nil) }
+
+// readPlainInto puts the fields into room, where there is one and they fit.
+func readPlainInto(block string, room []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
 	}
-	r := plainReader{rest: block}
+	r := plainReader{rest: block, room: room}
 	if !r.next() || r.indent != 0 {
 		return v, false
 	}
@@ -40,6 +43,7 @@ type plainReader struct {
 	spaced bool // one of them holds blanks
 	end    bool
 	depth  int
+	room   []Field // of the fields of the whole block
 }
 
 // next goes to the next line that is not blank; false at the end.
@@ -77,7 +81,10 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
 		return v, false
 	}
-	v = Value{Kind: Map, Position: r.at(0), Fields: make([]Field, 0, 8)}
+	v = Value{Kind: Map, Position: r.at(0), Fields: r.room[:0:cap(r.room)]}
+	if r.room = nil; v.Fields == nil {
+		v.Fields = make([]Field, 0, 2)
+	}
 	for !r.end && r.indent >= indent {
 		if r.indent > indent {
 			return v, false

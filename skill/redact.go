@@ -14,7 +14,7 @@ const redacted = "[redacted]"
 // tokenLike finds what looks like a secret: the common prefixes of access tokens,
 // whatever follows; what is named as a credential; and long runs, of which [hasSecret] wants letters and digits.
 var (
-	tokenLike = regexp.MustCompile(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|(?:^|[^A-Za-z0-9])eyJ.`)
+	tokenLike = regexp.MustCompile(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
 	named     = regexp.MustCompile(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
 	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 	longRun   = regexp.MustCompile(`[A-Za-z0-9_+=]{24,}`)

@@ -41,7 +41,11 @@ func NewURI(path string) (URI, error) {
 		}
 		escapeInto(&b, seg, keep)
 	}
-	return URI{b.String(), path}, nil
+	text := b.String()
+	if text[len(Scheme):] == path {
+		path = text[len(Scheme):] // nearly always: the two share what they hold
+	}
+	return URI{text, path}, nil
 }
 
 // ParseURI reads a URI as a client sends it. Percent-encoding is decoded once,

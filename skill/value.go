@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -41,12 +42,17 @@ type Field struct {
 // The plain scalars of the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2).
 // A date, 0b11 and 1_000 are strings there, and 012 is twelve.
 var (
-	reInt   = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	reOctal = regexp.MustCompile(`^0o[0-7]+$`)
-	reHex   = regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
-	reFloat = regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`)
-	reNaN   = regexp.MustCompile(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	reInt   = later(`^[+-]?[0-9]+$`)
+	reOctal = later(`^0o[0-7]+$`)
+	reHex   = later(`^0x[0-9A-Fa-f]+$`)
+	reFloat = later(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`)
+	reNaN   = later(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
+
+// later compiles an expression when it is first asked for: most processes never ask.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // plainKind resolves a plain scalar.
 func plainKind(s string) Kind {
@@ -59,7 +65,7 @@ func plainKind(s string) Kind {
 	if c := s[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
 		return String
 	}
-	if reInt.MatchString(s) || reFloat.MatchString(s) || reOctal.MatchString(s) || reHex.MatchString(s) || reNaN.MatchString(s) {
+	if reInt().MatchString(s) || reFloat().MatchString(s) || reOctal().MatchString(s) || reHex().MatchString(s) || reNaN().MatchString(s) {
 		return Number
 	}
 	return String
@@ -75,10 +81,10 @@ func (v Value) Finite() bool {
 // jsonNumber writes a core-schema number as a JSON number of the same value,
 // keeping the author's digits where JSON allows them ("1.10" stays "1.10").
 func jsonNumber(s string) (string, bool) {
-	if reNaN.MatchString(s) {
+	if reNaN().MatchString(s) {
 		return "", false
 	}
-	if reOctal.MatchString(s) || reHex.MatchString(s) {
+	if reOctal().MatchString(s) || reHex().MatchString(s) {
 		base := 8
 		if s[1] == 'x' {
 			base = 16
@@ -159,28 +165,37 @@ func (v Value) AppendJSON(b []byte) []byte {
 func AppendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
+	begin := 0 // of what stays as it is
 	for i := 0; i < len(s); {
 		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c < 0x20 || c == 0x7f:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < utf8.RuneSelf:
-			b = append(b, c)
-		default:
+		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
-			b = utf8.AppendRune(b, r)
+			if r == utf8.RuneError && n == 1 {
+				b = utf8.AppendRune(append(b, s[begin:i]...), r)
+				begin = i + 1
+			}
 			i += n
 			continue
 		}
+		if c >= 0x20 && c != '"' && c != '\\' && c != 0x7f {
+			i++
+			continue
+		}
+		b = append(b, s[begin:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
 		i++
+		begin = i
 	}
-	return append(b, '"')
+	return append(append(b, s[begin:]...), '"')
 }

@@ -37,7 +37,11 @@ const engagePath = "engage/" + skill.MainFile
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
 	if errors.Is(err, ErrUnknown) && uri.Path() == engagePath && h.Engage != nil {
-		return Document{Text: h.Engage(), ModelInvocable: true}, nil
+		d, err = Document{Text: h.Engage(), ModelInvocable: true}, nil
+		catalog.Gave(ctx, uri, []byte(d.Text))
+	}
+	if d.Fallback {
+		catalog.Gave(ctx, uri, []byte(d.Text))
 	}
 	return d, err
 }

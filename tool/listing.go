@@ -128,6 +128,17 @@ func shortened(more, what string) string {
 	return "(" + what + " to fit; " + more + " shows them whole)"
 }
 
+// upTo is the beginning of s, of at most n characters.
+func upTo(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
 // fit renders all rows with descriptions of at most n characters.
 func fit(rows []row, st style, escape func(string) string, budget, n int) (string, bool) {
 	var b strings.Builder
@@ -204,10 +215,11 @@ func Cut(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}
-	if utf8.RuneCountInString(s) <= n {
+	whole := s
+	if s = upTo(s, n+2); len(s) == len(whole) && utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	runes := []rune(s)
+	runes := []rune(s) // what is behind them decides nothing
 	for i := n - 1; i > n/2; i-- {
 		if isStop(runes[i]) && (unicode.IsSpace(runes[i+1]) || runes[i] > 0x3000) {
 			return string(runes[:i+1])

@@ -20,7 +20,7 @@ func entriesOf(texts ...string) []*catalog.Entry {
 	for i := 0; i < len(texts); i += 2 {
 		out = append(out, &catalog.Entry{
 			Skill: &skill.Skill{Name: texts[i], Description: texts[i+1]},
-			Root:  skill.Root{Scope: skill.ScopeProject},
+			Root:  &skill.Root{Scope: skill.ScopeProject},
 		})
 	}
 	return out

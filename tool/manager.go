@@ -196,7 +196,7 @@ type ParsedSkillFile struct {
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)
-	p := ParsedSkillFile{ValidationErrors: []string{}, SkillMetadata: SkillMetadata{SkillPath: dir, Type: typeOf(&catalog.Entry{Root: skill.Root{Scope: scope}})}}
+	p := ParsedSkillFile{ValidationErrors: []string{}, SkillMetadata: SkillMetadata{SkillPath: dir, Type: typeOf(&catalog.Entry{Root: &skill.Root{Scope: scope}})}}
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
 		p.ValidationErrors = append(p.ValidationErrors, "'"+skill.Echo(filePath)+"' is no path of a file")

@@ -135,10 +135,10 @@ func TestSkillAnswers(t *testing.T) {
 // by find_skills.
 func TestSkillByItsFolder(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
-		"foo/SKILL.md":     md("bar", "Use when x."),
-		"Foo_Bar/SKILL.md": md("Foo Bar", "Use when y."),
+		"foo/SKILL.md":      md("bar", "Use when x."),
+		"Foo_Bar/SKILL.md":  md("Foo Bar", "Use when y."),
 		"f\u043ex/SKILL.md": md("fox", "Use when z."),
-		"own/SKILL.md":     "---\nname: mine\ndescription: Use when m.\ndisable-model-invocation: true\n---\n",
+		"own/SKILL.md":      "---\nname: mine\ndescription: Use when m.\ndisable-model-invocation: true\n---\n",
 	}))
 	const all = "- bar: Use when x.\n- Foo Bar: Use when y.\n- fox: Use when z."
 	for _, tt := range []struct{ name, hint string }{

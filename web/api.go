@@ -207,21 +207,24 @@ func (s *Site) apiSkill(r *request) error {
 	if err != nil {
 		return readFault(err)
 	}
-	if e.Status == catalog.Skipped {
-		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
-	}
-	out := apiWhole{apiSkillItem: apiItem(v, e), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, Findings: apiFindings(problemsOf(e))}
-	if out.Frontmatter == nil {
-		out.Frontmatter = json.RawMessage("{}")
-	}
-	_, files, err := s.manifests.Of(r.Context(), v, e)
+	now, files, err := s.manifests.Of(r.Context(), v, e)
+	fault := ""
 	switch {
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	case errors.Is(err, fs.ErrNotExist):
 		return readFault(err)
 	case err != nil:
-		out.FilesFault = skill.Reason(err)
+		fault = skill.Reason(err)
+	default:
+		e = now // frontmatter and digests are of one state
+	}
+	if e.Status == catalog.Skipped {
+		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
+	}
+	out := apiWhole{apiSkillItem: apiItem(v, e), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(problemsOf(e))}
+	if out.Frontmatter == nil {
+		out.Frontmatter = json.RawMessage("{}")
 	}
 	for _, f := range files {
 		uri, err := e.FileURI(f.Path)

@@ -55,6 +55,7 @@ func anchorOf(e *catalog.Entry) string {
 // prefix.
 func addressed(v catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
+	catalog.Ask(r.Context(), skill.Scheme+rest)
 	uri, err := skill.ParseURI(skill.Scheme + rest)
 	if err != nil {
 		return nil, "", problem(http.StatusNotFound, "This address names no skill.")

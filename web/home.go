@@ -41,7 +41,7 @@ type errorPage struct {
 }
 
 func queryOf(r *request) string {
-	return strings.TrimSpace(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd"))
+	return skill.OneLine(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // it is shown again
 }
 
 // State is how a skill fares, in one word.

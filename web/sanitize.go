@@ -66,9 +66,13 @@ func isHref(v string) bool {
 	return false
 }
 
+const maxNested = 256
+
 // sanitize writes markup anew from what the table allows: the second wall behind
 // a renderer that lets no HTML through. Elements are closed where they are open,
-// so that a text cannot end the element that it stands in.
+// so that a text cannot end the element that it stands in. Those that lie deeper than
+// maxNested are left out: readers of HTML stop at some 512, and what they then make
+// of the rest is theirs.
 func sanitize(markup string) string {
 	var out strings.Builder
 	out.Grow(len(markup) + len(markup)/8)
@@ -84,7 +88,7 @@ func sanitize(markup string) string {
 		case html.TextToken:
 			out.WriteString(html.EscapeString(z.Token().Data))
 		case html.StartTagToken, html.SelfClosingTagToken:
-			if t := z.Token(); writeTag(&out, t) && !slices.Contains(void, t.Data) {
+			if t := z.Token(); len(open) < maxNested && writeTag(&out, t) && !slices.Contains(void, t.Data) {
 				open = append(open, t.Data)
 			}
 		case html.EndTagToken:

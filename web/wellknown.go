@@ -52,6 +52,7 @@ func (s *Site) wellKnownSkill(r *request) error {
 		return err
 	}
 	name, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, wellKnown), "/"+skill.MainFile)
+	catalog.Ask(r.Context(), name)
 	e := v.Named(name)
 	if !ok || e == nil || e.Name != name || !discoverable(e) {
 		return problem(http.StatusNotFound, "The index has no such skill.")

@@ -20,6 +20,7 @@ import (
 
 // configFile is a knack.yaml as it was read.
 type configFile struct {
+	path     string // absolute
 	shown    string
 	data     []byte
 	config   config.Config
@@ -129,7 +130,7 @@ func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (
 	if err != nil {
 		return nil, runError("let the file be a text file that the user who runs knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
 	}
-	f := &configFile{shown: filepath.ToSlash(shown), data: data}
+	f := &configFile{path: file, shown: filepath.ToSlash(shown), data: data}
 	f.config, f.problems = config.Parse(data)
 	s.read[file] = f
 	s.used = append(s.used, f)

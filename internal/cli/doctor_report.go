@@ -112,7 +112,7 @@ func skillLine(s string) string {
 func (x *examined) printRoots(p *paper) {
 	var missing []string
 	for _, r := range x.view.Roots {
-		if r.Missing && r.Err == nil {
+		if r.Missing && r.Err == nil && len(r.Notices) == 0 {
 			missing = append(missing, heading(r.Root))
 			continue
 		}
@@ -143,6 +143,9 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 func (x *examined) rootState(r catalog.RootStatus) string {
 	if r.Err != nil {
 		return unread(r)
+	}
+	if r.Missing {
+		return "not there"
 	}
 	s := fmt.Sprintf("%s, %d found", r.Scope, r.Count)
 	hidden := 0

@@ -310,7 +310,7 @@ func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
 	case catalog.Skipped:
 		p.line("%s is skipped", e.Place())
 	}
-	p.line("  root       %s, %s", heading(e.Root), e.Root.Scope)
+	p.line("  root       %s, %s", heading(*e.Root), e.Root.Scope)
 	if e.Link != "" {
 		p.line("  link       its folder is a link to %s", shown(e.Link, []string{x.env.Dir}, x.env.Home))
 	}

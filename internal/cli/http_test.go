@@ -29,6 +29,12 @@ func serving(t *testing.T, args ...string) string {
 // servingLog is serving with what the server says on stderr.
 func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 	t.Helper()
+	return servingWith(t, append([]string{"serve", "--no-builtin", "--http", "0"}, args...))
+}
+
+// servingWith is servingLog for a whole command line.
+func servingWith(t *testing.T, args []string) (url string, log func() string) {
+	t.Helper()
 	var mu sync.Mutex
 	var said strings.Builder
 	log = func() string {
@@ -41,7 +47,7 @@ func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 	ended := make(chan int, 1)
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: in, Getenv: func(string) string { return "" }, Dir: t.TempDir()}
 	go func() {
-		ended <- cli.Main(ctx, env, append([]string{"serve", "--no-builtin", "--http", "0"}, args...))
+		ended <- cli.Main(ctx, env, args)
 		in.Close()
 	}()
 	t.Cleanup(func() {
@@ -64,7 +70,12 @@ func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 		return more
 	}
 	for next() {
-		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
+		_, url, ok := strings.Cut(lines.Text(), "knack serves MCP at ")
+		var line struct{ Msg, URL string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "knack serves MCP" {
+			url, ok = line.URL, true
+		}
+		if ok {
 			go func() {
 				for next() {
 				}

@@ -152,7 +152,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		case catalog.Available:
 			if e.Root.Label != label {
 				label = e.Root.Label
-				fmt.Fprintf(w, "%s\n", heading(e.Root))
+				fmt.Fprintf(w, "%s\n", heading(*e.Root))
 			}
 			printSkill(env, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:

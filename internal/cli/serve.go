@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +25,7 @@ import (
 func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
+	var op operation
 	var set string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -44,23 +43,32 @@ Where answers are missing then, or the client does not read, the status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. On an address that other machines can reach it wants a token of each
-client (--token-file) or the words that it need not (--no-auth). The section
-access of your knack.yaml, or of --config FILE, says who may see which skills
-(doc/configuration.md); it is read again on SIGHUP.`,
+client (--token-file) or the words that it need not (--no-auth). Your knack.yaml
+then says who may see which skills, and more (doc/configuration.md); it is read
+again on SIGHUP. --config FILE is read instead, also without --http; where it says
+http.listen, that is the address.`,
 		Args: between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
 				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
 			}
+			if err := op.settings(env, web.addr != ""); err != nil {
+				return err
+			}
+			web.merge(&op)
 			if err := web.check(); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), env, &from, &web, tools)
+			if err := op.merge(env); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), env, &from, &web, &op, tools)
 		},
 	}
 	from.register(cmd, env)
 	web.register(cmd)
+	op.register(cmd)
 	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -70,8 +78,8 @@ access of your knack.yaml, or of --config FILE, says who may see which skills
 // clients give a server some ten seconds to start.
 const patience = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, tools []*tool.Tool) error {
-	tuneCollector(env)
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
+	tune := tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
 	}
@@ -80,7 +88,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		return err
 	}
 	if web.addr != "" {
-		if err := web.admit(env); err != nil {
+		if err := web.admit(env, op); err != nil {
 			return err
 		}
 	}
@@ -92,12 +100,17 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 	interrupted := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	level := new(slog.LevelVar)
-	level.Set(slog.LevelWarn)
+	log := op.logger(env)
 	if env.StderrTerminal && web.addr == "" {
-		level.Set(slog.LevelError) // until the banner has said what there is
+		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has said what there is
 	}
-	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
+	if err := op.open(env, web.addr == "", log); err != nil {
+		return err
+	}
+	defer op.end(log)
+	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
+		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
+	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
@@ -114,17 +127,19 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, too
 		}
 	}
 	pages := web.pagesOf(&options)
+	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
-	go giveBack(ctx)
+	go giveBack(ctx, tune)
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, c, server, pages, log)
+		go fitLimit(ctx)
+		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
 	if env.StderrTerminal {
 		go func() {
 			if v, err := c.View(ctx); err == nil {
 				banner(env, v)
-				level.Set(slog.LevelWarn)
+				op.level.Set(levelOf(op.logLevel))
 			}
 		}()
 	}
@@ -142,46 +157,6 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
 			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
-		}
-	}
-}
-
-// softLimit is where the collector stops to trade memory: a thousand skills live in
-// some 10 MiB, five times that is the percentage's, and the rest is for a request or
-// a file of 16 MiB and its copies.
-const softLimit = 128 << 20
-
-// tuneCollector trades memory for speed, unless the operator has chosen: the
-// SDK allocates about 385 KB a request and keeps none of it.
-func tuneCollector(env *Env) {
-	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(softLimit)
-	}
-}
-
-// What giveBack keeps beyond twice what lives, and how often it looks.
-const (
-	spare     = 32 << 20
-	giveEvery = 15 * time.Second
-)
-
-// giveBack returns to the system what a flood of calls or connections has left.
-// The collector alone would keep it: it waits for the heap to grow, which it does
-// not once the flood is over.
-func giveBack(ctx context.Context) {
-	tick := time.NewTicker(giveEvery)
-	defer tick.Stop()
-	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(held)
-		if held[0].Value.Uint64()-held[1].Value.Uint64() > 2*held[2].Value.Uint64()+spare {
-			debug.FreeOSMemory()
 		}
 	}
 }

@@ -1,24 +1,26 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
+	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
 // admission is who may ask over HTTP, and what they see. It can be read again
 // while it holds.
 type admission struct {
-	env               *Env
-	tokenFile, config string
-	tokens            atomic.Pointer[access.Tokens] // nil: everybody may ask
+	env       *Env
+	tokenFile string
+	tokens    atomic.Pointer[access.Tokens] // nil: everybody may ask
 }
 
 // Verify knows the tokens that were read last.
@@ -26,8 +28,8 @@ func (a *admission) Verify(ctx context.Context, token string) (access.Subject, b
 	return a.tokens.Load().Verify(ctx, token)
 }
 
-// read reads the token file and the configuration.
-func (a *admission) read() (*access.Tokens, *access.Policy, error) {
+// read reads the token file, and what the configuration says beside it.
+func (a *admission) read(given config.Config) (*access.Tokens, *access.Policy, error) {
 	var tokens *access.Tokens
 	if a.tokenFile != "" {
 		file, err := os.Open(absolute(*a.env, a.tokenFile))
@@ -39,43 +41,70 @@ func (a *admission) read() (*access.Tokens, *access.Policy, error) {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
-	own, err := newSettings(a.env, a.config).own()
-	if err != nil || own == nil {
-		return tokens, nil, err
-	}
-	if more := own.config.Access.Tokens; len(more) > 0 {
+	if more := given.Access.Tokens; len(more) > 0 {
 		tokens = tokens.With(more)
 	}
-	return tokens, own.config.Access.Policy, nil
+	return tokens, given.Access.Policy, nil
 }
 
-// reload reads everything again on each SIGHUP. What is wrong is refused whole,
-// and what held before holds.
-func (a *admission) reload(ctx context.Context, c *catalog.Catalog, server *mcpserver.Server, h *mcpserver.HTTP, log *slog.Logger) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+// reloader takes over what the configuration says now.
+type reloader struct {
+	op        *operation
+	admission *admission
+	catalog   *catalog.Catalog
+	server    *mcpserver.Server
+	http      *mcpserver.HTTP
+	log       *slog.Logger
+}
+
+// run reads everything again on each SIGHUP. What is wrong is refused whole, and
+// what held before holds. The audit log goes on in the file of its name in any case:
+// whoever rotates it waits for that alone.
+func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
 		}
-		tokens, policy, err := a.read()
-		switch {
-		case err != nil:
-			log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
-			continue
-		case (tokens == nil) != (a.tokens.Load() == nil):
-			log.Error("the configuration was not taken over; the one before holds", "reason", "whether tokens are required cannot change while the server runs; start it anew")
-			continue
+		if r.op.audit != nil {
+			if err := r.op.audit.Reopen(); err != nil {
+				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
+			}
 		}
-		a.tokens.Store(tokens)
-		server.Restrict(policy)
-		h.Recheck()
-		log.Warn("the configuration was read again")
-		warnOfIdle(ctx, c, policy, log)
+		if err := r.reload(ctx); err != nil {
+			r.log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
+		}
 	}
+}
+
+func (r *reloader) reload(ctx context.Context) error {
+	var now config.Config
+	if own, err := newSettings(r.admission.env, r.op.config).own(); err != nil {
+		return err
+	} else if own != nil {
+		now = own.config
+	}
+	tokens, policy, err := r.admission.read(now)
+	if err != nil {
+		return err
+	}
+	if (tokens == nil) != (r.admission.tokens.Load() == nil) {
+		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
+	}
+	r.admission.tokens.Store(tokens)
+	r.server.Restrict(policy)
+	r.http.Recheck()
+	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
+	if !r.op.levelFixed {
+		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
+	}
+	r.log.Warn("the configuration was read again")
+	if keys := now.Stale(r.op.given()); len(keys) > 0 {
+		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
+	}
+	warnOfIdle(ctx, r.catalog, policy, r.log)
+	return nil
 }
 
 // warnOfIdle names the patterns that no skill matches.

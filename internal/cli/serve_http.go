@@ -7,12 +7,17 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/web"
 )
@@ -22,7 +27,6 @@ type httpFlags struct {
 	addr           string
 	hosts, origins []string
 	tokenFile      string
-	config         string
 	noAuth         bool
 	cert, key      string
 
@@ -37,11 +41,10 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "clients reach the server by this `NAME`, or name:port (repeatable)")
 	flags.StringArrayVar(&f.origins, "allow-origin", nil, "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
-	flags.StringVar(&f.config, "config", "", "who may ask, and what they see, is in `FILE`, not in your knack.yaml")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "let everyone who can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "the certificate's private key is in `FILE` (PEM)")
-	for _, name := range []string{"token-file", "config", "tls-cert", "tls-key"} {
+	for _, name := range []string{"token-file", "tls-cert", "tls-key"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
 }
@@ -49,10 +52,10 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 // check refuses flags that do not go together.
 func (f *httpFlags) check() error {
 	const usage = "knack serve --http ADDR [--token-file FILE | --no-auth] [--tls-cert FILE --tls-key FILE]"
-	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.config != "" || f.noAuth || f.cert != "" || f.key != ""
+	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.noAuth || f.cert != "" || f.key != ""
 	switch {
 	case f.addr == "" && other:
-		return usageError(usage, "--allow-host, --allow-origin, --token-file, --config, --no-auth, --tls-cert and --tls-key need --http")
+		return usageError(usage, "--allow-host, --allow-origin, --token-file, --no-auth, --tls-cert and --tls-key need --http")
 	case f.tokenFile != "" && f.noAuth:
 		return usageError(usage, "--token-file and --no-auth contradict each other")
 	case (f.cert == "") != (f.key == ""):
@@ -61,10 +64,35 @@ func (f *httpFlags) check() error {
 	return nil
 }
 
+// merge takes the configuration where no flag was given. An address counts in a
+// file that was named: in the user's own it would take every server that a client
+// starts away from the client.
+func (f *httpFlags) merge(o *operation) {
+	c := o.given().HTTP
+	if f.addr == "" && o.config != "" {
+		f.addr = c.Listen
+	}
+	if f.addr == "" {
+		return
+	}
+	if len(f.hosts) == 0 {
+		f.hosts = c.Hosts
+	}
+	if len(f.origins) == 0 {
+		f.origins = c.Origins
+	}
+	if f.tokenFile == "" {
+		f.tokenFile = o.beside(c.TokenFile)
+	}
+	if f.cert == "" && f.key == "" {
+		f.cert, f.key = o.beside(c.TLSCert), o.beside(c.TLSKey)
+	}
+}
+
 // admit reads who may ask, and what they see.
-func (f *httpFlags) admit(env *Env) error {
-	f.admission.env, f.admission.tokenFile, f.admission.config = env, f.tokenFile, f.config
-	tokens, policy, err := f.admission.read()
+func (f *httpFlags) admit(env *Env, o *operation) error {
+	f.admission.env, f.admission.tokenFile = env, f.tokenFile
+	tokens, policy, err := f.admission.read(o.given())
 	if err != nil {
 		return err
 	}
@@ -77,8 +105,8 @@ func (f *httpFlags) admit(env *Env) error {
 }
 
 // options reads what the flags name.
-func (f *httpFlags) options(env Env, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
-	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log}
+func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
+	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Over(mcpserver.DefaultLimit)}
 	if f.tokens {
 		o.Verifier = &f.admission
 	}
@@ -125,8 +153,8 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
-	o, conf, err := f.options(*env, log)
+func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+	o, conf, err := f.options(*env, op.given(), log)
 	if err != nil {
 		return err
 	}
@@ -144,11 +172,19 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, c *catalog.Catalog,
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	server.Restrict(f.policy)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
+	defer signal.Stop(hangups)
 	go func() {
 		warnOfIdle(ctx, c, f.policy, log)
-		f.admission.reload(ctx, c, server, h, log)
+		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log}
+		r.run(ctx, hangups)
 	}()
-	fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", endpoint(ln.Addr(), host, conf != nil))
+	if at := endpoint(ln.Addr(), host, conf != nil); op.logForm == "json" {
+		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
+	} else {
+		fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", at)
+	}
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return runError("", "the server ended: %w", err)
 	}
@@ -161,21 +197,34 @@ func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
 	if f.addr == "" {
 		return web.Options{}
 	}
-	usage := web.NewUsage()
-	o.Observe = func(u mcpserver.Use) {
-		v := u.View
-		switch {
-		case u.Method == "tools/list", u.Name == "list_skills":
-			usage.Listed(v, u.Client)
-		case u.Method == "tools/call":
-			usage.Called(v, u.Client, u.Name, u.Arguments)
-		case u.Method == "resources/read":
-			usage.Resource(v, u.Client, u.URI)
-		case u.Method == "prompts/get":
-			usage.Invoked(v, u.Client, u.Name)
+	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: web.NewUsage(), Log: o.Log}
+}
+
+// observing is what hears of each use: the counts of usage, and the audit log.
+func observing(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
+	if usage == nil && log == nil {
+		return nil
+	}
+	return func(u mcpserver.Use) {
+		log.Record(u.Event)
+		if usage != nil && u.Answered() {
+			count(usage, u)
 		}
 	}
-	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: usage, Log: o.Log}
+}
+
+func count(usage *web.Usage, u mcpserver.Use) {
+	v := u.View
+	switch {
+	case u.Method == "tools/list", u.Name == "list_skills":
+		usage.Listed(v, u.Client)
+	case u.Method == "tools/call":
+		usage.Called(v, u.Client, u.Name, u.Arguments)
+	case u.Method == "resources/read":
+		usage.Resource(v, u.Client, u.URI)
+	case u.Method == "prompts/get":
+		usage.Invoked(v, u.Client, u.Name)
+	}
 }
 
 // pages is the web catalogue.

@@ -34,7 +34,7 @@ func faultParts() []part {
 		{name: "eacces", promise: "a root without permission: the last good skills stay listed, and are read again once it is back", run: rootShut,
 			broken: []variant{{name: "forgets", says: "is not listed", changes: forgets}}},
 		{name: "unmounted", promise: "a root unmounted and back: its skills go, others stay, and it is served again", run: rootUnmounted, slow: true,
-			broken: []variant{{name: "looks-once", says: "not within", changes: []change{{"catalog/refresh.go", "			c.settle(ctx)\n		}\n", "			c.settle(ctx)\n		}\n		continue\n"}}}}},
+			broken: []variant{{name: "looks-once", says: "not within", changes: []change{{"catalog/refresh.go", "		tick.Stop()\n		if err", "		tick.Stop()\n		continue\n		if err"}}}}},
 		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true,
 			broken: []variant{{name: "trusts-it", says: "still the old", changes: []change{
 				{"catalog/refresh.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},

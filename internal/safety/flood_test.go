@@ -48,12 +48,38 @@ func (k *knack) goroutines() int {
 	return strings.Count(k.said(), "\ngoroutine ")
 }
 
-// loadAverage is how many processes have wanted a processor during the last minute.
-func loadAverage() float64 {
-	data, _ := os.ReadFile("/proc/loadavg")
-	n, _, _ := strings.Cut(string(data), " ")
-	load, _ := strconv.ParseFloat(n, 64)
-	return load
+// busy is how many processors are taken during a while. The average of the system is
+// no use: it still holds what this test itself did a minute ago.
+func busy(during time.Duration) float64 {
+	taken := func() (ticks, all float64) {
+		data, _ := os.ReadFile("/proc/stat")
+		line, _, _ := strings.Cut(string(data), "\n")
+		for i, f := range strings.Fields(line)[1:] {
+			n, _ := strconv.ParseFloat(f, 64)
+			if i < 8 { // guests are in user already
+				all += n
+			}
+			if i != 3 && i != 4 && i < 8 { // idle, waiting for a disk
+				ticks += n
+			}
+		}
+		return ticks, all
+	}
+	before, allBefore := taken()
+	time.Sleep(during)
+	after, allAfter := taken()
+	return (after - before) / max(allAfter-allBefore, 1) * float64(runtime.NumCPU())
+}
+
+// quiet waits until others leave the machine alone, and returns how many processors
+// they take. Nothing of the test runs meanwhile.
+func (r *trial) quiet(most float64, patience time.Duration) float64 {
+	for end := time.Now().Add(patience); ; {
+		others := busy(3 * time.Second)
+		if others <= most || time.Now().After(end) {
+			return others
+		}
+	}
 }
 
 // active are clients that each call once in a while, over a connection of their own.
@@ -114,7 +140,6 @@ func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
 }
 
 func floods(r *trial) {
-	others := loadAverage()
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a"})
 	flags := []string{"--no-builtin", "--dir", root}
@@ -126,6 +151,11 @@ func floods(r *trial) {
 	time.Sleep(200 * time.Millisecond)
 	base := quiet.goroutines()
 
+	const most = 0.4
+	others := 0.0
+	if r.says == nil {
+		others = r.quiet(most, time.Duration(r.pick(0, 300))*time.Second)
+	}
 	k := r.http(setting{}, flags...)
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
@@ -146,10 +176,9 @@ func floods(r *trial) {
 	}
 	close(a.stop)
 	a.wg.Wait()
-	if others > float64(runtime.NumCPU()) {
-		// Then every processor was taken before the first call, and whom a flood keeps
-		// waiting cannot be told.
-		r.untry("p99 and refusals: before it began the load was %.1f on %d processors; wants a machine that does nothing else", others, runtime.NumCPU())
+	if others > most && !r.fast || others > float64(runtime.NumCPU())*0.9 {
+		// Then whom a flood keeps waiting, and who waits for others, cannot be told.
+		r.untry("p99 and refusals: others took %.1f of %d processors all the time before it began, at most %.1f would do; wants a machine that does nothing else", others, runtime.NumCPU(), most)
 		r.calms(k, before, base, clients)
 		return
 	}

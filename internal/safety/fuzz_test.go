@@ -82,8 +82,10 @@ func fuzzing(r *trial) {
 	if r.broken != "" {
 		return
 	}
-	total, counts := 0, map[string]int{}
+	sofar := 0
 	overlay, err := overlaid(r.dir(), r.changes)
+	r.must(err)
+	compile, err := filepath.Abs("../../.ci/fuzz-compile")
 	r.must(err)
 	for _, t := range targets {
 		args := []string{"test", "-count=1", "-run", "^" + t.name + "$", "./" + t.pkg}
@@ -93,7 +95,8 @@ func fuzzing(r *trial) {
 			}
 			args = append(args, "-overlay", overlay) // its kept inputs must find it
 		} else {
-			args = append(args, "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String())
+			// An input that is only new is not worth a minute of making it smaller.
+			args = append(args, "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x")
 		}
 		cmd := exec.Command("go", args...)
 		cmd.Dir = moduleDir()
@@ -107,15 +110,15 @@ func fuzzing(r *trial) {
 		}
 		r.check(t.pkg+"."+t.name, err)
 		r.count(n)
-		counts[t.pkg+"."+t.name] = n
-		total += n
+		if len(r.changes) == 0 { // each as it ends: a run may be broken off
+			sofar, err = recorded(t.pkg+"."+t.name, n)
+			r.must(err)
+		}
 	}
 	r.note("%d targets for %v each", len(targets), lasts)
 	if len(r.changes) > 0 {
 		return
 	}
-	sofar, err := r.recorded(counts)
-	r.must(err)
 	if sofar < 100_000_000 {
 		r.untry("10⁸ executions in total: %s so far (make fuzz-record)", grouped(sofar))
 	} else {
@@ -140,12 +143,13 @@ func (r *trial) fuzzTargets() (names []string) {
 }
 
 // recorded adds to the executions of all runs before, where SAFETY_WRITE asks for it.
-func (r *trial) recorded(counts map[string]int) (total int, err error) {
+func recorded(of string, n int) (total int, err error) {
 	name := filepath.Join("testdata", "fuzz.tsv")
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
+	counts := map[string]int{of: n}
 	for l := range strings.Lines(string(data)) {
 		key, n, _ := strings.Cut(strings.TrimSpace(l), "\t")
 		if before, err := strconv.Atoi(n); err == nil {

@@ -4,6 +4,7 @@ package safety
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,26 @@ func hostileSkillFiles(r *trial) {
 				ask(k, fmt.Sprintf("prompts/get, %q", folder), "prompts/get", map[string]any{"name": folder})
 			}
 		}
+	}
+	web := r.http(w.set, w.flags...)
+	servers = append(servers, web)
+	get := func(at string) {
+		answer, err := timed(func() (string, error) { return w.get(strings.TrimSuffix(web.url, "/mcp") + at) })
+		if err == nil {
+			err = leaks(answer, f.canaries)
+		}
+		r.check("GET "+at, err)
+	}
+	for _, at := range webLists {
+		get(at)
+	}
+	for _, folder := range f.faulty {
+		escaped := strings.TrimPrefix(uri("", folder), "skill:///")
+		for _, place := range webPlaces {
+			get(place.at(escaped, ""))
+			get(place.at(escaped, "SKILL.md"))
+		}
+		get("/?q=" + url.QueryEscape(folder))
 	}
 	run("list", "--all", "--no-builtin", "--dir", f.root)
 	run("list", "--all", "--json", "--no-builtin", "--dir", f.root)
@@ -173,22 +194,20 @@ func hostilePermissions(r *trial) {
 	r.ends(servers)
 }
 
-// wideLinks are links in one folder, each of which leads to the next, and as many
-// empty folders beside the skills.
-const wideLinks = 1000
-
 // hostileWidth is a tree that is only large.
 func hostileWidth(r *trial) {
 	base := r.dir()
 	root := filepath.Join(base, "skills")
-	n := r.pick(10_000, 100_000)
+	n, links := r.pick(10_000, 100_000), r.pick(1000, 10_000)
 	r.write(root, map[string]string{"wide/SKILL.md": skillMD("wide", "Read me."), "links/SKILL.md": skillMD("links", "Read me."), "small/SKILL.md": skillMD("small", "INSIDE small")})
 	for i := range n {
 		at := filepath.Join(root, "wide", fmt.Sprintf("file-%06d.md", i))
 		r.must(os.WriteFile(at, []byte("x"), 0o644))
 	}
-	for i := range wideLinks {
+	for i := range links { // each leads to the next
 		r.must(os.Symlink(fmt.Sprintf("l-%06d", i+1), filepath.Join(root, "links", fmt.Sprintf("l-%06d", i))))
+	}
+	for i := range 1000 {
 		r.must(os.Mkdir(filepath.Join(root, fmt.Sprintf("empty-%06d", i)), 0o755))
 	}
 	r.must(os.MkdirAll(filepath.Join(root, strings.Repeat("deep/", 200)), 0o755))
@@ -204,7 +223,7 @@ func hostileWidth(r *trial) {
 	for _, way := range all {
 		for i, c := range []struct{ skill, path, inside string }{
 			{"wide", "SKILL.md", "Read me."}, {"wide", fmt.Sprintf("file-%06d.md", n-1), ""}, {"wide", "none.md", ""}, {"wide", ".", ""}, {"wide", "..", ""},
-			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", wideLinks-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
+			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", links-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
 			{"small", ".", ""}, {"gone", "SKILL.md", ""},
 		} {
 			if way.slow && i%5 != 0 { // each looks through the whole tree

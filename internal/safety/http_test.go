@@ -16,7 +16,7 @@ import (
 func httpParts() []part {
 	const guard, server = "mcpserver/http_guard.go", "mcpserver/http.go"
 	return []part{
-		{name: "matrix", promise: "Host × Origin × method: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
+		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
 			broken: []variant{
 				{name: "any-host", says: "Host", changes: []change{{guard, "		if !g.allowsHost(r.Host) {", "		if r.Host == \"\" {"}}},
 				{name: "any-origin", says: "Origin", changes: []change{{guard, "len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):", "len(origins) > 1:"}}},
@@ -49,10 +49,13 @@ func hostsAndOrigins(r *trial) {
 	client := &http.Client{Timeout: r.patience(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, host := range slices.Concat(good, bad) {
 		for _, origin := range []string{"", "self", "https://app.example", "https://evil.example", "null", "http://app.example", "https://app.example.evil.example", "https://app.example:444", "http://localhost:1", "file://", "two"} {
-			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PUT", "HEAD"} {
-				req, err := http.NewRequest(method, k.url, nil)
+			// The protocol, and what is beside it: everything is behind the same lists.
+			for _, place := range []string{"GET /mcp", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "PUT /mcp", "HEAD /mcp", "GET /", "GET /skills/git/", "GET /raw/git/SKILL.md", "GET /api/v1/skills", "GET /.well-known/agent-skills/index.json", "GET /metrics", "POST /api/v1/skills"} {
+				method, at, _ := strings.Cut(place, " ")
+				req, err := http.NewRequest(method, strings.TrimSuffix(k.url, "/mcp")+at, nil)
 				r.must(err)
-				if method == "POST" {
+				called := place == "POST /mcp"
+				if called {
 					req, err = request(k, modernEra, "", "tools/list", map[string]any{})
 					r.must(err)
 				}
@@ -80,13 +83,13 @@ func hostsAndOrigins(r *trial) {
 						err = fmt.Errorf("this Host gets %s", resp.Status)
 					case okHost && !okOrigin && resp.StatusCode != http.StatusForbidden:
 						err = fmt.Errorf("this Origin gets %s", resp.Status)
-					case okHost && okOrigin && (resp.StatusCode == http.StatusForbidden || method == "POST" && resp.StatusCode != http.StatusOK):
+					case okHost && okOrigin && (resp.StatusCode == http.StatusForbidden || (called || method == "GET" && at != "/mcp") && resp.StatusCode != http.StatusOK):
 						err = fmt.Errorf("gets %s", resp.Status)
 					case (!okHost || !okOrigin || origin == "") && granted != "", granted == "*", granted != "" && granted != sent:
 						err = fmt.Errorf("this Origin is granted %q", granted)
 					}
 				}
-				r.check(fmt.Sprintf("%s, Host %s, Origin %s", method, host, sent), err)
+				r.check(fmt.Sprintf("%s, Host %s, Origin %s", place, host, sent), err)
 			}
 		}
 	}

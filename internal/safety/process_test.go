@@ -21,7 +21,7 @@ import (
 // patience is for what must happen at some time; what must happen soon is counted
 // as a case and says its bound. A broken variant is given up sooner.
 func (r *trial) patience() time.Duration {
-	if len(r.changes) > 0 {
+	if r.says != nil {
 		return 4 * time.Second
 	}
 	return 20 * time.Second
@@ -109,12 +109,13 @@ type knack struct {
 	log   bytes.Buffer
 	heard chan struct{} // closed when the log has its first line
 	other bytes.Buffer  // what came on stdout and answers nothing
+	heaps chan string   // what it says of its heap
 }
 
 // start runs a server over stdio, or over HTTP where args say so.
 func (r *trial) start(s setting, args ...string) *knack {
 	r.Helper()
-	k := &knack{r: r, cmd: r.command(s, append([]string{"serve"}, args...)...), ended: make(chan struct{}), wait: map[int]chan []byte{}, heard: make(chan struct{})}
+	k := &knack{r: r, cmd: r.command(s, append([]string{"serve"}, args...)...), ended: make(chan struct{}), wait: map[int]chan []byte{}, heard: make(chan struct{}), heaps: make(chan string, 1)}
 	in, err := k.cmd.StdinPipe()
 	r.must(err)
 	out, err := k.cmd.StdoutPipe()
@@ -145,6 +146,10 @@ func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {
 		line, err := lines.ReadString('\n')
+		if strings.HasPrefix(line, "safety: ") { // of tellsHeap, not of knack
+			k.heaps <- line
+			continue
+		}
 		k.mu.Lock()
 		if k.log.Len() < 16<<20 {
 			k.log.WriteString(line)

@@ -103,16 +103,33 @@ func swaps(r *trial) {
 		"the directory":      read("resources/directory/read", map[string]any{"uri": "skill://s/d"}),
 		"the directory, e/g": read("resources/directory/read", map[string]any{"uri": "skill://s/e/g"}),
 	}
+	questions["api skill"] = func() (string, error) { return w.get(strings.TrimSuffix(web.url, "/mcp") + "/api/v1/skills/s") }
 	for _, file := range []string{"v.md", "f.md", "d/in.md", "e/g/in.md", "h.md", "SKILL.md"} {
 		questions["read_file "+file] = read("tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "s", "file_path": file}))
+		questions["raw "+file] = func() (string, error) { return w.get(strings.TrimSuffix(web.url, "/mcp") + "/raw/s/" + file) }
+		questions["raw api "+file] = func() (string, error) {
+			return w.get(strings.TrimSuffix(web.url, "/mcp") + "/api/v1/files/s/" + file)
+		}
 		questions["http resources/read "+file] = over("resources/read", map[string]any{"uri": uri("s", file)})
 	}
 	var good sync.Map
 	begin, most := time.Now(), time.Duration(r.pick(4, 60))*time.Second
+	// met: each question was answered once, for which a busy machine needs longer.
+	met := func() bool {
+		for name := range questions {
+			if _, ok := good.Load(name); !ok && !strings.HasPrefix(name, "the directory") {
+				return false
+			}
+		}
+		return true
+	}
+	if r.says != nil {
+		most = 40 * time.Second // or until it is noticed
+	}
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
-			for time.Since(begin) < most || count.Load() < int64(r.pick(10_000, 1_000_000)) {
+			for time.Since(begin) < most || count.Load() < int64(r.pick(10_000, 1_000_000)) || !met() {
 				for name, ask := range questions {
 					answer, err := ask()
 					if err == nil {
@@ -156,6 +173,34 @@ func swaps(r *trial) {
 // agrees checks that what an answer says of a file is said of one of its versions:
 // the text whole, the digest with its size, the frontmatter with its digest.
 func agrees(name, answer string, main, data [2]version) error {
+	if strings.HasPrefix(name, "raw ") { // the file itself, behind a status
+		status, body, _ := strings.Cut(answer, "\n")
+		versions := data
+		if strings.HasSuffix(name, "SKILL.md") {
+			versions = main
+		}
+		if strings.HasPrefix(status, "200 ") && body != versions[0].text && body != versions[1].text {
+			return fmt.Errorf("the bytes are of no version, bytes and file disagree: %s", excerpt(body))
+		}
+		return nil
+	}
+	if name == "api skill" {
+		_, body, _ := strings.Cut(answer, "\n")
+		var m struct {
+			Frontmatter struct{ Description string }
+			Files       []listedFile
+		}
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			return fmt.Errorf("no JSON: %w: %s", err, excerpt(answer))
+		}
+		s := listedSkill{Frontmatter: m.Frontmatter}
+		for _, f := range m.Files {
+			if f.Digest != "" { // it could be read
+				s.Resources = append(s.Resources, f)
+			}
+		}
+		return s.agrees(main, data)
+	}
 	if _, body, ok := strings.Cut(answer, "\n{"); ok && !strings.HasPrefix(answer, "{") {
 		answer = "{" + body
 	}
@@ -209,10 +254,12 @@ func agrees(name, answer string, main, data [2]version) error {
 // listedSkill is an entry of skills/list and skills/get.
 type listedSkill struct {
 	Frontmatter struct{ Description string }
-	Resources   []struct {
-		URI, Digest string
-		Size        int
-	}
+	Resources   []listedFile
+}
+
+type listedFile struct {
+	URI, Digest string
+	Size        int
 }
 
 func (s *listedSkill) agrees(main, data [2]version) error {

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,13 +83,13 @@ type trial struct {
 // properties are the table, in order.
 func properties() []property {
 	return []property{
-		{1, "hostile-tree", treeParts()},
-		{2, "race", raceParts()},
+		{1, "hostile-tree", slices.Concat(treeParts(), treeAgainParts())},
+		{2, "race", slices.Concat(raceParts(), raceAgainParts())},
 		{3, "yaml-and-text", yamlParts()},
 		{4, "fuzz", fuzzParts()},
 		{5, "http", httpParts()},
 		{6, "faults", faultParts()},
-		{7, "secrets", secretParts()},
+		{7, "secrets", slices.Concat(secretParts(), secretAgainParts())},
 		{8, "resources", resourceParts()},
 		{9, "supply-chain", supplyParts()},
 	}

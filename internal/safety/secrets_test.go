@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// everything makes a binary log at the lowest level, which no flag does: what is in
+// everything makes a binary log at the lowest level, whatever it is told: what is in
 // no log then is in none.
-var everything = change{"internal/cli/serve.go", "level := new(slog.LevelVar)\n	level.Set(slog.LevelWarn)", "level := new(slog.LevelVar)\n	level.Set(slog.LevelDebug)"}
+var everything = change{"internal/cli/serve_operate.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
-	return []part{{
+	return []part{forbiddenPart(), {
 		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no error, no answer", run: secretCanaries,
 		broken: []variant{
 			{name: "logs-environment", says: "leaks the environment", changes: []change{{"internal/cli/serve.go", "	c := catalog.New(sources,", "	log.Info(\"started\", \"token\", env.Getenv(\"GITHUB_TOKEN\"))\n	c := catalog.New(sources,"}}},
@@ -197,7 +197,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 	for _, header := range secretHeaders {
 		c := plant("header " + header)
 		logged["the header "+header] = c
-		for _, kind := range []string{"answered", "not found", "refused", "broken"} {
+		for _, kind := range []string{"answered", "not found", "refused", "broken", "a page", "the API", "no page"} {
 			req, err := request(k, modernEra, "", "tools/list", map[string]any{})
 			r.must(err)
 			switch kind {
@@ -205,6 +205,10 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 				req.URL.Path = "/none"
 			case "refused":
 				req.Host = "evil.example"
+			case "a page", "the API", "no page":
+				at := map[string]string{"a page": "/skills/git/", "the API": "/api/v1/skills", "no page": "/skills/none/"}[kind]
+				req, err = http.NewRequest(http.MethodGet, strings.TrimSuffix(k.url, "/mcp")+at, nil)
+				r.must(err)
 			case "broken":
 				req.Body = io.NopCloser(strings.NewReader("{"))
 				req.ContentLength = 1
@@ -238,6 +242,30 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 			}
 			r.check(method+" "+at, err)
 		}
+	}
+	// A search shows what was searched for, and a page that is not there its name, to
+	// whoever asked; the log shows it to nobody.
+	for _, at := range []string{"/?q=%s", "/api/v1/skills?q=%s", "/api/v1/skills?root=%s", "/api/v1/skills?cursor=%s", "/skills/%s/", "/skills/git/%s", "/raw/git/%s", "/api/v1/skills/%s", "/api/v1/files/git/%s", "/api/v1/problems/%s", "/health/%s", "/.well-known/agent-skills/%s/SKILL.md", "/assets/%s"} {
+		c := plant("page " + at)
+		logged["the address "+at] = c
+		answer, err := (&ways{r: r}).get(strings.TrimSuffix(k.url, "/mcp") + fmt.Sprintf(at, c.text))
+		if err == nil {
+			err = leaks(answer, env)
+		}
+		r.check("GET "+at, err)
+	}
+	for _, at := range webLists {
+		answer, err := (&ways{r: r}).get(strings.TrimSuffix(k.url, "/mcp") + at)
+		if err == nil {
+			err = leaks(answer, env)
+		}
+		if err == nil { // nor do numbers and lists tell of what others asked for
+			err = leaks(answer, logged)
+		}
+		if err == nil {
+			err = leaks(answer, map[string]canary{"a dot-file": inFiles["a dot-file"], "a file that nobody asked for": inFiles["a file that nobody asked for"]})
+		}
+		r.check("GET "+at, err)
 	}
 	for _, header := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Origin", "Host", "Content-Type", "Accept", "Mcp-Name", "Mcp-Method"} {
 		c := plant("protocol header " + header)

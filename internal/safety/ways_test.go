@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type ways struct {
 	set    setting
 	flags  []string
 	client *http.Client
+	token  string // of every request over HTTP
 }
 
 // uri is what a careful client makes of a path.
@@ -44,41 +46,22 @@ func uri(skill, path string) string {
 	return "skill://" + skill + "/" + strings.Join(parts, "/")
 }
 
+// A via carries a call of the protocol.
+type via struct {
+	name string
+	ask  func(method string, params map[string]any) (string, error)
+}
+
 // of starts the servers and lists the ways in.
 func (w *ways) of() (all []way, servers []*knack) {
 	stdio := w.r.stdio(w.set, w.flags...)
 	web := w.r.http(w.set, w.flags...)
 	servers = []*knack{stdio, web}
-	session := w.dial(web)
-	for _, via := range []struct {
-		name string
-		ask  func(method string, params map[string]any) (string, error)
-	}{
-		{"stdio", func(method string, params map[string]any) (string, error) {
-			line, err := stdio.call(method, params)
-			return string(line), err
-		}},
-		{"http-2025", func(method string, params map[string]any) (string, error) {
-			return w.post(web, legacyEra, session, method, params)
-		}},
-		{"http-2026", func(method string, params map[string]any) (string, error) {
-			return w.post(web, modernEra, "", method, params)
-		}},
-	} {
-		all = append(all,
-			way{via.name + " read_file_in_skill", true, false, func(skill, path string) (string, error) {
-				return via.ask("tools/call", tool("read_file_in_skill", map[string]any{"skill_name": skill, "file_path": path}))
-			}},
-			way{via.name + " resources/read", true, false, func(skill, path string) (string, error) {
-				return via.ask("resources/read", map[string]any{"uri": uri(skill, path)})
-			}},
-			way{via.name + " resources/read, as it is", false, false, func(skill, path string) (string, error) {
-				return via.ask("resources/read", map[string]any{"uri": "skill://" + skill + "/" + path})
-			}},
-			way{via.name + " resources/directory/read", false, false, func(skill, path string) (string, error) {
-				return via.ask("resources/directory/read", map[string]any{"uri": uri(skill, path)})
-			}})
-	}
+	all = calls(append([]via{{"stdio", func(method string, params map[string]any) (string, error) {
+		line, err := stdio.call(method, params)
+		return string(line), err
+	}}}, w.eras(web)...))
+	all = append(all, w.pages(web)...)
 	all = append(all,
 		way{"stdio resources/subscribe", false, false, func(skill, path string) (string, error) {
 			line, err := stdio.call("resources/subscribe", map[string]any{"uri": uri(skill, path)})
@@ -104,6 +87,112 @@ func (w *ways) of() (all []way, servers []*knack) {
 		}},
 	)
 	return all, servers
+}
+
+// eras are the two over HTTP.
+func (w *ways) eras(web *knack) []via {
+	session := w.dial(web)
+	return []via{
+		{"http-2025", func(method string, params map[string]any) (string, error) {
+			return w.post(web, legacyEra, session, method, params)
+		}},
+		{"http-2026", func(method string, params map[string]any) (string, error) {
+			return w.post(web, modernEra, "", method, params)
+		}},
+	}
+}
+
+// calls are the ways of the protocol to a file.
+func calls(vias []via) (all []way) {
+	for _, via := range vias {
+		all = append(all,
+			way{via.name + " read_file_in_skill", true, false, func(skill, path string) (string, error) {
+				return via.ask("tools/call", tool("read_file_in_skill", map[string]any{"skill_name": skill, "file_path": path}))
+			}},
+			way{via.name + " resources/read", true, false, func(skill, path string) (string, error) {
+				return via.ask("resources/read", map[string]any{"uri": uri(skill, path)})
+			}},
+			way{via.name + " resources/read, as it is", false, false, func(skill, path string) (string, error) {
+				return via.ask("resources/read", map[string]any{"uri": "skill://" + skill + "/" + path})
+			}},
+			way{via.name + " resources/directory/read", false, false, func(skill, path string) (string, error) {
+				return via.ask("resources/directory/read", map[string]any{"uri": uri(skill, path)})
+			}})
+	}
+	return all
+}
+
+// webPlaces are the pages and the API, by what they have for a skill's file. A later
+// page has a line here, and so its cases in every part.
+var webPlaces = []struct {
+	name  string
+	reads bool // the answer is the file
+	at    func(skill, path string) string
+}{
+	{"page", false, func(skill, path string) string { return "/skills/" + skill + "/" + path }},
+	{"raw", true, func(skill, path string) string { return "/raw/" + skill + "/" + path }},
+	{"api files", true, func(skill, path string) string { return "/api/v1/files/" + skill + "/" + path }},
+	{"api skills", false, func(skill, path string) string { return "/api/v1/skills/" + skill + "/" + path }},
+	{"api problems", false, func(skill, path string) string { return "/api/v1/problems/" + skill + "/" + path }},
+	{"discovery index", false, func(skill, path string) string { return "/.well-known/agent-skills/" + skill + "/" + path }},
+	{"health page", false, func(skill, path string) string { return "/health/" + skill + "/" + path }},
+	{"asset", false, func(skill, path string) string { return "/assets/" + skill + "/" + path }},
+}
+
+// webLists are the addresses that tell of all skills.
+var webLists = []string{
+	"/", "/?q=git", "/signin", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
+}
+
+// pages are the ways through the pages and the API: with the path escaped, as a
+// careful client does it, as it is, and with every slash escaped; and the searches,
+// which a page asks for as one types.
+func (w *ways) pages(k *knack) (all []way) {
+	base := strings.TrimSuffix(k.url, "/mcp")
+	escaped := func(path string) string { return strings.TrimPrefix(uri("", path), "skill:///") }
+	for _, p := range webPlaces {
+		all = append(all,
+			way{"http " + p.name, p.reads, false, func(skill, path string) (string, error) {
+				return w.get(base + p.at(escaped(skill), escaped(path)))
+			}},
+			way{"http " + p.name + ", as it is", false, false, func(skill, path string) (string, error) {
+				return w.get(base + p.at(skill, path))
+			}},
+			way{"http " + p.name + ", slashes escaped", false, false, func(skill, path string) (string, error) {
+				return w.get(base + strings.ReplaceAll(p.at(url.PathEscape(skill+"/"+path), ""), "//", "/"))
+			}})
+	}
+	for _, at := range []string{"/?q=", "/api/v1/skills?q=", "/api/v1/skills?state=skipped&q=", "/api/v1/skills?root=", "/api/v1/skills?cursor="} {
+		all = append(all, way{"http " + at, false, false, func(skill, path string) (string, error) {
+			return w.get(base + at + url.QueryEscape(skill+"/"+path))
+		}})
+	}
+	return all
+}
+
+// get asks for an address; no redirect is followed. What is no address is asked by
+// nobody.
+func (w *ways) get(at string) (string, error) {
+	req, err := http.NewRequest(http.MethodGet, at, nil)
+	if err != nil {
+		return "", nil
+	}
+	client := *w.http()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	// Only what the disk refuses is the server's fault, and then it says so.
+	if resp.StatusCode >= 500 && !strings.Contains(string(data), "cannot be read: ") {
+		return "", fmt.Errorf("%s: %s", resp.Status, excerpt(string(data)))
+	}
+	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), nil
 }
 
 // command is a way through the command line. Arguments cannot hold a NUL.
@@ -181,16 +270,47 @@ func headerText(s string) string {
 	}, s)
 }
 
+// http is the client of all requests.
+func (w *ways) http() *http.Client {
+	if w.client == nil {
+		w.client = &http.Client{Timeout: w.r.patience()}
+		if w.token != "" {
+			w.client.Transport = bearer(w.token)
+		}
+	}
+	return w.client
+}
+
+// signIn makes the client a browser that has signed in.
+func (w *ways) signIn(k *knack, token string) {
+	w.r.Helper()
+	jar, err := cookiejar.New(nil)
+	w.r.must(err)
+	w.client = &http.Client{Timeout: w.r.patience(), Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := w.client.PostForm(strings.TrimSuffix(k.url, "/mcp")+"/signin", url.Values{"token": {token}, "to": {"/"}})
+	w.r.must(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) == 0 {
+		w.r.Fatalf("signing in: %s", resp.Status)
+	}
+}
+
+// bearer sends a token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(req)
+}
+
 // post asks over HTTP and returns the answer, headers included.
 func (w *ways) post(k *knack, era, session, method string, params map[string]any) (string, error) {
 	req, err := request(k, era, session, method, params)
 	if err != nil {
 		return "", err
 	}
-	if w.client == nil {
-		w.client = &http.Client{Timeout: w.r.patience()}
-	}
-	resp, err := w.client.Do(req)
+	resp, err := w.http().Do(req)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
@@ -209,7 +329,7 @@ func (w *ways) dial(k *knack) string {
 		"protocolVersion": legacyEra, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
 	})
 	w.r.must(err)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.http().Do(req)
 	w.r.must(err)
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
@@ -217,7 +337,7 @@ func (w *ways) dial(k *knack) string {
 	if session == "" {
 		w.r.Fatalf("no session: %s", resp.Status)
 	}
-	w.r.must(initialized(http.DefaultClient, k, session))
+	w.r.must(initialized(w.http(), k, session))
 	return session
 }
 
@@ -263,7 +383,7 @@ func (w *ways) end(k *knack, session string) {
 	}
 	req.Header.Set("Mcp-Session-Id", session)
 	req.Header.Set("Mcp-Protocol-Version", legacyEra)
-	if resp, err := http.DefaultClient.Do(req); err == nil {
+	if resp, err := w.http().Do(req); err == nil {
 		resp.Body.Close()
 	}
 }

@@ -5,9 +5,11 @@ package safety
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,10 @@ func yamlParts() []part {
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText,
 			broken: []variant{
 				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
+				{name: "no-html-escape", says: "markup of a skill", changes: []change{
+					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
+					{"web/home.go", "Description: tool.Cut(skill.OneLine(e.Description), 320)", "Description: template.HTML(tool.Cut(skill.OneLine(e.Description), 320))"}, {"web/home.go", "w.Description = skill.OneLine(p.Message)", "w.Description = template.HTML(skill.OneLine(p.Message))"},
+				}},
 				{name: "terminal", says: "control character", changes: []change{{"internal/cli/cli.go", "r == '\\n' || r == '\\t' || r >= ' ' &&", "true || r >= ' ' &&"}}},
 			}},
 	}
@@ -241,6 +247,18 @@ func inertText(r *trial) {
 		_ = k.end()
 		r.check("the log of "+set, inertLog(k.said()))
 	}
+	web := r.http(setting{}, flags...)
+	w, lists := &ways{r: r}, slices.Clone(webLists)
+	for i := range attacks {
+		lists = append(lists, "/?q="+url.QueryEscape(attacks[i]), "/skills/"+url.PathEscape(attacks[i])+"/", fmt.Sprintf("/skills/description-%02d/", i), fmt.Sprintf("/skills/other-%02d/", i), fmt.Sprintf("/health/skipped-%02d", i))
+	}
+	for _, at := range lists {
+		answer, err := w.get(strings.TrimSuffix(web.url, "/mcp") + at)
+		if err == nil {
+			err = inertPage(answer)
+		}
+		r.check("GET "+at, err)
+	}
 	for _, args := range [][]string{
 		{"list"}, {"list", "--all"}, {"doctor"}, {"tools", "--prompt"}, {"show", "nothing"}, {"show", "\x1b[2Jevil\u202e"}, {"doctor", "\x1b[2J"}, {"list", "--exclude", "\x1b[2J"}, {"list", "--\x1b[2J"}, {"\x1b[2J"},
 	} {
@@ -305,6 +323,21 @@ func eachText(v any, do func(string) error) error {
 		}
 	}
 	return nil
+}
+
+// inertPage looks at a page's markup: no attack is an element or a comment, none ends
+// an attribute, and nothing is a workflow's command or a template that was not filled.
+func inertPage(answer string) error {
+	_, page, _ := strings.Cut(answer, "\n")
+	if strings.Contains(answer, "Content-Type:[application/") {
+		return nil // JSON, whose strings are data
+	}
+	for _, bad := range []string{"<system>", "</available_skills>", "<name>forged", "<![CDATA[", "x\" level=ERROR"} {
+		if i := strings.Index(page, bad); i >= 0 {
+			return fmt.Errorf("markup of a skill: %s", excerpt(page[max(0, i-60):]))
+		}
+	}
+	return controls(strings.ReplaceAll(page, "\r", ""))
 }
 
 // controls finds what drives a terminal.

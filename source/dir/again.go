@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"path"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -35,15 +34,10 @@ var stampSeed = maphash.MakeSeed()
 
 func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
 
-// visited is one folder that the last scan visited.
+// visited is one folder that the last scan visited: there are many.
 type visited struct {
-	base, sub string // as in place
-	sum       uint64
-}
-
-func (v *visited) real() string {
-	p := place{base: v.base, sub: v.sub}
-	return p.real()
+	sub string // as in place, below the root where bases has nothing else
+	sum uint64
 }
 
 // last is what a scan leaves for the next one.
@@ -51,11 +45,21 @@ type last struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
+	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []metLink
 	special []int // bundles whose entry is no regular file, or has a fault
 	scan    skill.Scan
 	// sure: the stamps prove that nothing has changed.
 	sure bool
+}
+
+// realOf is the real absolute path of a folder.
+func (l *last) realOf(i int) string {
+	p := place{base: l.real, sub: l.folders[i].sub}
+	if base, ok := l.bases[i]; ok {
+		p.base = base
+	}
+	return p.real()
 }
 
 // metLink is a link that a scan met, and what became of it.
@@ -66,9 +70,9 @@ type metLink struct {
 }
 
 // meet decides what becomes of a link, and notes it for the next scan.
-func (w *walk) meet(out *found, p *place, name string) {
+func (w *walk) meet(out *found, p *place, name string, skill *opened) {
 	var one found
-	w.link(&one, p, name)
+	w.link(&one, p, name, skill)
 	noted := found{notices: one.notices}
 	for _, f := range one.folders {
 		c := *f // which the visit will know more of
@@ -101,8 +105,8 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 	for i := range l.folders {
 		f := &l.folders[i]
 		name := f.sub
-		if f.base != real {
-			name = f.real()
+		if _, linked := l.bases[i]; linked {
+			name = l.realOf(i)
 		}
 		if i%256 == 0 && ctx.Err() != nil {
 			return false
@@ -124,7 +128,10 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 		if b.Entry == "" {
 			continue
 		}
-		name := path.Join(b.Path, b.Entry)
+		name := b.Entry
+		if b.Path != "." {
+			name = b.Path + "/" + b.Entry
+		}
 		if b.Link != "" || name[0] == '/' {
 			name = b.FS.(*folder).base + "/" + b.Entry
 		}
@@ -135,11 +142,11 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 			return false
 		}
 	}
-	w := &walk{source: s, real: real}
+	w := &walk{source: s, real: real, ground: s.groundOf(real)}
 	for i := range l.links {
 		var now found
 		in := l.links[i].in
-		w.link(&now, &in, l.links[i].name)
+		w.link(&now, &in, l.links[i].name, nil)
 		if !reflect.DeepEqual(now, l.links[i].out) {
 			return false
 		}
@@ -159,11 +166,14 @@ func sameEntry(b *skill.Bundle) bool {
 }
 
 // leave makes what the scan leaves for the next one.
-func (w *walk) leave(begun time.Time) *last {
-	l := &last{real: w.real, begun: begun, scan: w.scan, folders: make([]visited, len(w.folders)), links: w.links, sure: w.sure}
+func (w *walk) leave() *last {
+	l := &last{real: w.real, begun: w.begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
-		l.folders[i] = visited{p.base, p.sub, sumOf(p.stamp)}
-		l.sure = l.sure && p.stamp != (skill.Stamp{}) && p.stamp.Dev == w.folders[0].stamp.Dev && !p.stamp.Racy(begun)
+		l.folders[i] = visited{p.sub, p.sum}
+		if p.base != w.real {
+			l.bases[i] = p.base
+		}
+		l.sure = l.sure && p.sure
 	}
 	for i := range w.scan.Bundles {
 		b := &w.scan.Bundles[i]
@@ -189,6 +199,12 @@ func (f *folder) Look(name string) (skill.Stamp, error) {
 		err = errNoLook
 	}
 	return stamp, err
+}
+
+// Same prepares a look at entries that [folder.Look] saw with these stamps. What it
+// returns reports whether all of them have theirs still; no link is passed.
+func (f *folder) Same(names []string, stamps []skill.Stamp) func() bool {
+	return sameOf(f, names, stamps)
 }
 
 // at is the absolute path of an entry.

@@ -61,7 +61,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 	for name, d := range doors() {
-		fsys := &folder{door: d, base: root, sub: "s"}
+		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				f, err := fsys.Open("SKILL.md")

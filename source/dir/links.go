@@ -12,14 +12,37 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// link decides what becomes of a link that the walk met in p.
-func (w *walk) link(out *found, p *place, name string) {
+// opened is a skill's folder while the links in one of its folders are judged. The
+// zero value is ready.
+type opened struct{ h *remembering }
+
+// enter opens the folder once.
+func (o *opened) enter(f *folder) handle {
+	if o.h == nil {
+		h, err := f.enter()
+		if err != nil {
+			return nil
+		}
+		o.h = &remembering{handle: h}
+	}
+	return o.h
+}
+
+func (o *opened) close() {
+	if o.h != nil {
+		o.h.close()
+	}
+}
+
+// link decides what becomes of a link that the walk met in p. The skill that holds p
+// is opened in in, which may be nil.
+func (w *walk) link(out *found, p *place, name string, in *opened) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, mend string) {
 		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
 	}
 	if p.skill != nil {
-		if w.leaves(p, name) {
+		if w.leaves(p, name, in) {
 			say(RuleLinkOutside, "the link leads out of the skill's folder and is not followed",
 				"put a copy of the file into the skill")
 		}
@@ -28,7 +51,11 @@ func (w *walk) link(out *found, p *place, name string) {
 	target, err := resolve(filepath.Join(p.real(), name))
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
-		return // a file beside the skills
+		// Any other is a file beside the skills.
+		if to, err := os.Readlink(filepath.Join(p.real(), name)); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
+			say(RuleLinkToFile, "is a link to the file "+skill.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
+		}
+		return
 	case errors.Is(err, errLinkLoop):
 		say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return
@@ -61,12 +88,24 @@ func (w *walk) bound(p *place) string {
 }
 
 // leaves asks the skill that holds p, whose rule it is, about a link in it.
-func (w *walk) leaves(p *place, name string) bool {
+func (w *walk) leaves(p *place, name string, in *opened) bool {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
 	}
-	_, err := p.skill.folder(w.source).Stat(rel)
+	f := w.folder(p.skill)
+	if checkName(rel) != nil {
+		return false
+	}
+	err := errThroughLink
+	if in != nil {
+		if h := in.enter(f); h != nil {
+			_, _, err = locate(h, rel, f)
+		}
+	}
+	if errors.Is(err, errThroughLink) { // somebody is changing the folder: look afresh
+		_, err = f.Stat(rel)
+	}
 	return errors.Is(err, skill.ErrOutside)
 }
 

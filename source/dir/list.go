@@ -45,6 +45,7 @@ var errNotDirectory = errors.New("not a directory")
 // shown filters the raw entries of the directory at dir. linked: the caller came
 // there through a link.
 func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
+	h = &remembering{handle: h}
 	out := make([]fs.DirEntry, 0, len(raw))
 	for _, e := range raw {
 		at := path.Join(dir, e.Name())
@@ -68,6 +69,49 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	}
 	slices.SortFunc(out, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return out, nil
+}
+
+// remembering asks for each name once. Links of one directory often lead to each
+// other: without it, ten thousand of them are looked up forty times each. What it
+// remembers is a finding of one listing, like any path that [locate] returns.
+type remembering struct {
+	handle
+	stats   map[string]statted
+	targets map[string]linked
+}
+
+type statted struct {
+	info *info
+	err  error
+}
+
+type linked struct {
+	target string
+	err    error
+}
+
+func (r *remembering) lstat(name string) (*info, error) {
+	s, ok := r.stats[name]
+	if !ok {
+		if r.stats == nil {
+			r.stats = map[string]statted{}
+		}
+		s.info, s.err = r.handle.lstat(name)
+		r.stats[name] = s
+	}
+	return s.info, s.err
+}
+
+func (r *remembering) readlink(name string) (string, error) {
+	l, ok := r.targets[name]
+	if !ok {
+		if r.targets == nil {
+			r.targets = map[string]linked{}
+		}
+		l.target, l.err = r.handle.readlink(name)
+		r.targets[name] = l
+	}
+	return l.target, l.err
 }
 
 // holds reports whether target is dir or one of the directories that hold it.

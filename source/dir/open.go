@@ -71,11 +71,16 @@ type handle interface {
 // [fs.ReadDirFS]; links are shown as what they lead to, so there is no
 // [fs.ReadLinkFS].
 type folder struct {
+	*ground
+	sub string // the skill's folder below base, "." for base itself
+	dev uint64 // of the file system, where that is known to keep stamps; else 0
+}
+
+// ground is where folders lie: one for all that were reached without a link.
+type ground struct {
 	door  door
 	base  string // absolute path
 	plain bool   // base was resolved: no part of it may be a link by now
-	sub   string // the skill's folder below base, "." for base itself
-	dev   uint64 // of the file system, where that is known to keep stamps; else 0
 	alias string // another absolute path of base, "" for none; where base may pass links, the real one
 }
 

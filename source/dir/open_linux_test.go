@@ -15,7 +15,7 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x"})
 	special(t, filepath.Join(root, "s"))
 	for doorName, d := range doors() {
-		fsys := &folder{door: d, base: root, sub: "s"}
+		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
 		for name, want := range map[string]bool{"SKILL.md": true, "pipe.md": false, "zero.md": false} {
 			w, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 			must(t, err)

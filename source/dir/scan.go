@@ -104,9 +104,8 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 		s.told()
 		return before.scan, nil
 	}
-	begun := time.Now()
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, top: top, real: real, each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev = stamp.Dev
@@ -118,7 +117,7 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 	}
 	scan.Version = versions.Add(1)
 	w.scan = scan
-	s.remember(w.leave(begun))
+	s.remember(w.leave())
 	return scan, nil
 }
 
@@ -131,9 +130,31 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 		s.remember(nil)
 	}
 	if errors.Is(err, fs.ErrNotExist) && !s.opt.Required {
+		scan.Notices = dangling(s.opt.Root.Dir)
 		return scan, nil
 	}
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
+}
+
+// dangling says which link on the way to a root that is not there leads nowhere,
+// if one does: somebody meant there to be a root.
+func dangling(root string) []skill.Notice {
+	for at := root; filepath.Dir(at) != at; at = filepath.Dir(at) {
+		in, err := os.Lstat(at)
+		if err != nil {
+			continue
+		}
+		target, err := os.Readlink(at)
+		if in.Mode()&fs.ModeSymlink == 0 || err != nil {
+			return nil
+		}
+		message := "is a link to " + skill.Spelt(target) + ", which is not there"
+		if at != root {
+			message = "lies below " + skill.Spelt(filepath.Base(at)) + ", which " + message
+		}
+		return []skill.Notice{{Path: ".", Rule: RuleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
+	}
+	return nil
 }
 
 func (s *Source) remember(l *last) {
@@ -177,7 +198,7 @@ func FS(dir string) (fs.FS, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &folder{door: pickDoor(), base: real, plain: true, sub: "."}, nil
+	return &folder{ground: &ground{door: pickDoor(), base: real, plain: true}, sub: "."}, nil
 }
 
 // realRoot resolves the root, which may be a link.
@@ -194,15 +215,23 @@ func realRoot(dir string) (string, error) {
 
 // bundle describes the skill at p, whose folder holds the given spellings of
 // SKILL.md; its entry is not examined yet.
-func (s *Source) bundle(p *place, spellings []string) skill.Bundle {
+func (w *walk) bundle(p *place, spellings []string) skill.Bundle {
+	s := w.source
 	b := skill.Bundle{
 		Path:   p.path,
 		Folder: filepath.Base(s.opt.Root.Dir),
 		Dir:    s.opt.Root.Dir,
-		FS:     p.folder(s),
+		FS:     w.folder(p),
 	}
 	if p.path != "." {
 		b.Dir = strings.TrimSuffix(b.Dir, string(filepath.Separator)) + string(filepath.Separator) + filepath.FromSlash(p.path)
+		if end := b.Dir[len(b.Dir)-len(p.path):]; end == p.path {
+			// A part of it, to be kept once.
+			if !p.linked {
+				p.sub, b.FS.(*folder).sub = end, end
+			}
+			p.path, b.Path = end, end
+		}
 		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
 	}
 	if p.linked {

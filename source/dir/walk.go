@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -46,17 +48,20 @@ const (
 	RuleLinkLoop      = skill.RuleID("link-loop")
 	RuleLinkIgnored   = skill.RuleID("link-ignored")
 	RuleNearMiss      = skill.RuleID("near-miss")
+	RuleLinkAsText    = skill.RuleID("link-as-text")
+	RuleLinkToFile    = skill.RuleID("link-to-file")
 )
 
 // A place is a folder to visit.
 type place struct {
-	path   string      // as the user sees it, below the root
-	base   string      // real absolute path of the root, or of what the last link on the way led to
-	sub    string      // slash-separated below base, "." for base itself
-	bound  string      // real path that links from here must stay below
-	linked bool        // reached through a link below the root
-	skill  *place      // the innermost skill it lies in, maybe itself
-	stamp  skill.Stamp // before its entries were read; zero where the handle knows none
+	path   string // as the user sees it, below the root
+	base   string // real absolute path of the root, or of what the last link on the way led to
+	sub    string // slash-separated below base, "." for base itself
+	bound  string // real path that links from here must stay below
+	linked bool   // reached through a link below the root
+	skill  *place // the innermost skill it lies in, maybe itself
+	sum    uint64 // of its stamp before its entries were read
+	sure   bool   // that stamp would tell if they changed
 }
 
 // real is the real absolute path of a place.
@@ -69,12 +74,18 @@ func (p *place) real() string {
 }
 
 // folder is the place as a file system.
-func (p *place) folder(s *Source) *folder {
+func (w *walk) folder(p *place) *folder {
+	s := w.source
 	if p.linked {
 		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
-		return &folder{door: s.door, base: p.real(), plain: true, sub: ".", alias: alias}
+		return &folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias}, sub: "."}
 	}
-	return &folder{door: s.door, base: s.opt.Root.Dir, alias: p.base, sub: p.sub}
+	return &folder{ground: w.ground, sub: p.sub}
+}
+
+// groundOf is where the folders of a root lie that no link leads to.
+func (s *Source) groundOf(real string) *ground {
+	return &ground{door: s.door, base: s.opt.Root.Dir, alias: real}
 }
 
 // walk is one scan. It goes level by level, so that of two ways to one real
@@ -83,14 +94,17 @@ func (p *place) folder(s *Source) *folder {
 type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
+	ground  *ground
 	real    string // the root's real path
 	each    func(skill.Bundle, ReadMain)
 	large   func()
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
+	skills  []*skill.Bundle
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
+	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
@@ -105,6 +119,7 @@ type found struct {
 	notices []skill.Notice
 	links   []metLink
 	special bool // the entry was not listed as a regular file
+	texts   bool // files were read, of which no stamp is kept
 	err     error
 }
 
@@ -125,10 +140,14 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			w.large = nil
 		}
 	}
-	byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
-	if !slices.IsSortedFunc(w.scan.Bundles, byPath) {
-		slices.SortFunc(w.scan.Bundles, byPath)
+	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	if len(w.skills) > 0 {
+		w.scan.Bundles = make([]skill.Bundle, len(w.skills))
 	}
+	for i, b := range w.skills {
+		w.scan.Bundles[i] = *b
+	}
+	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -146,12 +165,12 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			w.scan.Bundles = append(w.scan.Bundles, *r.bundle)
+			w.skills = append(w.skills, r.bundle)
 			if r.special {
 				w.special[r.bundle.Path] = true
 			}
 		}
-		w.sure = w.sure && r.err == nil
+		w.sure = w.sure && r.err == nil && !r.texts
 		if len(w.links) <= lookLinks {
 			w.links = append(w.links, r.links...)
 		}
@@ -225,13 +244,14 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
 	var at atomic.Int64
 	work := func() {
-		var r reader
+		r := readers.Get().(*reader)
+		defer readers.Put(r)
 		for ctx.Err() == nil {
 			i := int(at.Add(1)) - 1
 			if i >= len(level) {
 				return
 			}
-			out[i] = w.visit(level[i], &r)
+			out[i] = w.visit(level[i], r)
 		}
 	}
 	var wg sync.WaitGroup
@@ -246,13 +266,14 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 func (w *walk) visit(p *place, r *reader) (out found) {
 	top, sub := w.top, p.sub
 	if p.linked {
-		h, err := p.folder(w.source).enter()
+		h, err := w.folder(p).enter()
 		if err != nil {
 			return unreadable(p, err)
 		}
 		defer h.close()
 		top, sub = h, "."
 	}
+	r.texts = p.path == "."
 	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
@@ -260,7 +281,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	if err != nil {
 		out = unreadable(p, err)
 	}
-	p.stamp = r.stamp
+	p.sum, p.sure = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
@@ -268,12 +289,19 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		// Within a skill such a file is one of its own.
 		out.notices = append(out.notices, near(p, children)...)
 	}
+	var in opened
+	defer in.close()
+	if r.texts && p.skill == nil {
+		for _, n := range w.linksAsText(h, children) {
+			out.notices, out.texts = append(out.notices, n), true
+		}
+	}
 	for _, c := range children {
 		switch {
 		case c.folder:
 			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
-			w.meet(&out, p, c.name)
+			w.meet(&out, p, c.name, &in)
 		}
 	}
 	return out
@@ -283,9 +311,9 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // open. An entry that was listed as a regular file need not be examined before it
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
-	b := w.source.bundle(p, spellings)
-	if w.keeps && p.stamp.Dev == w.dev {
-		b.FS.(*folder).dev = p.stamp.Dev
+	b := w.bundle(p, spellings)
+	if w.keeps && r.stamp.Dev == w.dev {
+		b.FS.(*folder).dev = r.stamp.Dev
 	}
 	out.bundle = &b
 	p.skill = p
@@ -347,8 +375,12 @@ type reader struct {
 	entries []byte      // of a folder, as the system wrote them
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
+	texts   bool        // keep also what a link may have become
 	file    []byte
 }
+
+// readers are used again from one level to the next.
+var readers = sync.Pool{New: func() any { return new(reader) }}
 
 // children opens a folder and reads its entries, without those that a scan has no
 // use for, in no order. They are valid until the next call. Wherever there is a
@@ -389,7 +421,7 @@ func unreadable(p *place, err error) found {
 
 // add keeps an entry that a scan has use for.
 func (r *reader) add(c child) {
-	if !c.dull() {
+	if !c.dull() || r.texts && c.mayBeLink() {
 		r.kept = append(r.kept, c)
 	}
 }
@@ -409,6 +441,46 @@ func near(p *place, children []child) []skill.Notice {
 		}
 	}
 	return nil
+}
+
+// Bounds of the search for links that are stored as text.
+const (
+	mostTexts = 100
+	textSize  = 256
+)
+
+// mayBeLink: a regular file without an ending, as git writes a link to a folder
+// where the system, or the user, has no links (core.symlinks=false).
+func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
+
+// linksAsText reports the files of the root that hold nothing but the path that a
+// link to a skill's folder would have.
+func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
+	tried := 0
+	for _, c := range children {
+		if !c.mayBeLink() || tried == mostTexts {
+			continue
+		}
+		tried++
+		f, err := h.open(c.name)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
+		f.Close()
+		if target := strings.TrimSuffix(string(text), "\n"); err == nil && isPath(target) {
+			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
+				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
+				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
+		}
+	}
+	return out
+}
+
+// isPath: the text is one line that names a folder relative to its own.
+func isPath(text string) bool {
+	return len(text) <= textSize && strings.Contains(text, "/") && utf8.ValidString(text) && skill.OneLine(text) == text &&
+		(strings.HasPrefix(text, "../") || strings.HasPrefix(text, "./"))
 }
 
 // dull reports whether a scan has no use for an entry.

@@ -88,7 +88,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		if l != nil {
 			folders = make([]string, len(l.folders))
 			for i := range l.folders {
-				folders[i] = l.folders[i].real()
+				folders[i] = l.realOf(i)
 			}
 		}
 		changed, err := s.opt.Watches.want(f, folders)

@@ -1,0 +1,182 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+)
+
+// fileMode: who did what is for the operator alone. A file that is there already
+// keeps what its owner gave it.
+const fileMode fs.FileMode = 0o600
+
+// retryAfter is how long a file grows on after the next one could not be begun.
+const retryAfter = time.Minute
+
+type errLost uint64
+
+func (n errLost) Error() string {
+	return strconv.FormatUint(uint64(n), 10) + " lines of the audit log could not be written"
+}
+
+// stream is a sink that cannot be reopened.
+type stream struct {
+	w    io.Writer
+	torn bool // a part of a line stands at the end
+}
+
+func (s *stream) write(lines []byte) (int, error) {
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	if s.torn {
+		if _, err := s.w.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+		s.torn = false
+	}
+	n, err := s.w.Write(lines)
+	if err == nil {
+		return n, nil
+	}
+	whole := bytes.LastIndexByte(lines[:n], '\n') + 1
+	s.torn = whole < n
+	return whole, err
+}
+
+func (*stream) reopen() error { return nil }
+func (*stream) close() error  { return nil }
+
+// file is a sink with a name, and older files beside it: name.1 is the last one,
+// name.2 the one before it.
+type file struct {
+	path    string
+	maxSize int64
+	keep    int
+	trouble func(error)
+
+	f     *os.File
+	size  int64
+	torn  bool
+	again time.Time // not before this is another file begun
+}
+
+// ErrIrregular: the name is that of something to which no log can be written.
+var ErrIrregular = errors.New("it is no regular file")
+
+func (l *file) open() error {
+	// A pipe that nobody reads would hold up the start.
+	if info, err := os.Stat(l.path); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "open", Path: l.path, Err: ErrIrregular}
+	}
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|openFlags, fileMode)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: l.path, Err: ErrIrregular}
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.f, l.size, l.torn = f, info.Size(), endsTorn(l.path, info.Size())
+	return nil
+}
+
+// endsTorn: whoever wrote last died within a line.
+func endsTorn(path string, size int64) bool {
+	if size == 0 {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false // it may be that one may write and not read
+	}
+	defer f.Close()
+	var last [1]byte
+	_, err = f.ReadAt(last[:], size-1)
+	return err == nil && last[0] != '\n'
+}
+
+func (l *file) write(lines []byte) (int, error) {
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	if l.maxSize > 0 && l.size > 0 && l.size+int64(len(lines)) > l.maxSize && !time.Now().Before(l.again) {
+		if err := l.rotate(); err != nil {
+			l.again = time.Now().Add(retryAfter)
+			l.trouble(fmt.Errorf("another file cannot be begun, so this one grows: %w", err))
+		}
+	}
+	if l.f == nil { // the next file could be neither begun nor the last one gone on with
+		if err := l.open(); err != nil {
+			return 0, err
+		}
+	}
+	if l.torn {
+		if _, err := l.f.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+		l.torn = false
+		l.size++
+	}
+	n, err := l.f.Write(lines)
+	if err == nil {
+		l.size += int64(n)
+		return n, nil
+	}
+	whole := bytes.LastIndexByte(lines[:n], '\n') + 1
+	l.size += int64(whole)
+	if whole < n && l.f.Truncate(l.size) != nil {
+		l.size += int64(n - whole)
+		l.torn = true
+	}
+	return whole, err
+}
+
+// rotate gives the files the names of older ones, the oldest first, and begins a
+// new one: whenever it is cut off, every line is still in one of them.
+func (l *file) rotate() error {
+	name := func(n int) string { return l.path + "." + strconv.Itoa(n) }
+	if err := l.f.Close(); err != nil { // a disk's last word on what was written
+		l.f = nil
+		return errors.Join(err, l.open())
+	}
+	l.f = nil
+	for n := max(l.keep, 1); n > 0; n-- {
+		from := l.path
+		if n > 1 {
+			from = name(n - 1)
+		}
+		if err := os.Rename(from, name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, l.open())
+		}
+	}
+	return l.open()
+}
+
+// reopen goes on with the old file where there can be no new one.
+func (l *file) reopen() error {
+	old := l.f
+	if err := l.open(); err != nil {
+		return err
+	}
+	if old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+func (l *file) close() error {
+	if l.f == nil {
+		return nil
+	}
+	return errors.Join(l.f.Sync(), l.f.Close())
+}

@@ -1,0 +1,229 @@
+package audit
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// Options of a log.
+type Options struct {
+	// MaxSize is how many bytes a file may have before another is begun, and Keep how
+	// many files are kept beside it. A MaxSize of 0 leaves that to somebody else, who
+	// then has [Log.Reopen] called.
+	MaxSize int64
+	Keep    int
+	// Trouble, if set, hears of what keeps lines from being written, of its end
+	// (nil), and of what else goes wrong. It must not wait.
+	Trouble func(error)
+}
+
+// The bounds of what waits to be written: beyond them lines are lost, and counted.
+const (
+	maxWaiting = 8192
+	maxBatch   = 64 << 10
+	// closeGrace is how long the end waits for a disk.
+	closeGrace = 5 * time.Second
+)
+
+// Log is where events are written, by a goroutine of its own: nobody who has
+// something recorded waits for a disk. Where more waits than may, or a line cannot
+// be written, it is lost. Then the next line that can be written says how many were.
+type Log struct {
+	to    sink
+	o     Options
+	queue chan Event
+
+	mu      sync.Mutex // of what follows
+	lost    uint64
+	closed  bool
+	failing bool
+
+	reopen chan chan error
+	ending chan struct{}
+	ended  chan struct{}
+}
+
+// sink takes whole lines: it returns how many bytes of whole lines it took, and
+// leaves no part of another.
+type sink interface {
+	write(lines []byte) (int, error)
+	reopen() error
+	close() error
+}
+
+// OnWriter writes to a stream, which is never closed.
+func OnWriter(w io.Writer, o Options) *Log { return start(&stream{w: w}, o) }
+
+// Open writes to a file, which is made where there is none, for its owner alone.
+func Open(path string, o Options) (*Log, error) {
+	f := &file{path: path, maxSize: o.MaxSize, keep: o.Keep, trouble: o.Trouble}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return start(f, o), nil
+}
+
+func start(to sink, o Options) *Log {
+	if o.Trouble == nil {
+		o.Trouble = func(error) {}
+	}
+	l := &Log{to: to, o: o, queue: make(chan Event, maxWaiting), reopen: make(chan chan error), ending: make(chan struct{}), ended: make(chan struct{})}
+	go l.run()
+	return l
+}
+
+// Record has an event written. It returns at once. A nil log records nothing.
+func (l *Log) Record(e Event) {
+	if l == nil {
+		return
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	select {
+	case l.queue <- e:
+	default:
+		l.lost++
+		l.fails(errors.New("lines come faster than they can be written"))
+	}
+}
+
+// Lost is how many lines are missing that no line accounts for yet.
+func (l *Log) Lost() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// fails tells of trouble when it begins. It is for the holder of mu.
+func (l *Log) fails(err error) {
+	if !l.failing {
+		l.failing = true
+		l.o.Trouble(err)
+	}
+}
+
+// Reopen goes on in the file that has the log's name now.
+func (l *Log) Reopen() error {
+	done := make(chan error, 1)
+	select {
+	case l.reopen <- done:
+		return <-done
+	case <-l.ended:
+		return nil
+	}
+}
+
+// Close writes what waits, unless the disk hangs.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.ending)
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.ended:
+	case <-time.After(closeGrace):
+		return errors.New("the disk does not answer")
+	}
+	if n := l.Lost(); n > 0 {
+		return errLost(n)
+	}
+	return nil
+}
+
+func (l *Log) run() {
+	defer close(l.ended)
+	for {
+		select {
+		case e := <-l.queue:
+			l.batch(e)
+		case done := <-l.reopen:
+			done <- l.to.reopen()
+		case <-l.ending:
+			for {
+				select {
+				case e := <-l.queue:
+					l.batch(e)
+					continue
+				default:
+				}
+				l.put(nil, 0) // what was lost
+				if err := l.to.close(); err != nil {
+					l.o.Trouble(err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// batch writes an event and those that wait behind it.
+func (l *Log) batch(e Event) {
+	lines, n := e.appendTo(nil), 1
+	for len(lines) < maxBatch {
+		select {
+		case e = <-l.queue:
+			lines = e.appendTo(lines)
+			n++
+			continue
+		default:
+		}
+		break
+	}
+	l.put(lines, n)
+}
+
+// put writes n lines, and before them how many were lost.
+func (l *Log) put(lines []byte, n int) {
+	l.mu.Lock()
+	lost := l.lost
+	l.mu.Unlock()
+	if lost > 0 {
+		missing := Event{Time: time.Now().UTC(), Result: Lost, Times: lost}.appendTo(nil)
+		if _, err := l.to.write(missing); err != nil {
+			l.fail(n, err)
+			return
+		}
+		l.mu.Lock()
+		l.lost -= lost
+		l.mu.Unlock()
+	}
+	took, err := l.to.write(lines)
+	if err != nil {
+		for _, c := range lines[:took] {
+			if c == '\n' {
+				n--
+			}
+		}
+		l.fail(n, err)
+		return
+	}
+	l.mu.Lock()
+	recovered := l.failing && l.lost == 0
+	if recovered {
+		l.failing = false
+	}
+	l.mu.Unlock()
+	if recovered {
+		l.o.Trouble(nil)
+	}
+}
+
+func (l *Log) fail(n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost += uint64(n)
+	l.fails(err)
+}

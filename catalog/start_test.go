@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+type watchCounted struct {
+	*memory
+	watches *atomic.Int64
+}
+
+func (w watchCounted) Watch(ctx context.Context, _ func()) {
+	w.watches.Add(1)
+	<-ctx.Done()
+}
+
+// TestWatchersStartAfterTheFirstAnswers, once, and the refresh cycle is kept.
+func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := watchCounted{source("a", "old/SKILL.md", text("old", "d")), new(atomic.Int64)}
+		c := New([]Source{m}, Options{})
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = c.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
+		view(t, c)
+		time.Sleep(watchAfter - time.Millisecond)
+		synctest.Wait()
+		if n := m.watches.Load(); n != 0 {
+			t.Errorf("%d watchers while the client waits", n)
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if n := m.watches.Load(); n != 1 {
+			t.Errorf("%d watchers a second later", n)
+		}
+		time.Sleep(2 * DefaultInterval)
+		synctest.Wait()
+		if n := m.watches.Load(); n != 1 {
+			t.Errorf("%d watchers after some refreshes", n)
+		}
+	})
+}
+
+// TestBuildAllocates: a snapshot is built anew after every change.
+func TestBuildAllocates(t *testing.T) {
+	c := catalogOf(t, many(1000))
+	found := c.current.Load().found
+	// A URI with its path, and its text while it is split.
+	if n := testing.AllocsPerRun(5, func() { build(found) }); n > 4.5*1000 {
+		t.Errorf("%.0f allocations for 1,000 skills", n)
+	}
+}
+
+// TestPlacesAndFolders: what is searched by halves is what a look at all finds.
+func TestPlacesAndFolders(t *testing.T) {
+	m, n := source("a"), source("b")
+	for _, p := range []string{"z", "a", "a/z", "a-b", "a/b/c", "B", "ä", "x/a", "y/a", "x/z"} {
+		m.write(p+"/SKILL.md", text("s"+skill.Base(p), "d"))
+		n.write(p+"/q/SKILL.md", text("t", "d"))
+	}
+	v := view(t, catalogOf(t, m, n))
+	sight := &Sight{Sees: func(e *Entry) bool { return e.Path != "x/a" && e.Path != "B" }}
+	for _, s := range []*Snapshot{v.Snapshot, v.through(sight)} {
+		if len(s.Entries) < 15 {
+			t.Fatalf("%d entries", len(s.Entries))
+		}
+		for _, e := range s.Entries {
+			if s.placedAt(e.Root.Label, e.Path) != e {
+				t.Errorf("%s:%s is not found", e.Root.Label, e.Path)
+			}
+			var want []*Entry
+			for _, o := range s.Entries {
+				if o.Folder == e.Folder {
+					want = append(want, o)
+				}
+			}
+			got := s.inFolder(e.Folder)
+			if len(got) != len(want) {
+				t.Errorf("%s: %d in folders of that name, not %d", e.Folder, len(got), len(want))
+				continue
+			}
+			for i := range got {
+				if got[i] != want[i] {
+					t.Errorf("%s: the %d. is %s", e.Folder, i, got[i].Path)
+				}
+			}
+		}
+		for _, p := range []string{"", "a/", "zz", "x"} {
+			if e := s.placedAt("a", p); e != nil {
+				t.Errorf("%q: %s", p, e.Path)
+			}
+		}
+		if len(s.inFolder("none")) > 0 || s.placedAt("c", "a") != nil {
+			t.Error("what is not there is found")
+		}
+	}
+}

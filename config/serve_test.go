@@ -1,0 +1,110 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/limit"
+)
+
+const served = `http:
+  listen: 8080
+  hosts: [skills.example.com]
+  origins: ["https://example.com"]
+  tls-cert: cert.pem
+  tls-key: /etc/key.pem
+  token-file: tokens
+log: {level: info, format: json}
+audit: {to: audit.log, max-size: 5, keep: 3}
+limits: {rate: 0.5, burst: 20}
+`
+
+func TestServe(t *testing.T) {
+	half, twenty := 0.5, 20
+	want := Config{
+		HTTP: HTTP{Listen: "8080", Hosts: []string{"skills.example.com"}, Origins: []string{"https://example.com"}, TLSCert: "cert.pem", TLSKey: "/etc/key.pem", TokenFile: "tokens"},
+		Log:  Log{"info", "json"}, Audit: Audit{"audit.log", 5 << 20, 3}, Limits: Limits{&half, &twenty},
+	}
+	got, problems := Parse([]byte(served))
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("%v %s", problems, diff)
+	}
+	for text, want := range map[string]Config{
+		"http: {listen: \"0.0.0.0:80\"}": {HTTP: HTTP{Listen: "0.0.0.0:80"}},
+		"http:\n":                        {},
+		"audit: {to: stdout}":            {Audit: Audit{"stdout", 100 << 20, 10}},
+		"audit: {to: a, max-size: 0}":    {Audit: Audit{"a", 0, 10}},
+	} {
+		if got, problems := Parse([]byte(text)); len(problems) > 0 || cmp.Diff(want, got) != "" {
+			t.Errorf("%s: %v %s", text, problems, cmp.Diff(want, got))
+		}
+	}
+	given := limit.Rate{PerSecond: 7, Burst: 8}
+	if got := want.Limits.Over(given); got != (limit.Rate{PerSecond: 0.5, Burst: 20}) {
+		t.Error(got)
+	}
+	if got := (Limits{}).Over(given); got != given {
+		t.Error(got)
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"http: {port: 80}":                  "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file",
+		"http: {listen: [80]}":              "config-value@1:16 http.listen: http.listen is no text | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is no list | write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]",
+		"http: {tls-cert: a}":               "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither",
+		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is no text | " + aFile,
+		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
+		"log: {level: 3}":                   "config-value@1:14 log.level: '3' is not one of debug, info, warn, error | write one of debug, info, warn, error",
+		"log: {fromat: json}":               "config-key@1:7 log.fromat: there is no key 'fromat' in log | did you mean format?",
+		"audit: {}":                         "config-value@1:8 audit.to: audit does not say where to | write to: and the path of a file, stdout or stderr",
+		"audit: {to: a, max-size: 100 MiB}": "config-value@1:26 audit.max-size: audit.max-size is no such number | write a whole number from 0 to 1048576",
+		"audit: {to: a, max-size: 0.5}":     "config-value@1:26 audit.max-size: audit.max-size is no such number | write a whole number from 0 to 1048576",
+		"audit: {to: a, keep: 0}":           "config-value@1:22 audit.keep: audit.keep is no such number | write a whole number from 1 to 10000",
+		"limits: {rate: -1}":                "config-value@1:16 limits.rate: limits.rate is no such number | write a number from 0 to 1000000",
+		"limits: {rate: 0.001}":             "config-value@1:16 limits.rate: limits.rate is less than one in 100 seconds | write 0, or 0.01 and more",
+		"limits: {burst: 0}":                "config-value@1:17 limits.burst: limits.burst is no such number | write a whole number from 1 to 1000000",
+		"limits: 5":                         "config-value@1:9 limits: limits does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it",
+	} {
+		c, problems := Parse([]byte(text + "\n"))
+		var got []string
+		for _, p := range problems {
+			got = append(got, string(p.Rule)+"@"+p.Position.String()+" "+p.Field+": "+p.Message+" | "+p.Mend)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if diff := cmp.Diff(Config{}, c); diff != "" {
+			t.Errorf("%s: something of it holds: %s", text, diff)
+		}
+	}
+}
+
+// Each key of http and audit, and log.format, needs a start; the others do not.
+func TestStale(t *testing.T) {
+	started, _ := Parse([]byte(served))
+	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, token-file: x}
+log: {level: debug, format: text}
+audit: {to: x, max-size: 1, keep: 1}
+limits: {rate: 1, burst: 1}
+access: {default: deny}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var want []string
+	for _, k := range serveDocument() {
+		if strings.HasPrefix(k.Path, "http.") || strings.HasPrefix(k.Path, "audit.") || k.Path == "log.format" {
+			want = append(want, k.Path)
+		}
+	}
+	if diff := cmp.Diff(want, other.Stale(started)); diff != "" {
+		t.Error(diff)
+	}
+	if stale := started.Stale(started); stale != nil {
+		t.Error(stale)
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/config"
+)
+
+// operation is how a server is watched: its log, and what it writes of its
+// decisions. The configuration says so, and flags go before it.
+type operation struct {
+	config            string // --config
+	auditTo           string
+	logLevel, logForm string
+
+	file  *configFile // the configuration that holds; nil: none
+	audit *audit.Log
+	level slog.LevelVar
+	// levelFixed: a flag says the level, which no configuration changes.
+	levelFixed bool
+}
+
+func (o *operation) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
+	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
+	flags.StringVar(&o.logLevel, "log-level", "", "say on standard error what is of this `LEVEL` or worse: "+strings.Join(config.LogLevels, ", "))
+	flags.StringVar(&o.logForm, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
+	for _, name := range []string{"audit", "config"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(config.LogLevels, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(config.LogFormats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// settings are those of the file that was named or, for a server over HTTP, the
+// user's. A server that a client starts over stdio asks for none: an error in a file
+// that is about something else would leave an agent without skills.
+func (o *operation) settings(env *Env, http bool) error {
+	if o.config == "" && !http {
+		return nil
+	}
+	own, err := newSettings(env, o.config).own()
+	o.file = own
+	return err
+}
+
+// given is what the configuration says; nothing where there is none.
+func (o *operation) given() config.Config {
+	if o.file == nil {
+		return config.Config{}
+	}
+	return o.file.config
+}
+
+// beside is a path in the configuration: one that is not absolute lies beside it.
+func (o *operation) beside(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(o.file.path), path)
+}
+
+// merge takes the configuration where no flag was given.
+func (o *operation) merge(env *Env) error {
+	c := o.given()
+	o.levelFixed = o.logLevel != ""
+	if o.auditTo == "" {
+		o.auditTo = c.Audit.To
+		if !isStream(o.auditTo) {
+			o.auditTo = o.beside(o.auditTo)
+		}
+	} else if !isStream(o.auditTo) {
+		o.auditTo = absolute(*env, o.auditTo)
+	}
+	for _, w := range []struct {
+		flag, given, normal string
+		words               []string
+		to                  *string
+	}{
+		{"--log-level", c.Log.Level, "warn", config.LogLevels, &o.logLevel},
+		{"--log-format", c.Log.Format, "text", config.LogFormats, &o.logForm},
+	} {
+		switch {
+		case *w.to == "" && w.given != "":
+			*w.to = w.given
+		case *w.to == "":
+			*w.to = w.normal
+		case !slices.Contains(w.words, *w.to):
+			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: there is no such one", w.flag, *w.to)
+		}
+	}
+	return nil
+}
+
+func isStream(to string) bool { return to == "stdout" || to == "stderr" }
+
+// logger is the server's log.
+func (o *operation) logger(env *Env) *slog.Logger {
+	o.level.Set(levelOf(o.logLevel))
+	return slog.New(o.handler(env.Stderr, &o.level))
+}
+
+func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
+	if o.logForm == "json" {
+		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	}
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+}
+
+func levelOf(word string) slog.Level {
+	level := slog.LevelWarn
+	_ = level.UnmarshalText([]byte(word)) // its words are those of the configuration, in capitals or not
+	return level
+}
+
+// open begins the audit log, if there is to be one.
+func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
+	if o.auditTo == "" {
+		return nil
+	}
+	options := audit.Options{MaxSize: config.DefaultMaxSize, Keep: config.DefaultKeep, Trouble: func(err error) {
+		if err != nil {
+			log.Error("the audit log lacks lines until it can be written again", "reason", err.Error())
+			return
+		}
+		log.Warn("the audit log is written again, and says how many lines it lacks")
+	}}
+	if c := o.given().Audit; c.To != "" {
+		options.MaxSize, options.Keep = c.MaxSize, c.Keep
+	}
+	switch {
+	case o.auditTo == "stdout" && overStdio:
+		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
+	case o.auditTo == "stdout":
+		o.audit = audit.OnWriter(env.Stdout, options)
+		return nil
+	case o.auditTo == "stderr":
+		o.audit = audit.OnWriter(env.Stderr, options)
+		return nil
+	}
+	var err error
+	if o.audit, err = audit.Open(o.auditTo, options); err != nil {
+		hint := "let the folder exist, and the user who runs knack write to it"
+		if errors.Is(err, audit.ErrIrregular) {
+			hint = "name a file, stdout or stderr"
+		}
+		return runError(hint, "the audit log %s cannot be written: %s", o.auditTo, whyUnwritten(err))
+	}
+	return nil
+}
+
+// whyUnwritten words why a file cannot be opened for writing.
+func whyUnwritten(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such folder"
+	}
+	return bare(err).Error()
+}
+
+// end writes what waits.
+func (o *operation) end(log *slog.Logger) {
+	if err := o.audit.Close(); err != nil {
+		log.Error("the audit log has not all", "reason", err.Error())
+	}
+}

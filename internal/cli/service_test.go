@@ -1,0 +1,82 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const unitFile = "../../deploy/knack.service"
+
+// unit is the service with another program in place of the installed one.
+func unit(t *testing.T, program string) string {
+	t.Helper()
+	data, err := os.ReadFile(unitFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const installed = "/usr/local/bin/knack "
+	if strings.Count(string(data), installed) != 1 {
+		t.Fatalf("the unit does not run %sonce", installed)
+	}
+	return strings.Replace(string(data), installed, program+" ", 1)
+}
+
+// systemd itself finds nothing wrong with the unit, and little exposed.
+func TestServiceUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze; on Debian: apt-get install systemd")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "knack.service")
+	put(t, file, unit(t, self))
+	run := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), analyze, append(args, file)...).CombinedOutput()
+		return string(out), err
+	}
+	// It warns of what it does not know, and goes on.
+	if out, err := run("verify", "--man=no"); err != nil || out != "" {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	if out, err := run("security", "--offline=yes", "--no-pager", "--threshold=15"); err != nil {
+		t.Errorf("the unit is more exposed than 1.5 of 10: %v\n%s", err, out)
+	}
+}
+
+// What the unit promises stands in it, whether or not there is a systemd to ask.
+func TestServiceIsClosed(t *testing.T) {
+	text := unit(t, "knack")
+	for _, line := range []string{
+		"DynamicUser=yes", "ProtectSystem=strict", "ProtectHome=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "LogsDirectory=knack",
+		"RestrictAddressFamilies=AF_INET AF_INET6", "SystemCallFilter=@system-service", "MemoryDenyWriteExecute=yes", "ExecReload=/bin/kill -HUP $MAINPID",
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the unit lacks %s", line)
+		}
+	}
+}
+
+// The unit's command line starts a server, with settings as doc/running.md has them.
+func TestServiceStarts(t *testing.T) {
+	_, line, _ := strings.Cut(unit(t, "knack"), "ExecStart=knack serve ")
+	line, _, _ = strings.Cut(line, "\n")
+	dir := t.TempDir()
+	file, log := filepath.Join(dir, "knack.yaml"), filepath.Join(dir, "audit.log")
+	put(t, file, "http: {listen: 0}\naudit: {to: audit.log}\nlog: {format: json}\n")
+	args := strings.Fields(strings.NewReplacer("/etc/knack/knack.yaml", file, "/srv/skills", skills(t)).Replace(line))
+	url, _ := servingWith(t, append([]string{"serve"}, args...))
+	if code, out, errs := check(t, "", url); code != 0 || !strings.Contains(out, "0 findings") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}

@@ -1,0 +1,462 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An answer that is asked for again is given from memory, past the code that the
+// other parts drive. These parts ask for each thing several times, of files that are
+// old enough for that, and change what lies under the answers.
+
+// aged is how old files must be before an answer is kept.
+const aged = 2500 * time.Millisecond
+
+// The controls of the memory, each taken out.
+var (
+	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds()", ""}}}
+	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/open_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
+)
+
+func (v variant) noticedBy(says string) variant {
+	v.says = says
+	return v
+}
+
+func treeAgainParts() []part {
+	return []part{{name: "again", promise: "the same entries, asked for three times in each way that answers from memory, and again after a link, nothing or another folder took their place", run: hostileAgain,
+		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after")}}}
+}
+
+func raceAgainParts() []part {
+	return []part{{name: "again", promise: "folders of old files exchanged between and under calls that are asked again and again: each answer is of the folder that is there (cases: swaps and answers)", run: swapsAgain,
+		broken: []variant{neverLooks.noticedBy("not of version")}}}
+}
+
+func secretAgainParts() []part {
+	return []part{{name: "again", promise: "what is asked again, in each era and over both transports, with canaries in its headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsAgain,
+		broken: []variant{
+			{name: "logs-requests", says: "the log leaks", changes: []change{{"mcpserver/fast.go", "import (\n", "import (\n	\"os\"\n"}, {"mcpserver/fast.go", "	r := m.answers[asked{v, string(request)}]\n", "	r := m.answers[asked{v, string(request)}]\n	_, _ = os.Stderr.WriteString(string(request) + \"\\n\")\n"}}},
+			{name: "for-every-token", says: "another token's holder", changes: []change{{"mcpserver/http_fast.go", "			key = append(key, info.UserID...)\n", "			_ = info\n"}}},
+			{name: "for-every-argument", says: "another's answer", changes: []change{{"mcpserver/http_fast.go", "	kit.key = append(append(key, 0), body[id.to:]...)\n", "	kit.key = append(key, 0)\n"}}},
+		}}}
+}
+
+var answerID = regexp.MustCompile(`"id":\d+`)
+
+// messageOf is the message in an answer: over HTTP there are headers before it, and
+// it may be an event.
+func messageOf(answer string) string {
+	if _, body, ok := strings.Cut(answer, "]\n"); ok && !strings.HasPrefix(answer, "{") {
+		answer = body
+	}
+	if i := strings.Index(answer, `{"`); i >= 0 {
+		answer, _, _ = strings.Cut(answer[i:], "\n")
+	}
+	return answer
+}
+
+// sameAnswer is an answer without what differs from call to call.
+func sameAnswer(answer string) string {
+	return answerID.ReplaceAllString(messageOf(answer), `"id":0`)
+}
+
+func hostileAgain(r *trial) {
+	f := r.plantForest()
+	outside := f.canaries["a file outside"].text
+	base := filepath.Dir(f.root)
+	still := filepath.Join(f.root, "still")
+	r.write(f.root, map[string]string{
+		"still/SKILL.md": skillMD("still", "Stands."), "still/linked.md": "INSIDE linked", "still/gone.md": "INSIDE gone", "still/moved/in.md": "INSIDE moved", "still/other/in.md": "INSIDE other", "still/a/b/c/in.md": "INSIDE deep",
+	})
+	r.write(base, map[string]string{"another/in.md": outside})
+	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
+	all, servers := w.of()
+	time.Sleep(aged)
+	var again []way
+	for _, way := range all {
+		if !way.slow {
+			again = append(again, way)
+		}
+	}
+	for _, way := range again {
+		for i, e := range f.entries {
+			if r.fast && e.inside == "" && i%5 != 0 {
+				continue
+			}
+			first := ""
+			for n := range 3 {
+				answer, err := timed(func() (string, error) { return way.ask("victim", e.path) })
+				if err == nil {
+					err = f.judge(answer, e, way)
+				}
+				if now := sameAnswer(answer); err == nil && n > 0 && now != first {
+					err = fmt.Errorf("asked again: %s, and at first %s", excerpt(now), excerpt(first))
+				} else {
+					first = now
+				}
+				r.check(fmt.Sprintf("%s, %q, time %d", way.name, e.path, n+1), err)
+			}
+			if dead(servers) {
+				r.ends(servers)
+				return
+			}
+		}
+	}
+	files := []string{"linked.md", "gone.md", "moved/in.md", "other/in.md", "a/b/c/in.md"}
+	each := func(f func(w way, file string)) {
+		for _, w := range again {
+			for _, file := range files {
+				if w.reads {
+					f(w, file)
+				}
+			}
+		}
+	}
+	each(func(w way, file string) {
+		for range 3 {
+			answer, err := w.ask("still", file)
+			if err == nil && !strings.Contains(answer, "INSIDE") {
+				err = fmt.Errorf("is not there: %s", excerpt(answer))
+			}
+			r.check(w.name+", "+file, err)
+		}
+	})
+	at := func(name string) string { return filepath.Join(still, name) }
+	r.must(os.Remove(at("linked.md")))
+	r.must(os.Symlink("../../outside/file.txt", at("linked.md")))
+	r.must(os.Remove(at("gone.md")))
+	// The very folder, with the very file in it, by a link to where it lies now.
+	r.must(os.Rename(at("moved"), filepath.Join(base, "moved")))
+	r.must(os.Symlink("../../moved", at("moved")))
+	r.must(os.Rename(at("a/b"), at("a/B")))
+	r.must(os.Symlink("../../../outside", at("a/b")))
+	r.must(os.Rename(at("other"), filepath.Join(base, "other")))
+	r.must(os.Symlink("../../another", at("other")))
+	each(func(w way, file string) {
+		for range 2 {
+			answer, err := w.ask("still", file)
+			if err == nil {
+				err = leaks(answer, f.canaries)
+			}
+			if err == nil && strings.Contains(answer, "INSIDE") {
+				err = fmt.Errorf("is given after it was taken away: %s", excerpt(answer))
+			}
+			r.check(w.name+", "+file+", taken away", err)
+		}
+	})
+	r.ends(servers)
+}
+
+// answerText is what an answer holds of a file; empty where it holds none.
+func answerText(answer string) string {
+	var m struct {
+		Result struct {
+			Content           []struct{ Text string }
+			StructuredContent struct{ Content string }
+			Contents          []struct{ Text string }
+		}
+	}
+	if json.Unmarshal([]byte(messageOf(answer)), &m) != nil {
+		return ""
+	}
+	res := m.Result
+	switch {
+	case res.StructuredContent.Content != "":
+		return res.StructuredContent.Content
+	case len(res.Contents) > 0:
+		return res.Contents[0].Text
+	case len(res.Content) > 0:
+		return res.Content[0].Text
+	}
+	return ""
+}
+
+func swapsAgain(r *trial) {
+	base := filepath.Join(r.dir(), "tree")
+	if !r.mount(base, "64m") {
+		return
+	}
+	root := filepath.Join(base, "skills")
+	outside := newCanary("race again")
+	main := [2]version{newVersion("---\nname: t\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: t\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 5000) + "\n")}
+	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 100_000))}
+	r.write(base, map[string]string{
+		"skills/s/SKILL.md": skillMD("s", "Stands."), "skills/s/d/in.md": data[0].text, "spare/d/in.md": data[1].text,
+		"skills/s/e/f/in.md": data[0].text, "spare/e/f/in.md": data[1].text, "skills/s/x/in.md": data[0].text, "outside/in.md": outside.text,
+		"skills/t/SKILL.md": main[0].text, "spare/t/SKILL.md": main[1].text,
+	})
+	r.must(os.Symlink("../outside", filepath.Join(base, "spare/x")))
+	flags := []string{"--no-builtin", "--dir", root}
+	k, web := r.stdio(setting{}, flags...), r.http(setting{}, flags...)
+	w := &ways{r: r, client: &http.Client{Timeout: r.patience(), Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	session := w.dial(web)
+	time.Sleep(aged)
+	type question struct {
+		name     string
+		swaps    string // what is exchanged below it
+		versions [2]version
+		ask      func() (string, error)
+	}
+	var questions []question
+	for _, via := range []struct {
+		name string
+		ask  func(method string, params map[string]any) (string, error)
+	}{
+		{"stdio", func(method string, params map[string]any) (string, error) {
+			line, err := k.call(method, params)
+			return string(line), err
+		}},
+		{"http-2025", func(method string, params map[string]any) (string, error) {
+			return w.post(web, legacyEra, session, method, params)
+		}},
+		{"http-2026", func(method string, params map[string]any) (string, error) {
+			return w.post(web, modernEra, "", method, params)
+		}},
+	} {
+		add := func(what, swaps string, versions [2]version, method string, params map[string]any) {
+			questions = append(questions, question{via.name + " " + what, swaps, versions, func() (string, error) { return via.ask(method, params) }})
+		}
+		for file, swaps := range map[string]string{"d/in.md": "d", "e/f/in.md": "e", "x/in.md": "x"} {
+			add("resources/read "+file, swaps, data, "resources/read", map[string]any{"uri": "skill://s/" + file})
+			add("read_file "+file, swaps, data, "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "s", "file_path": file}))
+		}
+		add("resources/read SKILL.md", "t", main, "resources/read", map[string]any{"uri": "skill://t/SKILL.md"})
+		add("the skill", "t", main, "tools/call", tool("skill", map[string]any{"name": "t"}))
+		add("skills/get", "t", main, "skills/get", map[string]any{"uri": "skill://t/SKILL.md"})
+	}
+	swap := func(what string) {
+		in := "skills/s/"
+		if what == "t" {
+			in = "skills/"
+		}
+		r.must(unix.Renameat2(unix.AT_FDCWD, filepath.Join(base, in+what), unix.AT_FDCWD, filepath.Join(base, "spare", what), unix.RENAME_EXCHANGE))
+	}
+	all := []string{"d", "e", "x", "t"}
+	// of says whether an answer is of one of the versions, or of the one that is there.
+	of := func(q question, answer string, only int) error {
+		if err := leaks(answer, map[string]canary{"a file outside": outside}); err != nil {
+			return err
+		}
+		if q.swaps == "t" && strings.Contains(answer, `"resources":[`) {
+			if err := agrees(q.name, messageOf(answer), main, data); err != nil {
+				return err
+			}
+			if only >= 0 && !strings.Contains(answer, main[only].digest) {
+				return fmt.Errorf("not of version %d: %s", only, excerpt(answer))
+			}
+			return nil
+		}
+		text := answerText(answer)
+		for i, v := range q.versions {
+			if (only < 0 || i == only) && strings.HasSuffix(text, v.text) {
+				return nil
+			}
+		}
+		if only < 0 && !strings.Contains(text, "INSIDE") || only == 1 && q.swaps == "x" && !strings.Contains(text, "INSIDE") {
+			return nil // a refusal
+		}
+		return fmt.Errorf("not of version %d: %s", only, excerpt(answer))
+	}
+	// One after the other, so that each answer is known.
+	swaps, rounds := 0, r.pick(30, 300)
+	for n := range rounds {
+		for _, q := range questions {
+			for range 3 {
+				answer, err := q.ask()
+				if err == nil {
+					err = of(q, answer, n%2)
+				}
+				r.check(q.name, err)
+			}
+		}
+		if r.over() || dead([]*knack{k, web}) {
+			break
+		}
+		for _, what := range all {
+			swap(what)
+			swaps++
+		}
+		if n%10 == 9 {
+			time.Sleep(aged) // folders have stamps too
+		}
+	}
+	// All at once.
+	var done atomic.Bool
+	var count atomic.Int64
+	var swappers, readers sync.WaitGroup
+	for i, what := range all {
+		swappers.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				swap(what)
+				count.Add(1)
+				time.Sleep(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // there is time to be asked twice
+			}
+		})
+	}
+	begin, most := time.Now(), time.Duration(r.pick(3, 30))*time.Second
+	for range 4 {
+		readers.Go(func() {
+			for time.Since(begin) < most && !r.over() && !dead([]*knack{k, web}) {
+				for _, q := range questions {
+					for range 2 {
+						answer, err := q.ask()
+						if err == nil {
+							err = of(q, answer, -1)
+						}
+						r.check(q.name+", under swaps", err)
+					}
+				}
+			}
+		})
+	}
+	readers.Wait()
+	done.Store(true)
+	swappers.Wait()
+	r.note("%s swaps, %d of them one at a time, and %s answers", grouped(swaps+int(count.Load())), swaps, grouped(r.cases))
+	r.count(swaps + int(count.Load()))
+	r.ends([]*knack{k, web})
+}
+
+func secretsAgain(r *trial) {
+	if len(r.changes) == 0 || r.changes[0] != everything {
+		r.changes = append([]change{everything}, r.changes...)
+	}
+	home := r.dir()
+	root := filepath.Join(home, "skills")
+	files := map[string]string{}
+	for _, name := range []string{"one", "two"} {
+		files[name+"/SKILL.md"], files[name+"/notes.md"] = skillMD(name, "Of "+name+"."), "NOTES "+name
+	}
+	r.write(root, files)
+	tokens := []string{"knack_" + newCanary("token one").text, "knack_" + newCanary("token two").text}
+	var lines string
+	for _, token := range tokens {
+		sum := sha256.Sum256([]byte(token))
+		lines += "sha256:" + hex.EncodeToString(sum[:]) + "\n"
+	}
+	r.write(home, map[string]string{"tokens": lines})
+	flags := []string{"--no-builtin", "--dir", root}
+	set := setting{home: home}
+	k, web := r.stdio(set, flags...), r.http(set, append([]string{"--token-file", "tokens"}, flags...)...)
+	time.Sleep(aged)
+	client := &http.Client{Timeout: r.patience()}
+	planted := map[string]canary{"a token": {forms: tokens}}
+	send := func(token, era, session, method string, params map[string]any, with string) (*http.Response, string, error) {
+		req, err := request(web, era, session, method, params)
+		r.must(err)
+		req.Header.Set("Authorization", "Bearer "+token)
+		if with != "" {
+			req.Header.Set("X-Request-Id", with)
+			req.Header.Set("Cookie", "s="+with)
+			req.Header.Set("User-Agent", with)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, "", err
+		}
+		defer resp.Body.Close()
+		var body bytes.Buffer
+		_, err = body.ReadFrom(resp.Body)
+		return resp, fmt.Sprint(resp.Status, resp.Header, "\n", body.String()), err
+	}
+	var sessions []string
+	for _, token := range tokens {
+		resp, said, err := send(token, legacyEra, "", "initialize", map[string]any{"protocolVersion": legacyEra, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}}, "")
+		r.must(err)
+		id := resp.Header.Get("Mcp-Session-Id")
+		if id == "" {
+			r.Fatalf("no session: %s", said)
+		}
+		sessions = append(sessions, id)
+		req, err := request(web, legacyEra, id, "notifications/initialized", nil)
+		r.must(err)
+		body := `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		req.Body, req.ContentLength = http.NoBody, 0
+		req, err = http.NewRequest(http.MethodPost, web.url, strings.NewReader(body))
+		r.must(err)
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": id, "Mcp-Protocol-Version": legacyEra, "Authorization": "Bearer " + token} {
+			req.Header.Set(name, value)
+		}
+		resp, err = client.Do(req)
+		r.must(err)
+		resp.Body.Close()
+	}
+	for i := range r.pick(4, 40) {
+		for _, name := range []string{"one", "two"} {
+			for what, ask := range map[string]struct {
+				method string
+				params map[string]any
+				holds  string
+			}{
+				"the skill":      {"tools/call", tool("skill", map[string]any{"name": name}), "Of " + name + "."},
+				"resources/read": {"resources/read", map[string]any{"uri": "skill://" + name + "/notes.md"}, "NOTES " + name},
+				"skills/get":     {"skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"}, "skill://" + name + "/notes.md"},
+			} {
+				// What is no name and no path is repeated to nobody, however often it is asked.
+				argument := newCanary(fmt.Sprint("argument ", i, name, what))
+				planted["an argument"+argument.text] = argument
+				params := map[string]any{"_meta": map[string]any{"example.com/note": argument.text}} // but for the newer era, whose own it has
+				for key, v := range ask.params {
+					params[key] = v
+				}
+				for t, token := range tokens {
+					other := tokens[1-t]
+					for era, session := range map[string]string{modernEra: "", legacyEra: sessions[t]} {
+						header := newCanary(fmt.Sprint("header ", i, name, what, t, era))
+						planted["a header"+header.text] = header
+						for range 3 {
+							_, answer, err := send(token, era, session, ask.method, params, header.text)
+							if err == nil {
+								err = leaks(answer, planted)
+							}
+							if err == nil && !strings.Contains(answer, ask.holds) {
+								err = fmt.Errorf("another's answer: wants %q: %s", ask.holds, excerpt(answer))
+							}
+							r.check(era+" "+what, err)
+						}
+						if session == "" {
+							continue
+						}
+						_, answer, err := send(other, era, session, ask.method, params, header.text)
+						if err == nil && strings.Contains(answer, ask.holds) {
+							err = fmt.Errorf("is given to another token's holder: %s", excerpt(answer))
+						}
+						r.check(era+" "+what+" in another's session", err)
+					}
+				}
+				for range 3 {
+					line, err := k.call(ask.method, params)
+					if err == nil {
+						err = leaks(string(line), planted)
+					}
+					if err == nil && !strings.Contains(string(line), ask.holds) {
+						err = fmt.Errorf("another's answer: wants %q: %s", ask.holds, excerpt(string(line)))
+					}
+					r.check("stdio "+what, err)
+				}
+			}
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // the log is written behind the answer
+	for name, c := range planted {
+		r.check("the log", prefix("the log ", leaks(web.said()+k.said(), map[string]canary{strings.TrimSuffix(name, c.text): c})))
+	}
+	r.note("%d canaries", len(planted))
+	r.ends([]*knack{k, web})
+}

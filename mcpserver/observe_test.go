@@ -1,0 +1,193 @@
+package mcpserver_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
+)
+
+// eventLog has the events of a server under test.
+type eventLog struct {
+	mu  sync.Mutex
+	all []audit.Event
+}
+
+func (h *eventLog) observe(u mcpserver.Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, u.Event)
+}
+
+// take returns what was heard since it was last taken.
+func (h *eventLog) take() []audit.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.all
+	h.all = nil
+	return all
+}
+
+// An answer from memory is one event, the same as that of the answer which the SDK
+// gave, digest included.
+func TestEventsOfAnswersAgain(t *testing.T) {
+	var events eventLog
+	w := start(t, setting{observe: events.observe, audit: true})
+	grow(t, w)
+	eachEra(t, w, func(t *testing.T, c *client) {
+		w.server.Forget()
+		events.take()
+		main := fixtures()["a-first/SKILL.md"]
+		want := audit.Event{
+			Surface: audit.MCP, Client: map[string]string{legacy: "test", modern: "t"}[c.era], Address: "127.0.0.1", Method: "tools/call", Tool: "skill", Asked: "a-first",
+			Loaded: []audit.Load{{URI: "skill://a-first/SKILL.md", Digest: skill.DigestOf([]byte(main)).String(), Size: len(main)}}, Result: audit.OK,
+		}
+		before := w.server.Recalled()
+		for id := range 3 {
+			told(t, c.post(c.bodyOf(strconv.Itoa(id), "tools/call", `{"name":"skill","arguments":{"name":"a-first"}}`)))
+		}
+		if n := w.server.Recalled() - before; n != 2 {
+			t.Fatalf("%d answers came from memory, want 2", n)
+		}
+		if diff := cmp.Diff([]audit.Event{want, want, want}, events.take()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A method that fails is told once, by whoever knows most of it.
+func TestEventsOfFailures(t *testing.T) {
+	var events eventLog
+	w := start(t, setting{observe: events.observe, audit: true})
+	eachEra(t, w, func(t *testing.T, c *client) {
+		for _, r := range requests() {
+			events.take()
+			told(t, c.post(c.bodyOf("1", r.method, r.params)))
+			want := 1
+			if r.method == "ping" && c.era == legacy { // later there is none
+				want = 0
+			}
+			all := events.take()
+			for end := time.Now().Add(5 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				all = append(all, events.take()...) // the answer may be here before its event
+			}
+			if len(all) != want {
+				t.Errorf("%s %s: %d events: %+v", r.method, r.params, len(all), all)
+			}
+			for _, e := range all {
+				if e.Result == "" || e.Result != audit.OK && len(e.Loaded) > 0 {
+					t.Errorf("%s %s: %+v", r.method, r.params, e)
+				}
+			}
+		}
+	})
+}
+
+// Each subject has its own limit, whatever its address; those whose token is refused
+// have that of their address, which takes nothing from those who are let in.
+func TestLimits(t *testing.T) {
+	var events eventLog
+	anna, annaLine := access.NewToken()
+	bert, bertLine := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader(annaLine + " anna\n" + bertLine + " bert\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, setting{observe: events.observe, audit: true, http: mcpserver.HTTPOptions{Verifier: tokens, Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
+	ask := func(path, token string) *http.Response {
+		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	count := func(path, token string, n int) map[int]int {
+		codes := map[int]int{}
+		for range n {
+			resp := ask(path, token)
+			codes[resp.StatusCode]++
+			after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+			if (resp.StatusCode == http.StatusTooManyRequests) != (after > 0) || after > 0 && resp.Header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: %d %v", path, resp.StatusCode, resp.Header)
+			}
+		}
+		return codes
+	}
+	expect := func(what string, got, want map[int]int) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	expect("anna", count("/mcp", anna, 8), map[int]int{400: 5, 429: 3}) // a GET without a session
+	refused := count("/mcp", "wrong", 150)
+	if n := refused[401]; n < 100 || n > 140 || refused[401]+refused[429] != 150 { // five more each second
+		t.Errorf("wrong tokens: %v", refused)
+	}
+	expect("bert, whose address is that of all", count("/mcp", bert, 8), map[int]int{400: 5, 429: 3})
+	expect("health", count("/healthz", "wrong", 300), map[int]int{200: 300})
+	lines := map[audit.Result]int{}
+	for _, e := range events.take() {
+		if e.Subject == "anna" || e.Subject == "" {
+			lines[e.Result]++
+		}
+	}
+	if lines[audit.Failed] != 5 || lines[audit.RefusedToken] != refused[401] || lines[audit.Limited] > 2+6+20 {
+		t.Errorf("events: %v, for %v", lines, refused)
+	}
+
+	open := start(t, setting{http: mcpserver.HTTPOptions{Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
+	w = open
+	expect("this machine, where no token is needed", count("/mcp", "", 20), map[int]int{400: 20})
+}
+
+// A host that is not served is refused each time, in the same words, and written
+// down no more often than a wrong token.
+func TestRefusedHostsWriteLittle(t *testing.T) {
+	var events eventLog
+	w := start(t, setting{observe: events.observe, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})
+	const n = 400
+	began := time.Now()
+	for range n {
+		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "evil.example"
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Fatal(resp.Status)
+		}
+	}
+	// Beyond the burst each that is counted is one line, and of those between at most nine are.
+	most := 100 + 10*(1+int(5*time.Since(began).Seconds()+1))
+	all := events.take()
+	if len(all) < 101 || len(all) > most && most < n {
+		t.Errorf("%d events of %d requests, want at most %d", len(all), n, most)
+	}
+	for _, e := range all {
+		if e.Result != audit.Refused {
+			t.Errorf("%+v", e)
+		}
+	}
+}

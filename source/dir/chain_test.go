@@ -1,0 +1,66 @@
+package dir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// countingHandle counts what a folder is asked.
+type countingHandle struct {
+	handle
+	asked *int
+}
+
+func (h countingHandle) lstat(name string) (*info, error) { *h.asked++; return h.handle.lstat(name) }
+func (h countingHandle) readlink(name string) (string, error) {
+	*h.asked++
+	return h.handle.readlink(name)
+}
+
+// A folder of links, each to the next, is listed with a few questions for each, not
+// with as many as a chain may have links.
+func TestChainIsAskedOnce(t *testing.T) {
+	root := t.TempDir()
+	const n = 500
+	for i := range n {
+		if err := os.Symlink(fmt.Sprintf("l-%04d", i+1), filepath.Join(root, fmt.Sprintf("l-%04d", i))); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, fmt.Sprintf("l-%04d", n)), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &folder{ground: &ground{door: pickDoor(), base: root}, sub: "."}
+	h, err := f.enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	asked := 0
+	got, err := f.shown(countingHandle{h, &asked}, ".", false, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is at most maxLinks links away can be opened, and so is listed.
+	if len(got) != maxLinks+1 || got[0].Name() != fmt.Sprintf("l-%04d", n-maxLinks) {
+		t.Errorf("%d entries from %v", len(got), got[0])
+	}
+	for _, e := range got {
+		if e.Type() != 0 {
+			t.Errorf("%v is of type %v", e, e.Type())
+		}
+		if _, err := fs.ReadFile(f, e.Name()); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked > 3*n {
+		t.Errorf("%d questions for %d links", asked, n)
+	}
+}
