@@ -56,6 +56,8 @@ const (
 
 	RuleFilesMany  skill.RuleID = "files-many"
 	RuleFilesLarge skill.RuleID = "files-large"
+	// RuleFilesIncomplete is doctor's too.
+	RuleFilesIncomplete skill.RuleID = "files-incomplete"
 
 	RuleTextTags               skill.RuleID = "text-tags"
 	RuleTextBidi               skill.RuleID = "text-bidi"
@@ -90,6 +92,7 @@ var rows = []row{
 
 	{Rule{RuleFilesMany, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
 	{Rule{RuleFilesLarge, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
+	{Rule{RuleFilesIncomplete, skill.SeverityWarning, GroupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
 	{Rule{RuleTextTags, skill.SeverityWarning, GroupText, "Unicode, block Tags", "the text holds no tag characters, which models read and people do not see"}, tagCharacters},
 	{Rule{RuleTextBidi, skill.SeverityWarning, GroupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},

@@ -49,9 +49,8 @@ type doctorList struct {
 }
 
 func (x *examined) report() doctorReport {
-	all := listJSON(x.view, true)
 	out := doctorReport{Roots: []doctorRoot{}, Skills: []doctorSkill{}, Lists: []doctorList{}, Limits: []string{}}
-	for _, r := range all.Roots {
+	for _, r := range rootsJSON(x.view, true) {
 		w := x.watch[r.Label]
 		out.Roots = append(out.Roots, doctorRoot{r, w.on, w.why})
 	}
@@ -67,7 +66,8 @@ func (x *examined) report() doctorReport {
 
 func (x *examined) skillReport(e *catalog.Entry) doctorSkill {
 	in, why := x.skills[e], x.unpublished(e)
-	return doctorSkill{skillJSON(e), e.Available && len(why) == 0, why, notFor000(e), in.Files, in.Bytes, in.NHidden}
+	published := e.Available && len(why) == 0
+	return doctorSkill{skillJSON(e, published), published, why, notFor000(e), in.Files, in.Bytes, in.NHidden}
 }
 
 func called(entries []*catalog.Entry) []string {
