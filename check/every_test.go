@@ -93,6 +93,7 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	skill.RuleDescriptionType:    {described("42"), described("'42'")},
 	skill.RuleDescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
 	skill.RuleCompatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	skill.RuleInvocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
 	skill.RuleMetadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 

@@ -18,6 +18,30 @@ func TestSuggestName(t *testing.T) {
 	}
 }
 
+// A key with a slip of the pen is named, where the field is missing; another word is
+// none.
+func TestNearField(t *testing.T) {
+	for key, want := range map[string]string{
+		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",
+		"description": "", "version": "", "tags": "", "disallowed-tools": "", "author": "", "date": "", "": "", "user-invokable": "user-invocable",
+	} {
+		if got := NearField(key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+	for block, want := range map[string]Problem{
+		"name: a\ndescripton: d\n":  {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
+		"naem: a\ndescription: d\n": {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},
+		// One fault is told once.
+		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": {RuleYAMLSyntax, Position{5, 7}, "metadata", "a value without quotes holds a colon and a blank", "put the value in quotes: a: '…'"},
+	} {
+		s := loaded("---\n" + block + "---\n")
+		if len(s.Problems) != 1 || s.Problems[0] != want {
+			t.Errorf("%q: %+v", block, s.Problems)
+		}
+	}
+}
+
 // A name that YAML takes for something else stands in quotes: that of any reader.
 func TestNameField(t *testing.T) {
 	for name, want := range map[string]string{
