@@ -105,8 +105,25 @@ func (s *Skill) judgeName(d *Document) {
 		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
 	if s.Name != s.Folder {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), s.oneName())
+		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder)+", not "+told(s.Name), s.oneName())
 	}
+}
+
+// told quotes a name, with escapes where something in it cannot be seen, or letters
+// of two scripts stand in it that look alike.
+func told(name string) string {
+	latin, other := false, false
+	for _, r := range name {
+		latin = latin || unicode.Is(unicode.Latin, r)
+		other = other || unicode.Is(unicode.Cyrillic, r) || unicode.Is(unicode.Greek, r)
+		if unicode.Is(unicode.Cf, r) || r != ' ' && unicode.IsSpace(r) {
+			return Spelt(name)
+		}
+	}
+	if latin && other {
+		return Spelt(name)
+	}
+	return Quote(name)
 }
 
 // oneName says which of name and folder to change: the folder, since agents and

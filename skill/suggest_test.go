@@ -57,3 +57,25 @@ func TestNameField(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be seen is said.
+func TestOddCharactersAreSaid(t *testing.T) {
+	const fields = "name: a\ndescription: d\n---\n"
+	for text, want := range map[string]string{
+		"---\u00a0\n" + fields: "1:4 behind the opening --- stands the space U+00A0, which is no blank to YAML (delete it)",
+		"----\n" + fields:      "1:1 the frontmatter opens with 4 hyphens, not three (write three hyphens: ---)",
+		"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n": "1:1 the file is a pointer of Git LFS; its text was not fetched (run git lfs pull)",
+		"\xff\xfe-\x00-\x00-\x00\n\x00":                                      "1:1 the file is UTF-16, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16 -t UTF-8)",
+		"-\x00-\x00-\x00\n\x00":                                              "1:1 the file is UTF-16LE, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16LE -t UTF-8)",
+		"---\nname: \"a\\u200b\"\ndescription: d\n---\n":                     `2:7 the folder is called 'a', not "a\u200b" (write name: a)`,
+		"---\nname: \u0430b\ndescription: d\n---\n":                          `2:7 the folder is called 'a', not "\u0430b" (write name: a)`,
+		"---\nname: größe\ndescription: d\n---\n":                            `2:7 the folder is called 'a', not 'größe' (write name: a)`,
+	} {
+		s := loaded(text)
+		if len(s.Problems) == 0 {
+			t.Fatalf("%q: nothing is said", text)
+		}
+		p := s.Problems[len(s.Problems)-1]
+		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Mend+")", want)
+	}
+}

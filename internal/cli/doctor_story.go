@@ -289,6 +289,9 @@ func (s *story) printSearched(p *paper, x *examined) {
 		}
 	}
 	p.line("")
+	if len(there) == 0 {
+		there = []string{"no folder: none of those for skills is there"}
+	}
 	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), skill.Count(len(x.view.Entries), "skill"))
 	for _, b := range s.blind {
 		p.line("Could not look: %s", b)
