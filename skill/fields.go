@@ -32,11 +32,8 @@ func skips(problems []Problem) bool {
 	return false
 }
 
-// Words for true and false, as readers of YAML 1.1 have them.
-var (
-	yesWords = map[string]bool{"true": true, "yes": true, "on": true, "y": true, "1": true}
-	noWords  = map[string]bool{"false": true, "no": true, "off": true, "n": true, "0": true}
-)
+// noWords are the words for false, as readers of YAML 1.1 have them.
+var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "0": true}
 
 // judgeInvocation reads who may call the skill. What an author wrote to keep it
 // from somebody does that in any spelling: disable-model-invocation with all but a
