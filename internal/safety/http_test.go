@@ -16,6 +16,7 @@ import (
 func httpParts() []part {
 	const guard, server = "mcpserver/http_guard.go", "mcpserver/http.go"
 	return []part{
+		signInPart(), limitsPart(),
 		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
 			broken: []variant{
 				{name: "any-host", says: "Host", changes: []change{{guard, "		if !g.allowsHost(r.Host) {", "		if r.Host == \"\" {"}}},

@@ -1,0 +1,261 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func reloadPart() part {
+	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable or half written: what held before holds, serving goes on, and a good one is taken afterwards", run: reloads,
+		broken: []variant{
+			{name: "takes-half", says: "not taken over", changes: []change{{"internal/cli/serve_access.go", "	} else if own != nil {\n", "	} else if own != nil && len(own.data) > 0 {\n"}, {"internal/cli/config_file.go", "	case len(f.problems) > 0:\n		return nil, f.refused()\n	}\n	return f, nil", "	}\n	return f, nil"}}},
+			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
+		}}
+}
+
+func auditPart() part {
+	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, and with names that forge lines: whole lines of JSON, one for each request, and what is lost is counted", run: audits,
+		broken: []variant{
+			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
+			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
+		}}
+}
+
+func reloads(r *trial) {
+	home := r.dir()
+	root, config, tokens := filepath.Join(home, "skills"), filepath.Join(home, "access.yaml"), filepath.Join(home, "tokens")
+	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x"), "vault/SKILL.md": skillMD("vault", "x")})
+	const first = "knack_token-that-holds-at-first"
+	rules := "limits: {rate: 0}\naccess:\n  default: allow\n  rules:\n    - subjects: [ann]\n      deny: [\"skill://vault/**\"]\n"
+	line := func(token string) string { return hashOf(token) + " ann\n" }
+	r.write(home, map[string]string{"access.yaml": rules, "tokens": line(first)})
+	k := r.http(setting{home: home, nobody: true}, "--no-builtin", "--dir", root, "--config", config, "--token-file", tokens)
+	base, client := strings.TrimSuffix(k.url, "/mcp"), r.from("")
+	serves := func(what, token string) {
+		for _, c := range []struct {
+			at     string
+			status int
+		}{{"/skills/git/", 200}, {"/skills/vault/", 404}} {
+			a, err := r.browse(client, "GET", base+c.at, "", "Authorization", "Bearer "+token)
+			if err == nil && a.status != c.status {
+				err = fmt.Errorf("%s: %d, want %d", c.at, a.status, c.status)
+			}
+			r.check(what, err)
+		}
+	}
+	serves("at first", first)
+	held := first
+	for i, c := range []struct {
+		name string
+		lay  func(at, good string) error
+	}{
+		{"wrong", func(at, _ string) error { return os.WriteFile(at, []byte("]: {{ no: [\n"), 0o644) }},
+		{"empty", func(at, _ string) error { return os.WriteFile(at, nil, 0o644) }},
+		{"missing", func(string, string) error { return nil }},
+		{"half written", func(at, good string) error { return os.WriteFile(at, []byte(good[:len(good)*2/3]), 0o644) }},
+		{"zeros", func(at, _ string) error { return os.WriteFile(at, make([]byte, 4096), 0o644) }},
+		{"of mode 000", func(at, good string) error { return os.WriteFile(at, []byte(good), 0) }},
+		{"a folder", func(at, _ string) error { return os.Mkdir(at, 0o755) }},
+		{"a link to itself", func(at, _ string) error { return os.Symlink(at, at) }},
+	} {
+		for _, at := range []string{config, tokens} {
+			if at == config && c.name == "empty" {
+				continue // a configuration that says nothing is one
+			}
+			what := filepath.Base(at) + " " + c.name
+			good := map[string]string{config: rules, tokens: line(held)}[at]
+			r.must(os.RemoveAll(at))
+			r.must(c.lay(at, good))
+			r.check(what, r.hangUp(k, notTakenOver))
+			serves(what+", with the old token", held)
+			r.must(os.RemoveAll(at))
+			held = fmt.Sprintf("knack_token-of-round-%d-%s", i, filepath.Base(at))
+			r.write(home, map[string]string{"access.yaml": rules, "tokens": line(held)})
+			r.check("a good one after "+what, r.hangUp(k, takenOver))
+			serves("a good one after "+what, held)
+		}
+	}
+	r.ends([]*knack{k})
+}
+
+// auditLines are those of a file, each of which has to be whole.
+func (r *trial) auditLines(what, file string) []map[string]any {
+	r.Helper()
+	data, err := os.ReadFile(file)
+	r.must(err)
+	var all []map[string]any
+	for text := range bytes.Lines(data) {
+		var one map[string]any
+		err := json.Unmarshal(text, &one)
+		if err != nil || !bytes.HasSuffix(text, []byte("\n")) {
+			err = fmt.Errorf("no JSON on a line: %v: %q", err, excerpt(string(text)))
+		}
+		if i := bytes.IndexFunc(text[:max(len(text)-1, 0)], func(c rune) bool { return c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x202a && c <= 0x202e }); err == nil && i >= 0 {
+			err = fmt.Errorf("a raw character: %q", excerpt(string(text)))
+		}
+		r.check(what, err)
+		all = append(all, one)
+	}
+	return all
+}
+
+func audits(r *trial) {
+	home := r.dir()
+	root := filepath.Join(home, "skills")
+	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+
+	// Names that end a line, or what people see of it.
+	file := filepath.Join(home, "forged")
+	k := r.stdio(setting{home: home}, "--no-builtin", "--dir", root, "--audit", file)
+	before := 0
+	forged := []string{"git\n{\"result\":\"ok\",\"subject\":\"root\"}", "git\r\n{}", "\u2028{}\u2029", "\u202egit", "\x00", "\x1b[2J", "\x7f\u0085\u009b", "\"},{\"result\":\"ok", strings.Repeat("\n{}", 4000), "\\n{}"}
+	for _, name := range forged {
+		for _, c := range []struct {
+			method string
+			params map[string]any
+		}{{"tools/call", tool("skill", map[string]any{"name": name})}, {"tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": name})}, {"resources/read", map[string]any{"uri": "skill://" + name + "/SKILL.md"}}} {
+			_, err := k.call(c.method, c.params)
+			r.check(fmt.Sprintf("%s of %.20q", c.method, name), err)
+			before++
+		}
+	}
+	r.check("the end", ended(k.end()))
+	lines := r.auditLines("forged names", file)
+	var err error
+	asked := 0
+	for _, one := range lines { // beside those of the beginning
+		if one["method"] == "tools/call" || one["method"] == "resources/read" {
+			asked++
+		}
+	}
+	if asked != before {
+		err = fmt.Errorf("%d lines of %d requests", asked, before)
+	}
+	r.check("a line a request", err)
+	for _, one := range lines {
+		var err error
+		if one["subject"] == "root" {
+			err = errors.New("is there")
+		}
+		r.check("a forged line", err)
+	}
+
+	// kill -9 while lines are written, and files are rotated.
+	config := filepath.Join(home, "small.yaml")
+	r.write(home, map[string]string{"small.yaml": "limits: {rate: 0}\naudit: {to: " + filepath.Join(home, "killed") + ", max-size: 1, keep: 3}\n"})
+	filler := []byte("{\"result\":\"ok\",\"filler\":\"" + strings.Repeat("x", 4000) + "\"}\n")
+	for round := range r.pick(3, 20) {
+		// The file has nearly all that it may: the next begins while this is killed.
+		fill, err := os.OpenFile(filepath.Join(home, "killed"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		r.must(err)
+		for size := 0; size < 1<<20-2*len(filler); {
+			info, err := fill.Stat()
+			r.must(err)
+			if size = int(info.Size()); size < 1<<20-2*len(filler) {
+				_, err = fill.Write(filler)
+				r.must(err)
+			}
+		}
+		r.must(fill.Close())
+		k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", config)
+		base, end := strings.TrimSuffix(k.url, "/mcp"), make(chan struct{})
+		for range 4 {
+			go func() {
+				client := r.from("")
+				for {
+					if _, err := r.browse(client, "GET", base+"/skills/git/", ""); err != nil {
+						end <- struct{}{}
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(time.Duration(100+37*round) * time.Millisecond)
+		r.must(k.cmd.Process.Signal(syscall.SIGKILL))
+		<-k.ended
+		for range 4 {
+			<-end
+		}
+	}
+	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", config)
+	_, err = r.browse(r.from(""), "GET", strings.TrimSuffix(k.url, "/mcp")+"/skills/git/", "")
+	r.check("after all", err)
+	r.must(k.cmd.Process.Signal(syscall.SIGTERM))
+	<-k.ended
+	names, err := filepath.Glob(filepath.Join(home, "killed*"))
+	r.must(err)
+	whole := 0
+	for _, name := range names {
+		for _, one := range r.auditLines("after kill -9, "+filepath.Base(name), name) {
+			if one["filler"] == nil {
+				whole++
+			}
+		}
+	}
+	err = nil
+	if whole < 50 || len(names) < 3 {
+		err = fmt.Errorf("only %d, in %d files", whole, len(names))
+	}
+	r.check("lines after kill -9", err)
+
+	// A disk that is full, and then is not.
+	at := filepath.Join(home, "full")
+	if !r.mount(at, "1m") {
+		return
+	}
+	file = filepath.Join(at, "audit")
+	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--audit", file)
+	base, client := strings.TrimSuffix(k.url, "/mcp"), r.from("")
+	ask := func(n int) {
+		for range n {
+			a, err := r.browse(client, "GET", base+"/skills/git/", "")
+			if err == nil && a.status != 200 {
+				err = fmt.Errorf("%d", a.status)
+			}
+			r.check("a page while the disk is full", err)
+		}
+	}
+	ask(5)
+	fill, err := os.Create(filepath.Join(at, "fill"))
+	r.must(err)
+	for err == nil {
+		_, err = fill.Write(make([]byte, 4096))
+	}
+	fill.Close()
+	if !errors.Is(err, unix.ENOSPC) {
+		r.Fatal(err)
+	}
+	ask(100)
+	r.must(os.Remove(fill.Name()))
+	ask(5)
+	r.must(k.cmd.Process.Signal(syscall.SIGTERM))
+	<-k.ended
+	lost, written := 0, 0
+	for _, one := range r.auditLines("on a full disk", file) {
+		if one["result"] == "lost" {
+			times, _ := one["times"].(float64)
+			lost += int(times)
+			continue
+		}
+		written++
+	}
+	err = nil
+	switch {
+	case lost == 0:
+		err = errors.New("no count of what was lost")
+	case lost+written != 110:
+		err = fmt.Errorf("%d lines and %d lost, of 110 requests", written, lost)
+	}
+	r.check("what was lost", err)
+}
