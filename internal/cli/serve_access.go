@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 )
 
 // admission is who may ask over HTTP, and what they see. It can be read again
@@ -32,12 +34,14 @@ func (a *admission) Verify(ctx context.Context, token string) (access.Subject, b
 func (a *admission) read(given config.Config) (*access.Tokens, *access.Policy, error) {
 	var tokens *access.Tokens
 	if a.tokenFile != "" {
-		file, err := os.Open(absolute(*a.env, a.tokenFile))
-		if err != nil {
-			return nil, nil, runError("", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+		data, err := readOwn(absolute(*a.env, a.tokenFile))
+		if err == nil && len(data) > config.MaxSize {
+			err = skill.ErrTooLarge
 		}
-		defer file.Close()
-		if tokens, err = access.ParseTokens(file); err != nil {
+		if err != nil {
+			return nil, nil, runError("let it be a file of at most 1 MiB that the user who runs knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+		}
+		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
