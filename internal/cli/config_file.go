@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -198,6 +199,25 @@ func (f *configFile) refused() error {
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
 }
 
+// warnings are of groups that nobody is in: they exist in this file alone. Subjects may
+// be those of a token file.
+func (f *configFile) warnings() (all []string) {
+	if f.config.Access.Policy == nil {
+		return nil
+	}
+	for _, s := range f.config.Access.Policy.Strangers(access.NewTokens(f.config.Access.Tokens)) {
+		if !s.Group {
+			continue
+		}
+		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		if s.Near != "" {
+			w += ": did you mean " + s.Near + "?"
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
 // secrets are tokens that somebody wrote where their hashes belong.
 var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
 
@@ -232,6 +252,8 @@ type configReport struct {
 	Version  int               `json:"version"`
 	Files    []string          `json:"files"`
 	Findings []configReportRow `json:"findings"`
+	// Warnings are of what may be meant, and change no exit status.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 type configReportRow struct {
@@ -286,8 +308,13 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 	var b strings.Builder
 	for _, f := range files {
 		out.Files = append(out.Files, f.shown)
-		if len(f.problems) == 0 {
+		warnings := f.warnings()
+		if len(f.problems)+len(warnings) == 0 {
 			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
+		}
+		for _, w := range warnings {
+			out.Warnings = append(out.Warnings, f.shown+": "+w)
+			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
 		}
 		source := newSourceText(f.data)
 		source.hide(f.problems)

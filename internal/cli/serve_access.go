@@ -107,8 +107,27 @@ func (r *reloader) reload(ctx context.Context) error {
 	if keys := now.Stale(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
 	}
+	warnOfStrangers(policy, tokens, r.log)
 	warnOfIdle(ctx, r.catalog, policy, r.log)
 	return nil
+}
+
+// warnOfStrangers names those in the rules whom no token is of.
+func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
+	if policy == nil {
+		return
+	}
+	for _, s := range policy.Strangers(tokens) {
+		what := "subject"
+		if s.Group {
+			what = "group"
+		}
+		about := []any{what, s.Name}
+		if s.Near != "" {
+			about = append(about, "near", s.Near)
+		}
+		log.Warn("a rule of the access rules holds for a "+what+" that no token has: it may be misspelt", about...)
+	}
 }
 
 // warnOfIdle names the patterns that no skill matches.

@@ -184,6 +184,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
 	defer signal.Stop(hangups)
 	go func() {
+		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
 		warnOfIdle(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log}
 		r.run(ctx, hangups)
