@@ -11,8 +11,9 @@ import (
 const maxNear = 40
 
 var (
-	reNearMain = regexp.MustCompile(`^skills?(?:[ _-]?(?:\([0-9]+\)|[0-9]|copy))?(?:[._,-]?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old)|~)+$`)
-	reNearEnd  = regexp.MustCompile(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
+	reNearMain = regexp.MustCompile(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
+		`(?: ?(?:\.\.|[._,-])?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old|tmp)|~)+(?: \([0-9]+\))?$`)
+	reNearEnd = regexp.MustCompile(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
 // lookalikes are letters that people cannot tell from those of SKILL.md.
@@ -36,8 +37,8 @@ func NearMain(name string) bool {
 		}
 		return unicode.ToLower(r)
 	}, name)
-	plain = strings.TrimLeft(plain, ".")
-	plain = strings.TrimSpace(lookalikes.Replace(plain))
+	plain = strings.TrimSpace(lookalikes.Replace(strings.TrimLeft(plain, "._-")))
+	plain = strings.TrimPrefix(plain, "copy of ")
 	switch {
 	case plain == "skill" || plain == "skills":
 		return name == "SKILL" || name == "SKILLS" // in small letters it is anything
@@ -56,7 +57,8 @@ func MayBeNearMain[T string | []byte](name T) bool {
 	}
 	first, second := name[0]|0x20, name[1]|0x20
 	return first == 's' && (second == 'k' || second == 'i' || second == 'l' || second >= 0x80) ||
-		first == 'k' && second == 's' || name[0] >= 0x80 || name[0] <= ' ' || name[0] == '.' && second == 's'
+		first == 'k' && second == 's' || name[0] >= 0x80 || name[0] <= ' ' || (name[0] == '.' || name[0] == '_' || name[0] == '-') && second == 's' ||
+		first == 'c' && second == 'o' && len(name) > 8 && name[4] == ' ' // Copy of SKILL.md
 }
 
 // isSlip: a letter of skill is missing, stands twice, or has changed places. With
