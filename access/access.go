@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Subject is one who asks.
@@ -137,4 +138,38 @@ func (p *Policy) Idle(entries []*catalog.Entry) []Pattern {
 		}
 	}
 	return idle
+}
+
+// Stranger is a name in a rule that nobody has: most likely it is misspelt, and a
+// rule that denies then denies nothing.
+type Stranger struct {
+	Group bool // else it is a subject's
+	Name  string
+	Near  string // one that somebody has; empty where none is near
+}
+
+// Strangers lists the groups and subjects of the rules that none of the holders of
+// tokens is in or is, each once, in the order of the rules.
+func (p *Policy) Strangers(t *Tokens) (all []Stranger) {
+	var groups, subjects []string
+	if t != nil {
+		for _, h := range t.held {
+			groups, subjects = append(groups, h.Groups...), append(subjects, h.Name)
+		}
+	}
+	add := func(group bool, names, known []string) {
+		for _, name := range names {
+			s := Stranger{group, name, ""}
+			if !slices.Contains(known, name) {
+				if s.Near = skill.Nearest(name, known); !slices.Contains(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	for _, r := range p.rules {
+		add(true, r.Groups, groups)
+		add(false, r.Subjects, subjects)
+	}
+	return all
 }

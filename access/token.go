@@ -57,8 +57,13 @@ func NewToken() (token, line string) {
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	in := bufio.NewScanner(r)
-	for n := 1; in.Scan(); n++ {
-		fields := strings.Fields(in.Text())
+	n := 1
+	for ; in.Scan(); n++ {
+		text := in.Text()
+		if n == 1 {
+			text = strings.TrimPrefix(text, "\ufeff") // as some editors begin a file
+		}
+		fields := strings.Fields(text)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
@@ -68,7 +73,9 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		t.held = append(t.held, Holder{d, Subject{Name: strings.Join(fields[1:], " ")}})
 	}
-	if err := in.Err(); err != nil {
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is", n)
+	} else if err != nil {
 		return nil, err
 	}
 	if len(t.held) == 0 {

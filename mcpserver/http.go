@@ -127,9 +127,11 @@ type HTTP struct {
 
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
+	entering       chan struct{} // requests at the way in, of whom nobody is known yet
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
 	limits         atomic.Pointer[limits]
+	lines          *limit.Clients // what is written down of addresses of which nobody is known
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
@@ -140,7 +142,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving)}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate)}
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/knack-dev/knack/access"
 )
 
 // protectedResource is where a resource server says which authorization servers
@@ -25,7 +27,9 @@ var unissued = []string{"/.well-known/oauth-authorization-server", "/.well-known
 // token, one that reads anything else tries to register itself.
 func (h *HTTP) describe(mux *routes) error {
 	none := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.refuse(w, r, http.StatusNotFound, "There is no authorization server for this server: its operator hands out tokens, if any are needed.")
+		if h.admitsAny(w, r) {
+			h.refuse(w, r, http.StatusNotFound, "There is no authorization server for this server: its operator hands out tokens, if any are needed.")
+		}
 	})
 	for _, at := range append([]string{protectedResource}, unissued...) {
 		mux.Handle(at, none)
@@ -49,7 +53,10 @@ func (h *HTTP) describe(mux *routes) error {
 	if err != nil {
 		return err
 	}
-	serve := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !h.admitsAny(w, r) {
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(append(data, '\n'))
@@ -62,6 +69,14 @@ func (h *HTTP) describe(mux *routes) error {
 	resource.Path, resource.RawPath = protectedResource+suffix, ""
 	h.metadata = resource.String()
 	return nil
+}
+
+// admitsAny counts a request for what everybody is told alike.
+func (h *HTTP) admitsAny(w http.ResponseWriter, r *http.Request) bool {
+	if h.o.Verifier == nil {
+		return h.admits(w, r, access.Subject{})
+	}
+	return h.admitsUnknown(w, r)
 }
 
 func isWeb(u *url.URL) bool {

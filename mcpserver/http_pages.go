@@ -32,12 +32,15 @@ func (h *HTTP) pages() http.Handler {
 		return h.authenticated(serve)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if door.Open(w, r) {
-			return
-		}
 		subject, known := h.holder(r)
 		if len(r.Header["Authorization"]) == 0 {
 			subject, known = door.Known(r)
+		}
+		if door.Opens(r) {
+			if known && h.admits(w, r, subject) || !known && h.admitsUnknown(w, r) {
+				h.enter(door, w, r)
+			}
+			return
 		}
 		if !known {
 			h.challenge(w, r)
@@ -50,14 +53,31 @@ func (h *HTTP) pages() http.Handler {
 	})
 }
 
+// enter answers at the way in. It has places of its own: whoever has no token takes
+// none from a call of those who have.
+func (h *HTTP) enter(door Door, w http.ResponseWriter, r *http.Request) {
+	if !take(h.entering) {
+		w.Header().Set("Retry-After", "1")
+		h.refuse(w, r, http.StatusTooManyRequests, tooManyCalls)
+		return
+	}
+	defer func() { <-h.entering }()
+	p := newPaced(w, h.o.WriteTimeout)
+	subject, known := door.Open(&p, r)
+	if x := exchangeOf(r); x != nil && known {
+		x.subject, x.known = subject, true
+	}
+}
+
 // Door is a handler of pages that lets people in who have signed in with a token.
 // At /mcp it is not asked: what a browser sends along by itself, such as a cookie,
 // would let any page that it shows call tools.
 type Door interface {
 	http.Handler
-	// Open answers a request for which nobody must be known: the way in. It reports
-	// whether it did.
-	Open(w http.ResponseWriter, r *http.Request) bool
+	// Opens: for this request nobody must be known; it is one at the way in.
+	Opens(r *http.Request) bool
+	// Open answers such a request. It says who signed in or out by it, if anybody did.
+	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
 	// Known is who sends a request that has no Authorization header.
 	Known(r *http.Request) (access.Subject, bool)
 	// Recheck lets nobody in any more whose token the verifier does not know.

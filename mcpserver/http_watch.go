@@ -27,22 +27,37 @@ var (
 	DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 	// refusalRate is how often an address is told that it may not ask.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
+	// unknownRate is for what an address may ask for without a token: the way in, and
+	// the files that pages are made of, some ten for one person.
+	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
+	// lineRate is how much of that, and of refusals, is written down one by one. What
+	// comes more often has a line at the second, the fourth, the eighth and so on: a
+	// flood writes some lines in ten seconds, and takes weeks to fill the files.
+	lineRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
 
 // limits are those that hold now.
-type limits struct{ clients, refused *limit.Clients }
+type limits struct {
+	rate                      limit.Rate // of clients
+	clients, refused, unknown *limit.Clients
+}
 
 // Limit sets how often each client may ask, from now on. A client is a subject, or,
 // where there are no tokens or they have no name, an address; but where there are no
 // tokens, this machine's own address is not limited. An address whose tokens are
 // refused is told so a hundred times, and then five times a second; requests that
-// are let in do not count there. The zero rate ends all limits.
+// are let in do not count there. What needs no token counts for the address too, 400
+// at once and 20 a second. Counts go on where the rate is the one that holds. The
+// zero rate ends all limits.
 func (h *HTTP) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
 		h.limits.Store(nil)
 		return
 	}
-	h.limits.Store(&limits{limit.New(rate), limit.New(refusalRate)})
+	if l := h.limits.Load(); l != nil && l.rate == rate {
+		return
+	}
+	h.limits.Store(&limits{rate, limit.New(rate), limit.New(refusalRate), limit.New(unknownRate)})
 }
 
 // exchange is one request and its answer, as they are watched for the limits and the
@@ -53,6 +68,7 @@ type exchange struct {
 	r       *http.Request
 	address string
 	subject access.Subject
+	known   bool           // who asks has been let in: by a token, or where none is needed
 	trace   *catalog.Trace // not at /mcp
 	status  int
 	method  string // of MCP, of a call that was not answered from memory
@@ -111,7 +127,7 @@ func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Sub
 	if x == nil {
 		return true
 	}
-	x.subject = subject
+	x.subject, x.known = subject, true
 	l := h.limits.Load()
 	if l == nil || h.o.Verifier == nil && isLoopback(x.address) {
 		return true
@@ -126,6 +142,31 @@ func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Sub
 		h.tooOften(w, r, wait)
 	}
 	return wait == 0
+}
+
+// admitsUnknown is [HTTP.admits] for a request that may come without a token, and
+// does.
+func (h *HTTP) admitsUnknown(w http.ResponseWriter, r *http.Request) bool {
+	x, l := exchangeOf(r), h.limits.Load()
+	if x == nil || l == nil {
+		return true
+	}
+	wait, _ := l.unknown.Take(networkOf(x.address))
+	if wait > 0 {
+		h.tooOften(w, r, wait)
+	}
+	return wait == 0
+}
+
+// networkOf is what one that nobody knows is told apart by: an address, or the 64
+// bits that are given out to one customer, who has all addresses below them.
+func networkOf(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil || a.Unmap().Is4() {
+		return address
+	}
+	p, _ := a.WithZone("").Prefix(64)
+	return p.String()
 }
 
 func isLoopback(address string) bool {
@@ -160,8 +201,7 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	x.status = status
 	if l := x.h.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
-		wait, denied := l.refused.Take(x.address)
-		if x.denied = denied; denied > 0 && status == http.StatusUnauthorized {
+		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
 			x.status, x.mute = http.StatusTooManyRequests, true
 			x.h.tooOften(x.ResponseWriter, x.r, wait)
 			return
@@ -206,6 +246,11 @@ func (x *exchange) tell() {
 		return
 	case x.handled, e.Surface == audit.MCP && fine && x.method == "":
 		return
+	}
+	if !x.known {
+		_, x.denied = x.h.lines.Take(networkOf(x.address))
+	}
+	switch {
 	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one
 		return
 	case x.denied > 1:

@@ -60,11 +60,12 @@ func (s *Site) signIn(r *request) error {
 		return err
 	}
 	to := within(form.Get("to"))
-	id, _, ok := s.sessions.Begin(r.Context(), strings.TrimSpace(form.Get("token")))
+	id, subject, ok := s.sessions.Begin(r.Context(), strings.TrimSpace(form.Get("token")))
 	if !ok {
 		s.askIn(r, http.StatusUnauthorized, true, to)
 		return nil
 	}
+	passes(r, subject)
 	if old, ok := cookieOf(r.Request); ok {
 		s.sessions.End(old)
 	}
@@ -81,6 +82,9 @@ func (s *Site) signOut(r *request) error {
 		return err
 	}
 	if id, ok := cookieOf(r.Request); ok {
+		if subject, ok := s.sessions.Subject(r.Context(), id); ok {
+			passes(r, subject)
+		}
 		s.sessions.End(id)
 	}
 	for _, secure := range []bool{true, false} {
@@ -143,13 +147,30 @@ func within(to string) string {
 	return here
 }
 
-// Open answers for the way in, and for the files that every page is made of.
-func (s *Site) Open(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path != signInPath && r.URL.Path != signOutPath && !strings.HasPrefix(r.URL.Path, "/assets/") {
-		return false
+// Opens: the way in, and the files that every page is made of, are for everybody.
+func (s *Site) Opens(r *http.Request) bool {
+	return r.URL.Path == signInPath || r.URL.Path == signOutPath || strings.HasPrefix(r.URL.Path, "/assets/")
+}
+
+// Open answers there, and says who signed in or out.
+func (s *Site) Open(w http.ResponseWriter, r *http.Request) (access.Subject, bool) {
+	var p passenger
+	s.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passengerKey{}, &p)))
+	return p.subject, p.known
+}
+
+// passenger is who goes in or out by a request.
+type passenger struct {
+	subject access.Subject
+	known   bool
+}
+
+type passengerKey struct{}
+
+func passes(r *request, subject access.Subject) {
+	if p, ok := r.Context().Value(passengerKey{}).(*passenger); ok {
+		*p = passenger{subject, true}
 	}
-	s.routes.ServeHTTP(w, r)
-	return true
 }
 
 // Known is whose session a request's cookie stands for. A cookie lets nobody do

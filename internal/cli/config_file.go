@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -154,13 +157,35 @@ func readContained(file string) ([]byte, error) {
 	return data, err
 }
 
-// readGiven reads a file that its user named, whatever it is.
-func readGiven(file string) ([]byte, error) {
-	f, err := os.Open(file)
+// readGiven reads a configuration that its user named.
+func readGiven(file string) ([]byte, error) { return readOwn(file) }
+
+// readOwn reads a file that the operator named, through links, and no more of it than
+// shows that it is larger than [config.MaxSize]. A pipe or a device is none: it could
+// hold up the command, or a server that reads it again, for ever. The null device is
+// an empty file.
+func readOwn(file string) ([]byte, error) {
+	regular := func(info os.FileInfo, err error) error {
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
+		}
+		return err
+	}
+	info, err := os.Stat(file) // opening some devices does things
+	if null, nullErr := os.Stat(os.DevNull); err == nil && nullErr == nil && os.SameFile(info, null) {
+		return nil, nil
+	}
+	if err := regular(info, err); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := regular(f.Stat()); err != nil { // it may be another by now
+		return nil, err
+	}
 	return io.ReadAll(io.LimitReader(f, config.MaxSize+1))
 }
 
@@ -172,6 +197,44 @@ func (f *configFile) refused() error {
 		hint += fmt.Sprintf(" (%s; knack config check shows all)", skill.Count(n, "further problem"))
 	}
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
+}
+
+// warnings are of groups that nobody is in: they exist in this file alone. Subjects may
+// be those of a token file.
+func (f *configFile) warnings() (all []string) {
+	if f.config.Access.Policy == nil {
+		return nil
+	}
+	for _, s := range f.config.Access.Policy.Strangers(access.NewTokens(f.config.Access.Tokens)) {
+		if !s.Group {
+			continue
+		}
+		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		if s.Near != "" {
+			w += ": did you mean " + s.Near + "?"
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// secrets are tokens that somebody wrote where their hashes belong.
+var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
+
+// hide makes stars of what may be a token: it must not get into a terminal's memory or
+// a log.
+func (s *sourceText) hide(problems []skill.Problem) {
+	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
+	for i, line := range s.lines {
+		s.lines[i] = secrets.ReplaceAllStringFunc(line, stars)
+	}
+	for _, p := range problems {
+		runes, ok := s.characters(p.Position.Line)
+		if ok && strings.HasSuffix(p.Field, ".hash") && p.Position.Column <= len(runes) {
+			s.lines[p.Position.Line-1] = string(runes[:p.Position.Column-1]) + stars(string(runes[p.Position.Column-1:]))
+			s.number = 0 // its characters are others now
+		}
+	}
 }
 
 // token is how many characters the key or word at a position has.
@@ -189,6 +252,8 @@ type configReport struct {
 	Version  int               `json:"version"`
 	Files    []string          `json:"files"`
 	Findings []configReportRow `json:"findings"`
+	// Warnings are of what may be meant, and change no exit status.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 type configReportRow struct {
@@ -243,10 +308,16 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 	var b strings.Builder
 	for _, f := range files {
 		out.Files = append(out.Files, f.shown)
-		if len(f.problems) == 0 {
+		warnings := f.warnings()
+		if len(f.problems)+len(warnings) == 0 {
 			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
 		}
+		for _, w := range warnings {
+			out.Warnings = append(out.Warnings, f.shown+": "+w)
+			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
+		}
 		source := newSourceText(f.data)
+		source.hide(f.problems)
 		for _, p := range f.problems {
 			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
 			placed{f.shown, skill.SeverityError, p.Rule, p.Position, token(source, p.Position), p.Message, p.Mend}.write(env, &b, source)

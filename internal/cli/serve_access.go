@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 )
 
 // admission is who may ask over HTTP, and what they see. It can be read again
@@ -32,12 +34,14 @@ func (a *admission) Verify(ctx context.Context, token string) (access.Subject, b
 func (a *admission) read(given config.Config) (*access.Tokens, *access.Policy, error) {
 	var tokens *access.Tokens
 	if a.tokenFile != "" {
-		file, err := os.Open(absolute(*a.env, a.tokenFile))
-		if err != nil {
-			return nil, nil, runError("", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+		data, err := readOwn(absolute(*a.env, a.tokenFile))
+		if err == nil && len(data) > config.MaxSize {
+			err = skill.ErrTooLarge
 		}
-		defer file.Close()
-		if tokens, err = access.ParseTokens(file); err != nil {
+		if err != nil {
+			return nil, nil, runError("let it be a file of at most 1 MiB that the user who runs knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+		}
+		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
@@ -103,8 +107,27 @@ func (r *reloader) reload(ctx context.Context) error {
 	if keys := now.Stale(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
 	}
+	warnOfStrangers(policy, tokens, r.log)
 	warnOfIdle(ctx, r.catalog, policy, r.log)
 	return nil
+}
+
+// warnOfStrangers names those in the rules whom no token is of.
+func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
+	if policy == nil {
+		return
+	}
+	for _, s := range policy.Strangers(tokens) {
+		what := "subject"
+		if s.Group {
+			what = "group"
+		}
+		about := []any{what, s.Name}
+		if s.Near != "" {
+			about = append(about, "near", s.Near)
+		}
+		log.Warn("a rule of the access rules holds for a "+what+" that no token has: it may be misspelt", about...)
+	}
 }
 
 // warnOfIdle names the patterns that no skill matches.

@@ -29,10 +29,11 @@ func TestServeAccess(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	put(t, tokens, carlLine+" carl\n")
 	file := filepath.Join(t.TempDir(), "knack.yaml")
+	strange := "    - {groups: [insider], subjects: [carl, brt, zacharias], allow: [\"skill://common\"]}\n"
 	head := "access:\n  default: deny\n  tokens:\n    - {hash: " + annaLine + ", subject: anna, groups: [insiders]}\n"
 	const common, inside = "    - allow: [\"skill://common\"]\n", "    - {groups: [insiders], allow: [\"skill://**\"]}\n"
 	withBert := "    - {hash: " + bertLine + ", subject: bert}\n"
-	put(t, file, head+withBert+"  rules:\n"+common+inside+"    - deny: [\"skill://sercet\"]\n")
+	put(t, file, head+withBert+"  rules:\n"+common+inside+"    - deny: [\"skill://sercet\"]\n"+strange)
 
 	url, log := servingLog(t, "--dir", dir, "--config", file, "--token-file", tokens)
 	sees := func(token string) string {
@@ -65,6 +66,12 @@ func TestServeAccess(t *testing.T) {
 		}
 	}
 	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
+	logged(`holds for a group that no token has: it may be misspelt" group=insider near=insiders`)
+	logged(`holds for a subject that no token has: it may be misspelt" subject=brt near=bert`)
+	logged(`subject=zacharias` + "\n")
+	if strings.Contains(log(), "subject=carl") {
+		t.Error("a subject of the token file is a stranger")
+	}
 	logged(`msg="no skill matches a pattern of the access rules: it may be misspelt" pattern=skill://sercet`)
 
 	put(t, file, head+"  rules:\n"+common+"  rulse: 1\n")

@@ -113,7 +113,15 @@ func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcp
 	if f.cert == "" {
 		return o, nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(absolute(env, f.cert), absolute(env, f.key))
+	cert, err := readOwn(absolute(env, f.cert))
+	if err != nil {
+		return o, nil, runError("", "--tls-cert %s: %s", f.cert, reasonOf(err))
+	}
+	key, err := readOwn(absolute(env, f.key))
+	if err != nil {
+		return o, nil, runError("", "--tls-key %s: %s", f.key, reasonOf(err))
+	}
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return o, nil, runError("", "--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err)
 	}
@@ -176,6 +184,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
 	defer signal.Stop(hangups)
 	go func() {
+		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
 		warnOfIdle(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log}
 		r.run(ctx, hangups)
