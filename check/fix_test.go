@@ -211,7 +211,18 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		return strings.Join(regexp.MustCompile(`[\pL\pN]+`).FindAllString(string(s), -1), " ")
 	}
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
-	if a, b := words(data), words(got); !twins && level == Certain && a != b {
+	// Where the fence was missing, twins show only once it is there: of equal lines one goes.
+	once := func(s []byte) []byte {
+		var kept [][]byte
+		for _, line := range bytes.Split(s, []byte("\n")) {
+			if !slices.ContainsFunc(kept, func(k []byte) bool { return bytes.Equal(k, line) }) {
+				kept = append(kept, line)
+			}
+		}
+		return bytes.Join(kept, []byte("\n"))
+	}
+	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleFenceUnclosed })
+	if a, b := words(data), words(got); !twins && level == Certain && a != b && !(unclosed && words(once(data)) == words(once(got))) {
 		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
 	}
 	broken := map[string]bool{"allowed-tools": true}
