@@ -77,6 +77,7 @@ func New(o Options) *Site {
 	if o.Verifier != nil {
 		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)
 	}
+	o.Catalog.IndexAhead() // people search as they type
 	s.assets = loadAssets()
 	s.pages = parsePages(s.assets)
 	s.routes = s.mux()
