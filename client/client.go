@@ -182,20 +182,23 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 			return nil, ErrNoRemote
 		}
 	}
-	at, fields := append(slices.Clone(c.keys), Name), entry(s)
+	at, fields, ours := append(slices.Clone(c.keys), Name), entry(s), transport
 	if s.URL != "" && s.Token {
-		fields = append(fields, c.bearer...)
+		fields, ours = append(fields, c.bearer...), slices.Clone(ours)
+		for _, f := range c.bearer {
+			ours = append(ours, f.key)
+		}
 	}
 	switch c.format {
 	case formatTOML:
-		return mergeTOML(data, at, fields, transport)
+		return mergeTOML(data, at, fields, ours)
 	case formatYAML:
-		return mergeYAML(data, at, fields, c.extra, transport)
+		return mergeYAML(data, at, fields, c.extra, ours)
 	}
 	if _, _, err := parseDialect(data, c.dialect); err != nil {
 		return nil, err
 	}
-	return mergeJSON(data, at, fields, transport)
+	return mergeJSON(data, at, fields, ours)
 }
 
 // quoted is a word for a POSIX shell.

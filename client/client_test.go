@@ -311,7 +311,7 @@ func TestEntryWithToken(t *testing.T) {
 			t.Errorf("%s without tokens:\n%s", id, plain)
 		}
 		if c.Command != nil {
-			want := `claude mcp add -s user --transport http knack ` + remote.URL + ` --header "Authorization: Bearer $KNACK_TOKEN"`
+			want := `claude mcp add -s user --transport http knack ` + quoted(remote.URL) + ` --header "Authorization: Bearer $KNACK_TOKEN"`
 			if got := c.Command(with); got != want {
 				t.Errorf("%s: %s", id, got)
 			}
