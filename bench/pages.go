@@ -23,7 +23,7 @@ func (b *bench) pages() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { s.stop(); s.end() }()
+	defer func() { s.stop(); _ = s.cmd.Wait() }()
 	if err := s.ready(); err != nil {
 		return nil, err
 	}

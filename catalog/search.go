@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -222,6 +223,10 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 		for i, at := range places {
 			e := s.searched[at]
 			docs[i] = search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
+			if skill.KeyOf(e.Folder) != e.Key {
+				// Whoever knows the skill by its folder looks for that.
+				docs[i].Tags = append(slices.Clip(docs[i].Tags), e.Folder)
+			}
 			keys[at].headings = false
 		}
 		c.readHeadings(ctx, s, places, func(i int, headings []string) {

@@ -85,7 +85,7 @@ func TestSearchHides(t *testing.T) {
 		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
 	for query, want := range map[string][2][]string{
 		"secret": {{"git", "other"}, {"git", "kept", "other", "kept2"}},
-		"kept":   {nil, {"kept"}},
+		"kept":   {nil, {"kept", "kept2"}}, // one is in a folder of that name
 		"hidden": {nil, {"kept", "kept2"}},
 		"plans":  {nil, {"kept", "kept2"}},
 		"":       {{"git", "other"}, {"git", "kept", "kept2", "other"}},

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -46,12 +47,14 @@ type Report struct {
 	Data     []byte // SKILL.md as it was judged; nil where it could not be read
 	Findings []Finding
 	Cost     Cost
+
+	incomplete bool // not every file of it can be listed
 }
 
 // Publishable reports whether the Skills extension's lists would have the skill:
 // by its SKILL.md, and by the number and size of its files.
 func (r Report) Publishable() bool {
-	return r.Skill.Publishable && !r.Cost.More && r.Cost.Files <= skill.MaxFiles && r.Cost.Bytes <= skill.MaxSkillSize
+	return r.Skill.Publishable && !r.incomplete && !r.Cost.More && r.Cost.Files <= skill.MaxFiles && r.Cost.Bytes <= skill.MaxSkillSize
 }
 
 // maxListed bounds the files that are looked at. The largest real skill has 1,104.
@@ -67,6 +70,7 @@ type subject struct {
 	first int // the line of the body's beginning, from 0
 	files []skill.File
 	more  bool
+	lacks string          // what cannot be listed, if anything
 	names map[string]bool // every file and folder that is served
 	cost  Cost
 	links []link
@@ -94,7 +98,7 @@ func Skill(ctx context.Context, b skill.Bundle) Report {
 		sub.list(ctx)
 	}
 	sub.measure()
-	r.Cost = sub.cost
+	r.Cost, r.incomplete = sub.cost, sub.lacks != ""
 	r.Findings = sub.judge()
 	return r
 }
@@ -113,7 +117,9 @@ func (s *subject) read(data []byte) {
 
 func (s *subject) list(ctx context.Context) {
 	files, more, err := s.skill.List(ctx, maxListed)
-	if err != nil {
+	if at := (*fs.PathError)(nil); errors.Is(err, skill.ErrIncomplete) && errors.As(err, &at) {
+		s.lacks = at.Path
+	} else if err != nil {
 		return
 	}
 	s.files, s.more = files, more

@@ -93,6 +93,7 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	skill.RuleDescriptionType:    {described("42"), described("'42'")},
 	skill.RuleDescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
 	skill.RuleCompatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	skill.RuleInvocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
 	skill.RuleMetadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
@@ -138,8 +139,8 @@ func TestSkillRules(t *testing.T) {
 // it has them.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
-		// TestFileRules, TestLimits and TestTwins
-		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleNameDuplicate: true,
+		// TestFileRules, TestFilesIncomplete, TestLimits and TestTwins
+		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleFilesIncomplete: true, RuleNameDuplicate: true,
 	}
 	for _, c := range ruleCases {
 		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0

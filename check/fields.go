@@ -19,7 +19,12 @@ func unknownFields(s *subject) (out []Finding) {
 		}
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
-		out = append(out, s.at(l.offset+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), "put it under metadata: where no client needs it here"))
+		mend := "put it under metadata: where no client needs it here"
+		near := skill.NearField(f.Key)
+		if _, there := s.doc.Field(near); near != "" && !there {
+			mend = "write " + near + ": where that was meant, else " + mend
+		}
+		out = append(out, s.at(l.offset+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -140,4 +141,29 @@ func lineCount(s *subject) []Finding {
 	}
 	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the file has %d lines, over the recommended %d", s.cost.Lines, bodyLines),
 		Mend: "move what is not always needed into files of its own"}}
+}
+
+func incomplete(s *subject) []Finding {
+	if s.lacks == "" {
+		return nil
+	}
+	message, mend := Unlisted(s.lacks)
+	f := Finding{Message: message, Mend: mend}
+	if utf8.ValidString(s.lacks) {
+		f.File = s.lacks
+	}
+	return []Finding{f}
+}
+
+// Unlisted says of a file or folder in a skill why it is in no list of its files,
+// and what to do.
+func Unlisted(at string) (message, mend string) {
+	const consequence = ", so that the Skills extension's lists leave the skill out"
+	switch {
+	case !utf8.ValidString(at):
+		return skill.Quote(at) + " has a name that is not UTF-8, and that no URI can carry" + consequence, "rename it"
+	case strings.Count(at, "/") >= skill.MaxDepth:
+		return skill.Quote(at) + fmt.Sprintf(" is more than %d levels deep", skill.MaxDepth) + consequence, "move it up"
+	}
+	return skill.Quote(at) + " cannot be listed: it cannot be read, or has a name that no URI can carry" + consequence, "give yourself permission to read it, or rename it"
 }

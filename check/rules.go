@@ -56,6 +56,8 @@ const (
 
 	RuleFilesMany  skill.RuleID = "files-many"
 	RuleFilesLarge skill.RuleID = "files-large"
+	// RuleFilesIncomplete is doctor's too.
+	RuleFilesIncomplete skill.RuleID = "files-incomplete"
 
 	RuleTextTags               skill.RuleID = "text-tags"
 	RuleTextBidi               skill.RuleID = "text-bidi"
@@ -90,6 +92,7 @@ var rows = []row{
 
 	{Rule{RuleFilesMany, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill has at most 512 files"}, manyFiles},
 	{Rule{RuleFilesLarge, skill.SeverityWarning, GroupPublication, "SEP-2640", "the skill's files have at most 16 MiB together"}, largeFiles},
+	{Rule{RuleFilesIncomplete, skill.SeverityWarning, GroupPublication, "SEP-2640", "every file and folder of the skill can be listed"}, incomplete},
 
 	{Rule{RuleTextTags, skill.SeverityWarning, GroupText, "Unicode, block Tags", "the text holds no tag characters, which models read and people do not see"}, tagCharacters},
 	{Rule{RuleTextBidi, skill.SeverityWarning, GroupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},
@@ -103,7 +106,7 @@ var rows = []row{
 // no import of this package.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss",
+	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file",
 }
 
 // Rules is the table of all rules: those of package skill, of this package, and
@@ -132,6 +135,8 @@ var scanTitles = map[skill.RuleID]string{
 	"link-outside":         "links in a skill stay in it",
 	"link-duplicate":       "a folder is reached on one way",
 	"link-dangling":        "links lead somewhere",
+	"link-as-text":         "no file holds what was meant as a link",
+	"link-to-file":         "links among the skills lead to folders",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md is called so",

@@ -136,6 +136,23 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
+// A file that is in no list is told of, and the skill is not publishable for it.
+func TestFilesIncomplete(t *testing.T) {
+	deep := strings.Repeat("d/", skill.MaxDepth+1) + "x"
+	for name, want := range map[string]string{
+		"a\xff.txt": "has a name that is not UTF-8",
+		deep:        "is more than 12 levels deep",
+		"ok.txt":    "",
+		strings.Repeat("d/", skill.MaxDepth-1) + "x": "",
+	} {
+		r := checked(t, sound, name)
+		got := found(r, RuleFilesIncomplete)
+		if ok := len(got) == 0; ok != (want == "") || ok != r.Publishable() || !ok && (!strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+			t.Errorf("%q: %+v, publishable %v", name, got, r.Publishable())
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	many := make([]string, skill.MaxFiles)
 	for i := range many {

@@ -42,7 +42,8 @@ func cut(text string, lasts bool, yield func([]byte) bool) {
 // fold makes texts comparable that differ only in case, in accents or in the
 // width of their characters.
 func fold(text string) string {
-	decomposed := norm.NFKD.String(text)
+	// Beside a byte that is no UTF-8 the decomposition may leave a character whole.
+	decomposed := norm.NFKD.String(strings.ToValidUTF8(text, "\ufffd"))
 	bare := make([]byte, 0, len(decomposed))
 	for _, r := range decomposed {
 		switch {

@@ -75,9 +75,13 @@ func (d *Document) boundProblems() {
 }
 
 func (d *Document) parse(s string, keep func(string) string, room []Field) {
-	if !utf8.ValidString(s) {
-		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "",
-			"the file is not valid UTF-8", "save the file as UTF-8")
+	name := utf16Name(s)
+	switch {
+	case name != "":
+		d.add(RuleFileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
+		return
+	case !utf8.ValidString(s):
+		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
 		return
 	}
 	f, ok := d.findFence(s)

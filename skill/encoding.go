@@ -42,3 +42,17 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 	}
 	return b.String(), "windows-1252", true
 }
+
+// utf16Name names the kind of UTF-16 in which a file that begins with --- is
+// written, with a byte-order mark or without; "" where it is none.
+func utf16Name(s string) string {
+	switch {
+	case strings.HasPrefix(s, "\xff\xfe"), strings.HasPrefix(s, "\xfe\xff"):
+		return "UTF-16"
+	case strings.HasPrefix(s, "-\x00-\x00"):
+		return "UTF-16LE"
+	case strings.HasPrefix(s, "\x00-\x00-"):
+		return "UTF-16BE"
+	}
+	return ""
+}

@@ -1,7 +1,9 @@
 package skill
 
 import (
+	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // fence is where the frontmatter lies: the block [start,end), the file's line on
@@ -106,6 +108,14 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	switch {
 	case strings.HasPrefix(trimmed, "name:") || strings.HasPrefix(trimmed, "description:"):
 		d.add(RuleFenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
+	case strings.HasPrefix(text, "---") && strings.TrimSpace(text) == "---":
+		at.Column = 4 + len(text[3:]) - len(strings.TrimLeft(text[3:], " \t"))
+		r, _ := utf8.DecodeRuneInString(text[at.Column-1:])
+		d.add(RuleFenceOpener, at, "", fmt.Sprintf("behind the opening --- stands the space U+%04X, which is no blank to YAML", r), "delete it")
+	case strings.Trim(text, "-") == "" && len(text) > 3:
+		d.add(RuleFenceOpener, at, "", fmt.Sprintf("the frontmatter opens with %d hyphens, not three", len(text)), "write three hyphens: ---")
+	case strings.HasPrefix(text, "version https://git-lfs.github.com/"):
+		d.add(RuleFenceMissing, at, "", "the file is a pointer of Git LFS; its text was not fetched", "run git lfs pull")
 	case strings.HasPrefix(text, "---"):
 		d.add(RuleFenceOpener, at, "", "the opening --- does not stand alone on its line", "put --- on a line of its own")
 	case strings.HasPrefix(trimmed, "@") && strings.TrimSpace(s[next:]) == "", isStub(trimmed) && strings.TrimSpace(s[next:]) == "":

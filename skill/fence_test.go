@@ -134,7 +134,7 @@ func TestFence(t *testing.T) {
 			"fence-opener@1:1 the opening --- does not stand alone on its line | put --- on a line of its own",
 		}},
 		{"----\nname: a\ndescription: b\n----\n", "{}", "", []string{
-			"fence-opener@1:1 the opening --- does not stand alone on its line | put --- on a line of its own",
+			"fence-opener@1:1 the frontmatter opens with 4 hyphens, not three | write three hyphens: ---",
 		}},
 		{"---\rname: a\rdescription: b\r---\rBody\r", "{\"name\":\"a\",\"description\":\"b\"}", "Body\r", []string{
 			"text-control@1:4 a carriage return alone ends a line | save the file with LF line ends",

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,8 +20,7 @@ func (s *Skill) judgeFields(d *Document) {
 	s.judgeDescription(d)
 	s.judgeCompatibility(d)
 	s.judgeMetadata(d)
-	s.ModelInvocable = !isBool(d, "disable-model-invocation", "true")
-	s.UserInvocable = !isBool(d, "user-invocable", "false")
+	s.judgeInvocation(d)
 }
 
 func skips(problems []Problem) bool {
@@ -32,10 +32,34 @@ func skips(problems []Problem) bool {
 	return false
 }
 
-// isBool compares a boolean that authors write bare or in quotes.
-func isBool(d *Document, key, want string) bool {
-	f, ok := d.Field(key)
-	return ok && (f.Value.Kind == Bool || f.Value.Kind == String) && strings.EqualFold(strings.TrimSpace(f.Value.Text), want)
+// noWords are the words for false, as readers of YAML 1.1 have them.
+var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "0": true}
+
+// judgeInvocation reads who may call the skill. What an author wrote to keep it
+// from somebody does that in any spelling: disable-model-invocation with all but a
+// clear no, or nothing at all; user-invocable with a clear no.
+func (s *Skill) judgeInvocation(d *Document) {
+	for _, f := range d.Fields {
+		key := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(f.Key)), "_", "-")
+		if key != "disable-model-invocation" && key != "user-invocable" {
+			continue
+		}
+		word := strings.ToLower(strings.TrimSpace(f.Value.Text))
+		no := noWords[word] || f.Value.Kind == Null
+		mend := fmt.Sprintf("write %s: %v", key, !no)
+		if key == "user-invocable" {
+			s.UserInvocable = s.UserInvocable && !noWords[word]
+			mend = fmt.Sprintf("write %s: %v", key, !noWords[word])
+		} else {
+			s.ModelInvocable = s.ModelInvocable && no
+		}
+		switch {
+		case f.Key != key:
+			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+Quote(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+		case f.Value.Kind != Bool:
+			s.problem(RuleInvocation, f.Value.Position, f.Key, key+" is neither true nor false, so that clients differ", mend)
+		}
+	}
 }
 
 // frontmatterAt is where a missing field would stand.
@@ -78,8 +102,25 @@ func (s *Skill) judgeName(d *Document) {
 		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
 	if s.Name != s.Folder {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+Quote(s.Folder)+", not "+Quote(s.Name), s.oneName())
+		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder)+", not "+told(s.Name), s.oneName())
 	}
+}
+
+// told quotes a name, with escapes where something in it cannot be seen, or letters
+// of two scripts stand in it that look alike.
+func told(name string) string {
+	latin, other := false, false
+	for _, r := range name {
+		latin = latin || unicode.Is(unicode.Latin, r)
+		other = other || unicode.Is(unicode.Cyrillic, r) || unicode.Is(unicode.Greek, r)
+		if unicode.Is(unicode.Cf, r) || r != ' ' && unicode.IsSpace(r) {
+			return Spelt(name)
+		}
+	}
+	if latin && other {
+		return Spelt(name)
+	}
+	return Quote(name)
 }
 
 // oneName says which of name and folder to change: the folder, since agents and
@@ -116,6 +157,12 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
 		if strings.EqualFold(strings.TrimSpace(f.Key), field) {
 			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
+			return
+		}
+	}
+	for _, f := range d.Fields {
+		if NearField(f.Key) == field {
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is nearly that", field, Quote(f.Key)), "write the key so: "+field+":")
 			return
 		}
 	}
@@ -206,13 +253,19 @@ func (s *Skill) judgeCompatibility(d *Document) {
 	}
 }
 
+// takenAsText: the field cannot be read as YAML.
+func takenAsText(d *Document, key string) bool {
+	f, _ := d.Field(key)
+	return f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
+}
+
 // maxMetadata is how many values of one skill's metadata are complained of.
 const maxMetadata = 10
 
 func (s *Skill) judgeMetadata(d *Document) {
 	f, ok := d.Field("metadata")
-	if !ok {
-		return
+	if !ok || takenAsText(d, "metadata") {
+		return // the fault in it is told
 	}
 	if f.Value.Kind != Map {
 		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")

@@ -65,6 +65,7 @@ const (
 
 	RuleCompatibility RuleID = "compatibility"
 	RuleMetadata      RuleID = "metadata"
+	RuleInvocation    RuleID = "invocation"
 )
 
 // Rules is the table of all rules, in the order in which reports group them.
@@ -116,6 +117,7 @@ var Rules = []Rule{
 
 	{RuleCompatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
 	{RuleMetadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
+	{RuleInvocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
 }
 
 var ruleByID = func() map[RuleID]Rule {

@@ -37,3 +37,22 @@ func Nearest(typed string, candidates []string) (best string) {
 	}
 	return best
 }
+
+// knownFields are the specification's, and those of clients that knack acts on.
+var knownFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools", "disable-model-invocation", "user-invocable"}
+
+// NearField is the field that a key was probably meant to be: of one letter too
+// many, too few or wrong, or two in a long one; "" where it is none, or is one.
+func NearField(key string) string {
+	key = strings.ToLower(CutBytes(strings.TrimSpace(key), 64))
+	for _, field := range knownFields {
+		limit := 1
+		if len(field) > 6 {
+			limit = 2
+		}
+		if key != field && Distance(key, field, limit) <= limit {
+			return field
+		}
+	}
+	return ""
+}

@@ -18,6 +18,30 @@ func TestSuggestName(t *testing.T) {
 	}
 }
 
+// A key with a slip of the pen is named, where the field is missing; another word is
+// none.
+func TestNearField(t *testing.T) {
+	for key, want := range map[string]string{
+		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",
+		"description": "", "version": "", "tags": "", "disallowed-tools": "", "author": "", "date": "", "": "", "user-invokable": "user-invocable",
+	} {
+		if got := NearField(key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+	for block, want := range map[string]Problem{
+		"name: a\ndescripton: d\n":  {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
+		"naem: a\ndescription: d\n": {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},
+		// One fault is told once.
+		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": {RuleYAMLSyntax, Position{5, 7}, "metadata", "a value without quotes holds a colon and a blank", "put the value in quotes: a: '…'"},
+	} {
+		s := loaded("---\n" + block + "---\n")
+		if len(s.Problems) != 1 || s.Problems[0] != want {
+			t.Errorf("%q: %+v", block, s.Problems)
+		}
+	}
+}
+
 // A name that YAML takes for something else stands in quotes: that of any reader.
 func TestNameField(t *testing.T) {
 	for name, want := range map[string]string{
@@ -31,5 +55,27 @@ func TestNameField(t *testing.T) {
 		if f, _ := Parse([]byte("---\n" + NameField(name) + "\n---\n")).Field("name"); f.Value.Kind != String || f.Value.Text != name {
 			t.Errorf("%s is read as %+v", name, f.Value)
 		}
+	}
+}
+
+// What cannot be seen is said.
+func TestOddCharactersAreSaid(t *testing.T) {
+	const fields = "name: a\ndescription: d\n---\n"
+	for text, want := range map[string]string{
+		"---\u00a0\n" + fields: "1:4 behind the opening --- stands the space U+00A0, which is no blank to YAML (delete it)",
+		"----\n" + fields:      "1:1 the frontmatter opens with 4 hyphens, not three (write three hyphens: ---)",
+		"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n": "1:1 the file is a pointer of Git LFS; its text was not fetched (run git lfs pull)",
+		"\xff\xfe-\x00-\x00-\x00\n\x00":                                      "1:1 the file is UTF-16, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16 -t UTF-8)",
+		"-\x00-\x00-\x00\n\x00":                                              "1:1 the file is UTF-16LE, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16LE -t UTF-8)",
+		"---\nname: \"a\\u200b\"\ndescription: d\n---\n":                     `2:7 the folder is called 'a', not "a\u200b" (write name: a)`,
+		"---\nname: \u0430b\ndescription: d\n---\n":                          `2:7 the folder is called 'a', not "\u0430b" (write name: a)`,
+		"---\nname: größe\ndescription: d\n---\n":                            `2:7 the folder is called 'a', not 'größe' (write name: a)`,
+	} {
+		s := loaded(text)
+		if len(s.Problems) == 0 {
+			t.Fatalf("%q: nothing is said", text)
+		}
+		p := s.Problems[len(s.Problems)-1]
+		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Mend+")", want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -149,6 +150,10 @@ func notForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
 }
 
+// Loads is the skill that an agent of today's clients gets under a name or a
+// skill:// URI, one that is kept from models too; nil where it gets none.
+func Loads(v catalog.View, name string) *catalog.Entry { return resolve(v, name, true) }
+
 // resolve looks a name up. It is a key only: nothing asked for touches a disk.
 func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	if e := v.Named(name); e != nil {
@@ -220,10 +225,33 @@ func hints(v catalog.View, name string) []string {
 	for _, p := range roots[:min(len(roots), unreadHints)] {
 		lines = append(lines, p.line())
 	}
-	if near := v.Near(name, 1); len(near) > 0 {
-		lines = append(lines, fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name)))
+	if line := meant(v, name); line != "" {
+		lines = append(lines, line)
 	}
 	return lines
+}
+
+// meant proposes the skill that a name was probably to load: the one in a folder
+// of that name, else the one whose name comes closest. Behind the label of a root
+// stands a name too.
+func meant(v catalog.View, name string) string {
+	if label, rest, ok := strings.Cut(strings.TrimSpace(name), ":"); ok && strings.TrimSpace(rest) != "" &&
+		slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return strings.EqualFold(r.Label, label) }) {
+		name = rest
+	}
+	key := skill.KeyOf(name)
+	for _, e := range v.Entries {
+		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder) == key {
+			if e.Key == key {
+				return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(called(v, e)))
+			}
+			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", skill.OneLine(called(v, e)), skill.Spelt(skill.Echo(e.Folder)))
+		}
+	}
+	if near := v.Near(name, 1); len(near) > 0 {
+		return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name))
+	}
+	return ""
 }
 
 // skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<mend>)".

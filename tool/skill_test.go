@@ -91,7 +91,7 @@ func TestSkillAnswers(t *testing.T) {
 		{"the shadowed copy by its label", args{"name": "claude-user:git"}, Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")}},
 		{"label and name in another case", args{"name": " Claude-User:GIT "}, Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")}},
 		{"the first by its label too", args{"name": "claude-project:git"}, loadedGit},
-		{"a label that has no such skill", args{"name": "claude-user:postgres"}, missing("claude-user:postgres", shopList)},
+		{"a label that has no such skill", args{"name": "claude-user:postgres"}, missing("claude-user:postgres", shopList, "Did you mean 'postgres'?")},
 		{"a label that is none", args{"name": "ms-office-suite:pdf"}, missing("ms-office-suite:pdf", shopList)},
 		{"blanks around the name", args{"name": "  git\n"}, loadedGit},
 		{"command instead of name", args{"command": "git"}, loadedGit},
@@ -131,6 +131,38 @@ func TestSkillAnswers(t *testing.T) {
 }
 
 // What the file system looks like is nothing that a name can ask about.
+// Whoever knows a skill by its folder is told its name, by the not-found answer and
+// by find_skills.
+func TestSkillByItsFolder(t *testing.T) {
+	h := hostOf(t, project(map[string]string{
+		"foo/SKILL.md":      md("bar", "Use when x."),
+		"Foo_Bar/SKILL.md":  md("Foo Bar", "Use when y."),
+		"f\u043ex/SKILL.md": md("fox", "Use when z."),
+		"own/SKILL.md":      "---\nname: mine\ndescription: Use when m.\ndisable-model-invocation: true\n---\n",
+	}))
+	const all = "- bar: Use when x.\n- Foo Bar: Use when y.\n- fox: Use when z."
+	for _, tt := range []struct{ name, hint string }{
+		{"foo", "Did you mean 'bar'? (its folder is called foo)"},
+		{" FOO", "Did you mean 'bar'? (its folder is called foo)"},
+		{"Foo_Bar", "Did you mean 'Foo Bar'? (its folder is called Foo_Bar)"},
+		{"claude-project:foo-bar", "Did you mean 'Foo Bar'?"},
+		{"f\u043ex", `Did you mean 'fox'? (its folder is called "f\u043ex")`},
+	} {
+		inBoth(t, func(t *testing.T, set string) {
+			same(t, call(t, h, set, "skill", args{"name": tt.name}), missing(skill.Echo(tt.name), all, tt.hint))
+		})
+	}
+	inBoth(t, func(t *testing.T, set string) { // kept from models, so unmentioned
+		same(t, call(t, h, set, "skill", args{"name": "own"}), missing("own", all))
+	})
+	for query, want := range map[string]string{"foo": "bar", "Foo_Bar": "Foo Bar"} {
+		r := call(t, h, "default", "find_skills", args{"query": query}).Object.(FindResult)
+		if len(r.Skills) == 0 || r.Skills[0].Name != want && r.Skills[len(r.Skills)-1].Name != want {
+			t.Errorf("find_skills %s: %+v", query, r)
+		}
+	}
+}
+
 func TestSkillNameIsOnlyAKey(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "git/secret": "s"})
 	var opened atomic.Int64

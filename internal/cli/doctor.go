@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -211,7 +212,9 @@ func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched 
 
 // unpublished lists why an available skill is not in the Skills extension's
 // lists; nothing where it is.
-func (x *examined) unpublished(e *catalog.Entry) []finding {
+func (x *examined) unpublished(e *catalog.Entry) []finding { return unpublished(e, x.skills[e]) }
+
+func unpublished(e *catalog.Entry, in inside) []finding {
 	if !e.Available {
 		return nil
 	}
@@ -226,11 +229,9 @@ func (x *examined) unpublished(e *catalog.Entry) []finding {
 			Message: "its URI " + e.URI.String() + " does not end with its name: another skill, folder or file has that place",
 			Mend:    "give it a name of its own, or rename what has its place"})
 	}
-	in := x.skills[e]
 	if in.Lacks != "" {
-		out = append(out, finding{Rule: "files-incomplete", Severity: skill.SeverityWarning,
-			Message: skill.Quote(in.Lacks) + " cannot be listed: it cannot be read, is more than 12 levels deep, or has a name that no URI can carry, so that files would be missing",
-			Mend:    "give yourself permission to read it, move it up, or rename it"})
+		message, mend := check.Unlisted(in.Lacks)
+		out = append(out, finding{Rule: check.RuleFilesIncomplete, Severity: skill.SeverityWarning, Message: message, Mend: mend})
 	}
 	if in.More {
 		out = append(out, finding{Rule: "too-many-files", Severity: skill.SeverityWarning,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -42,6 +44,7 @@ type elsewhere struct {
 	seen    map[string]bool // folders that are told of
 	folders int
 	cut     string // the folder in which time or number ran out
+	full    bool   // enough was found
 }
 
 // lookElsewhere searches the roots for what they hold beside skills, and the
@@ -62,7 +65,13 @@ func (x *examined) lookElsewhere(ctx context.Context, s *story, key skill.Key) {
 		l.repository(ctx, x.project)
 	}
 	l.clients(ctx)
+	if ctx.Err() != nil && l.cut == "" {
+		l.cut = l.shown(x.env.Home)
+	}
 	s.strays, s.bare = l.strays, append(s.bare, l.bare...)
+	if l.full {
+		s.blind = append(s.blind, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
+	}
 	if l.cut != "" {
 		s.blind = append(s.blind, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
 	}
@@ -75,7 +84,11 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 		if err != nil || at == root {
 			return nil
 		}
-		if l.over(ctx) {
+		if len(l.strays)+len(l.bare) >= elsewhereFound {
+			l.full = true
+			return fs.SkipAll
+		}
+		if ctx.Err() != nil || l.folders > elsewhereFolders {
 			l.cut = l.shown(root)
 			return fs.SkipAll
 		}
@@ -100,10 +113,6 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 	})
 }
 
-func (l *elsewhere) over(ctx context.Context) bool {
-	return ctx.Err() != nil || l.folders > elsewhereFolders || len(l.strays)+len(l.bare) >= elsewhereFound
-}
-
 // isFileOf: the file is called as the skill, with an ending.
 func (l *elsewhere) isFileOf(name string) bool {
 	stem := strings.TrimSuffix(name, path.Ext(name))
@@ -122,7 +131,7 @@ func fileMend(name string) string {
 // leftOut looks for the skill below a folder that no scan enters.
 func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir, "lies below "+name+", which is not searched", "copy it into a folder that is searched, or give its folder: knack serve --dir "+l.shown(filepath.Dir(b.Dir)))
+		l.add(b.Dir, "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.serving(filepath.Dir(b.Dir)))
 	}
 }
 
@@ -153,7 +162,7 @@ func (l *elsewhere) clients(ctx context.Context) {
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
 		if !l.rooted(b.Dir) {
-			l.add(b.Dir, "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or give its folder: knack serve --dir "+l.shown(filepath.Dir(b.Dir)))
+			l.add(b.Dir, "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.serving(filepath.Dir(b.Dir)))
 		}
 	}
 }
@@ -214,7 +223,7 @@ func (l *elsewhere) folder(at string) {
 	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or give its folder: knack serve --dir "+l.shown(filepath.Dir(at)))
+			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.serving(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {
@@ -230,6 +239,34 @@ func (l *elsewhere) add(at, why, mend string) {
 		l.seen[at] = true
 		l.strays = append(l.strays, stray{l.shown(at), why, mend})
 	}
+}
+
+// serving is the command that serves a folder beside all others.
+func (l *elsewhere) serving(at string) string {
+	return dirsVariable + "=" + shellWord(l.shown(at)) + " knack serve"
+}
+
+// shellWord writes a path so that a shell reads it as one word, byte for byte.
+func shellWord(path string) string {
+	home, rest := "", path
+	if strings.HasPrefix(path, "~/") {
+		home, rest = "~/", path[2:]
+	}
+	switch {
+	case !utf8.ValidString(rest) || clean(rest) != rest || skill.OneLine(rest) != rest:
+		var b strings.Builder
+		for _, c := range []byte(rest) {
+			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, "\\%03o", c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return home + "$'" + b.String() + "'"
+	case strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~"):
+		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
+	}
+	return path
 }
 
 func (l *elsewhere) shown(at string) string {

@@ -49,9 +49,8 @@ type doctorList struct {
 }
 
 func (x *examined) report() doctorReport {
-	all := listJSON(x.view, true)
 	out := doctorReport{Roots: []doctorRoot{}, Skills: []doctorSkill{}, Lists: []doctorList{}, Limits: []string{}}
-	for _, r := range all.Roots {
+	for _, r := range rootsJSON(x.view, true) {
 		w := x.watch[r.Label]
 		out.Roots = append(out.Roots, doctorRoot{r, w.on, w.why})
 	}
@@ -67,7 +66,8 @@ func (x *examined) report() doctorReport {
 
 func (x *examined) skillReport(e *catalog.Entry) doctorSkill {
 	in, why := x.skills[e], x.unpublished(e)
-	return doctorSkill{skillJSON(e), e.Available && len(why) == 0, why, notFor000(e), in.Files, in.Bytes, in.NHidden}
+	published := e.Available && len(why) == 0
+	return doctorSkill{skillJSON(e, published), published, why, notFor000(e), in.Files, in.Bytes, in.NHidden}
 }
 
 func called(entries []*catalog.Entry) []string {
@@ -112,7 +112,7 @@ func skillLine(s string) string {
 func (x *examined) printRoots(p *paper) {
 	var missing []string
 	for _, r := range x.view.Roots {
-		if r.Missing && r.Err == nil {
+		if r.Missing && r.Err == nil && len(r.Notices) == 0 {
 			missing = append(missing, heading(r.Root))
 			continue
 		}
@@ -143,6 +143,9 @@ func noticeLine(r skill.Root, n skill.Notice) string {
 func (x *examined) rootState(r catalog.RootStatus) string {
 	if r.Err != nil {
 		return unread(r)
+	}
+	if r.Missing {
+		return "not there"
 	}
 	s := fmt.Sprintf("%s, %d found", r.Scope, r.Count)
 	hidden := 0

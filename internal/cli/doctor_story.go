@@ -23,6 +23,8 @@ import (
 // story is everything that bears on one name.
 type story struct {
 	name    string
+	path    bool             // it is the path of a skill
+	loads   *catalog.Entry   // what an agent gets that gives the name, or nil
 	entries []*catalog.Entry // those that have the name, in order
 	near    []*catalog.Entry // those that nearly do
 	bare    []bareFolder     // folders of that name without a SKILL.md
@@ -52,7 +54,7 @@ func errNotAvailable(name string) error {
 }
 
 func (x *examined) story(ctx context.Context, name string) *story {
-	s := &story{name: name}
+	s := &story{name: name, loads: tool.Loads(x.view, name)}
 	v, key := x.view, skill.KeyOf(name)
 	label, rest, labelled := strings.Cut(strings.TrimSpace(name), ":")
 	var owner *catalog.Entry
@@ -60,8 +62,10 @@ func (x *examined) story(ctx context.Context, name string) *story {
 		owner, _ = v.At(uri)
 	}
 	for _, e := range v.Entries {
+		isPath := x.isPath(e, name)
+		s.path = s.path || isPath
 		switch {
-		case e == owner, x.isPath(e, name), e.Name != "" && e.Key == key, skill.KeyOf(e.Folder) == key:
+		case e == owner, e == s.loads, isPath, e.Name != "" && e.Key == key, skill.KeyOf(e.Folder) == key:
 			s.entries = append(s.entries, e)
 		case labelled && strings.EqualFold(e.Root.Label, label) && (e.Name != "" && e.Key == skill.KeyOf(rest) || skill.KeyOf(e.Folder) == skill.KeyOf(rest)):
 			s.entries = append(s.entries, e)
@@ -121,9 +125,25 @@ func (s *story) lookAround(x *examined, key skill.Key) {
 	}
 }
 
-// available: an agent can load a skill of this name.
+// loadable: an agent can load the skill, under whatever name.
+func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
+
+// available: an agent that gives what doctor was asked for gets a skill; of a path,
+// which means nothing to an agent, that it can load the skill there.
 func (s *story) available() bool {
-	return slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable })
+	if s.path {
+		return slices.ContainsFunc(s.entries, loadable)
+	}
+	return s.loads != nil && loadable(s.loads)
+}
+
+// held is the skill that can be loaded by another name only, where what was asked
+// for is its folder's.
+func (s *story) held() *catalog.Entry {
+	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
+		return s.entries[i]
+	}
+	return nil
 }
 
 // storyReport is the JSON form of doctor with a name.
@@ -161,6 +181,9 @@ func (s *story) print(w io.Writer, x *examined) {
 	switch {
 	case s.available():
 		p.line("'%s' can be loaded.", name)
+	case s.held() != nil:
+		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
+			skill.Spelt(s.held().Folder), skill.OneLine(s.held().Name), skill.OneLine(x.view.Called(s.held())), name)
 	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case len(s.entries) > 0:
@@ -266,6 +289,9 @@ func (s *story) printSearched(p *paper, x *examined) {
 		}
 	}
 	p.line("")
+	if len(there) == 0 {
+		there = []string{"no folder: none of those for skills is there"}
+	}
 	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), skill.Count(len(x.view.Entries), "skill"))
 	for _, b := range s.blind {
 		p.line("Could not look: %s", b)

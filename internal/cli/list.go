@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -26,7 +27,7 @@ func listCommand(env *Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(env.Stdout, listJSON(v, all))
+				return printJSON(env.Stdout, listJSON(cmd.Context(), v, all))
 			}
 			printList(env, v, all)
 			if len(v.Entries) == 0 && !all {
@@ -95,15 +96,20 @@ type listedNotice struct {
 	Err     error        `json:"-"` // Message has it in words
 }
 
-func listJSON(v catalog.View, all bool) listing {
-	out := listing{Skills: []listedSkill{}, Roots: []listedRoot{}}
+func listJSON(ctx context.Context, v catalog.View, all bool) listing {
+	out := listing{Skills: []listedSkill{}, Roots: rootsJSON(v, all)}
 	for _, e := range v.Entries {
 		if e.Status != catalog.Skipped || all {
-			out.Skills = append(out.Skills, skillJSON(e))
+			out.Skills = append(out.Skills, skillJSON(e, publishable(ctx, e)))
 		}
 	}
+	return out
+}
+
+func rootsJSON(v catalog.View, all bool) []listedRoot {
+	out := []listedRoot{}
 	for _, r := range v.Roots {
-		if r.Missing && r.Err == nil && !all {
+		if r.Missing && r.Err == nil && len(r.Notices) == 0 && !all {
 			continue
 		}
 		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
@@ -113,14 +119,14 @@ func listJSON(v catalog.View, all bool) listing {
 		for _, n := range r.Notices {
 			root.Notices = append(root.Notices, listedNotice(n))
 		}
-		out.Roots = append(out.Roots, root)
+		out = append(out, root)
 	}
 	return out
 }
 
-func skillJSON(e *catalog.Entry) listedSkill {
+func skillJSON(e *catalog.Entry, publishable bool) listedSkill {
 	s := listedSkill{
-		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: e.Publishable,
+		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: publishable,
 		URI: e.URI.String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir, Link: e.Link,
 		NotForModel: !e.ModelInvocable, Variants: e.Others,
 	}
@@ -134,6 +140,16 @@ func skillJSON(e *catalog.Entry) listedSkill {
 		})
 	}
 	return s
+}
+
+// publishable reports whether the Skills extension's lists would have the skill, as
+// doctor says why they do not: its files count too.
+func publishable(ctx context.Context, e *catalog.Entry) bool {
+	if !e.Publishable || e.Status == catalog.Skipped {
+		return false
+	}
+	in, err := lookInside(ctx, e)
+	return err == nil && len(unpublished(e, in)) == 0
 }
 
 // printList shows names, where each lies, and descriptions cut to the terminal.

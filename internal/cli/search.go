@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -45,7 +46,7 @@ from models are found too, and marked; models do not find them.`,
 				return runError("", "the search was interrupted: %w", err)
 			}
 			if asJSON {
-				if err := printJSON(env.Stdout, searchJSON(v, query, found)); err != nil {
+				if err := printJSON(env.Stdout, searchJSON(cmd.Context(), v, query, found)); err != nil {
 					return err
 				}
 			} else {
@@ -96,10 +97,10 @@ type foundMatch struct {
 	How   string `json:"how"`
 }
 
-func searchJSON(v catalog.View, query string, found catalog.Found) searching {
+func searchJSON(ctx context.Context, v catalog.View, query string, found catalog.Found) searching {
 	out := searching{Query: query, Total: found.Total, Skills: []foundSkills{}}
 	for _, h := range found.Hits {
-		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, listedSkill: skillJSON(h.Entry)}
+		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, listedSkill: skillJSON(h.Entry, publishable(ctx, h.Entry))}
 		for _, m := range h.Matches {
 			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field.String(), m.How.String()})
 		}

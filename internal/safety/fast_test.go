@@ -350,10 +350,10 @@ func secretsAgain(r *trial) {
 		sum := sha256.Sum256([]byte(token))
 		lines += "sha256:" + hex.EncodeToString(sum[:]) + "\n"
 	}
-	r.write(home, map[string]string{"tokens": lines})
+	r.write(home, map[string]string{"tokens": lines, "unlimited.yaml": "limits:\n  rate: 0\n"})
 	flags := []string{"--no-builtin", "--dir", root}
 	set := setting{home: home}
-	k, web := r.stdio(set, flags...), r.http(set, append([]string{"--token-file", "tokens"}, flags...)...)
+	k, web := r.stdio(set, flags...), r.http(set, append([]string{"--token-file", "tokens", "--config", "unlimited.yaml"}, flags...)...)
 	time.Sleep(aged)
 	client := &http.Client{Timeout: r.patience()}
 	planted := map[string]canary{"a token": {forms: tokens}}

@@ -51,7 +51,11 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	target, err := resolve(filepath.Join(p.real(), name))
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
-		return // a file beside the skills
+		// Any other is a file beside the skills.
+		if to, err := os.Readlink(filepath.Join(p.real(), name)); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
+			say(RuleLinkToFile, "is a link to the file "+skill.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
+		}
+		return
 	case errors.Is(err, errLinkLoop):
 		say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return

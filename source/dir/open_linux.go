@@ -164,7 +164,7 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			kind, name := raw[18], raw[direntName:size]
 			raw = raw[size:]
 			name = name[:bytes.IndexByte(name, 0)]
-			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !skill.MayBeNearMain(name) || string(name) == "." || string(name) == ".." {
+			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !skill.MayBeNearMain(name) && !(r.texts && bytes.IndexByte(name, '.') < 0) || string(name) == "." || string(name) == ".." {
 				continue
 			}
 			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK, kind == unix.DT_REG}

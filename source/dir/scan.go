@@ -130,9 +130,31 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 		s.remember(nil)
 	}
 	if errors.Is(err, fs.ErrNotExist) && !s.opt.Required {
+		scan.Notices = dangling(s.opt.Root.Dir)
 		return scan, nil
 	}
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
+}
+
+// dangling says which link on the way to a root that is not there leads nowhere,
+// if one does: somebody meant there to be a root.
+func dangling(root string) []skill.Notice {
+	for at := root; filepath.Dir(at) != at; at = filepath.Dir(at) {
+		in, err := os.Lstat(at)
+		if err != nil {
+			continue
+		}
+		target, err := os.Readlink(at)
+		if in.Mode()&fs.ModeSymlink == 0 || err != nil {
+			return nil
+		}
+		message := "is a link to " + skill.Spelt(target) + ", which is not there"
+		if at != root {
+			message = "lies below " + skill.Spelt(filepath.Base(at)) + ", which " + message
+		}
+		return []skill.Notice{{Path: ".", Rule: RuleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
+	}
+	return nil
 }
 
 func (s *Source) remember(l *last) {

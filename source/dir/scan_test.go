@@ -166,6 +166,14 @@ func TestScan(t *testing.T) {
 			notices: []string{"d link-dangling"},
 		},
 		{
+			name: "files and links in a skill folder's place",
+			root: "r",
+			files: map[string]string{"o/SKILL.md": "", "r/foo": "../../my skills/foo\n", "r/bar": "./bar/x", "r/to": "->../o/SKILL.md", "r/notes.md": "../x",
+				"r/LICENSE": "../x\ny", "r/CODE": "x/y", "r/deep/foo": "../x", "r/empty": ""},
+			paths:   []string{},
+			notices: []string{"bar link-as-text", "foo link-as-text", "to link-to-file"},
+		},
+		{
 			name:    "only links that stay inside",
 			links:   LinksInside,
 			root:    "r",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -47,6 +48,8 @@ const (
 	RuleLinkLoop      = skill.RuleID("link-loop")
 	RuleLinkIgnored   = skill.RuleID("link-ignored")
 	RuleNearMiss      = skill.RuleID("near-miss")
+	RuleLinkAsText    = skill.RuleID("link-as-text")
+	RuleLinkToFile    = skill.RuleID("link-to-file")
 )
 
 // A place is a folder to visit.
@@ -116,6 +119,7 @@ type found struct {
 	notices []skill.Notice
 	links   []metLink
 	special bool // the entry was not listed as a regular file
+	texts   bool // files were read, of which no stamp is kept
 	err     error
 }
 
@@ -166,7 +170,7 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 				w.special[r.bundle.Path] = true
 			}
 		}
-		w.sure = w.sure && r.err == nil
+		w.sure = w.sure && r.err == nil && !r.texts
 		if len(w.links) <= lookLinks {
 			w.links = append(w.links, r.links...)
 		}
@@ -269,6 +273,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		defer h.close()
 		top, sub = h, "."
 	}
+	r.texts = p.path == "."
 	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
@@ -286,6 +291,11 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	}
 	var in opened
 	defer in.close()
+	if r.texts && p.skill == nil {
+		for _, n := range w.linksAsText(h, children) {
+			out.notices, out.texts = append(out.notices, n), true
+		}
+	}
 	for _, c := range children {
 		switch {
 		case c.folder:
@@ -365,6 +375,7 @@ type reader struct {
 	entries []byte      // of a folder, as the system wrote them
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
+	texts   bool        // keep also what a link may have become
 	file    []byte
 }
 
@@ -410,7 +421,7 @@ func unreadable(p *place, err error) found {
 
 // add keeps an entry that a scan has use for.
 func (r *reader) add(c child) {
-	if !c.dull() {
+	if !c.dull() || r.texts && c.mayBeLink() {
 		r.kept = append(r.kept, c)
 	}
 }
@@ -430,6 +441,46 @@ func near(p *place, children []child) []skill.Notice {
 		}
 	}
 	return nil
+}
+
+// Bounds of the search for links that are stored as text.
+const (
+	mostTexts = 100
+	textSize  = 256
+)
+
+// mayBeLink: a regular file without an ending, as git writes a link to a folder
+// where the system, or the user, has no links (core.symlinks=false).
+func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
+
+// linksAsText reports the files of the root that hold nothing but the path that a
+// link to a skill's folder would have.
+func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
+	tried := 0
+	for _, c := range children {
+		if !c.mayBeLink() || tried == mostTexts {
+			continue
+		}
+		tried++
+		f, err := h.open(c.name)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
+		f.Close()
+		if target := strings.TrimSuffix(string(text), "\n"); err == nil && isPath(target) {
+			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
+				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
+				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
+		}
+	}
+	return out
+}
+
+// isPath: the text is one line that names a folder relative to its own.
+func isPath(text string) bool {
+	return len(text) <= textSize && strings.Contains(text, "/") && utf8.ValidString(text) && skill.OneLine(text) == text &&
+		(strings.HasPrefix(text, "../") || strings.HasPrefix(text, "./"))
 }
 
 // dull reports whether a scan has no use for an entry.

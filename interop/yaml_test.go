@@ -1,0 +1,289 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// foreign is what yaml_blocks.mjs says of one block.
+type foreign struct {
+	Whole  foreignFields // as the library reads the block
+	Fields foreignFields // each field alone, a faulty one as text
+}
+
+type foreignFields struct {
+	Refused           string
+	Name, Description *foreignScalar
+}
+
+func (f foreignFields) of(key string) *foreignScalar {
+	if key == "name" {
+		return f.Name
+	}
+	return f.Description
+}
+
+// foreignScalar is a value. Its kind is "text"; "indented" for a quoted text that
+// is one once its lines are indented; "raw" for the bare text of a field that
+// cannot be read, "alias", "null", or the name of a collection.
+type foreignScalar struct {
+	Kind, Text string
+	Odd        bool // it has an anchor or a tag
+}
+
+func (s *foreignScalar) holds() bool {
+	return s != nil && slices.Contains([]string{"text", "indented", "raw", "alias"}, s.Kind) && strings.TrimSpace(s.Text) != ""
+}
+
+// block is one frontmatter with what both readers say of it.
+type block struct {
+	line  int // in the corpus, from 1
+	text  string
+	doc   *skill.Document
+	their foreign
+}
+
+// faulty: knack did not read the block as it is written.
+func (b *block) faulty() bool {
+	return b.doc.Repaired || slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.HasPrefix(string(p.Rule), "yaml-") })
+}
+
+// says: one of knack's problems speaks of a field in these words.
+func (b *block) says(words string) bool {
+	return slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.Contains(p.Message, words) })
+}
+
+// agree reports whether both readers hold the same value of a field. Where both read
+// the block, that is to the letter; of a field that is taken as text blanks and
+// line ends are all one.
+func (b *block) agree(key string) bool {
+	ours, have := b.doc.Field(key)
+	repaired := b.faulty() || b.their.Whole.Refused != ""
+	theirs := b.their.Whole.of(key)
+	if repaired {
+		theirs = b.their.Fields.of(key)
+	}
+	switch {
+	case !have || theirs == nil:
+		return !have && theirs == nil
+	case theirs.Odd:
+		return false
+	case theirs.Kind == "raw", theirs.Kind == "alias":
+		return flat(ours.Value.Text) == flat(theirs.Text)
+	case theirs.Kind == "null":
+		return ours.Value.Kind == skill.Null || ours.Value.Kind == skill.String && ours.Value.Text == ""
+	case theirs.Kind == "YAMLSeq":
+		return ours.Value.Kind == skill.List
+	case theirs.Kind == "YAMLMap":
+		return ours.Value.Kind == skill.Map
+	}
+	return ours.Value.Text == theirs.Text
+}
+
+func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// difference is one way in which the two readers differ: how many blocks of the
+// corpus have it, and how each of them shows it.
+type difference struct {
+	what  string // which part of the comparison
+	why   string
+	count int
+	holds func(b *block) bool
+}
+
+var (
+	reQuoted = regexp.MustCompile(`(?m)^[\w-]+:[ \t]*["'](.*[^"'\n])?\n+[^\s]`)
+	reAlias  = regexp.MustCompile(`(?m)^description:[ \t]+\*`)
+	reLoose  = regexp.MustCompile(`^[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?[ \t]*:([ \t]|$)`)
+)
+
+// differences explain every block that the two readers take differently.
+var differences = []difference{
+	{"only knack reads it", "a quoted text runs on in column 1, where the library wants it indented; that names of fields look different from text is enough to tell them apart", 36, func(b *block) bool {
+		return b.their.Whole.Refused == "MISSING_CHAR" && reQuoted.MatchString(b.text)
+	}},
+
+	{"only the library reads it", "a value begins with *, which makes it an alias; the library looks for its anchor only when it is asked for the value, and knack reads the text", 12, func(b *block) bool {
+		return reAlias.MatchString(b.text) && b.says("begins with *") && b.their.Whole.Description.Kind == "alias"
+	}},
+	{"only the library reads it", "half of a character is written as \\ud83c or \\ud83d, which no JSON can carry", 4, func(b *block) bool {
+		return regexp.MustCompile(`\\ud83[cd]`).MatchString(b.text) && b.says("is no whole character")
+	}},
+	{"only the library reads it", "a list stands as a key, which no JSON can carry", 1, func(b *block) bool {
+		return strings.Contains(b.text, `,["`) && b.says("a list or mapping stands where a key is expected")
+	}},
+	{"only the library reads it", "it holds U+0080, which the specification of YAML 1.2 does not print (5.1)", 1, func(b *block) bool {
+		return strings.Contains(b.text, "\u0080") && b.says("U+0080 must not stand here")
+	}},
+	{"only the library reads it", "it holds NUL, which the specification of YAML 1.2 forbids (5.1)", 1, func(b *block) bool {
+		return strings.Contains(b.text, "\x00") && b.says("NUL")
+	}},
+
+	{"another name", "it holds NUL, for which knack reads nothing at all", 1, func(b *block) bool {
+		return strings.Contains(b.text, "\x00") && len(b.doc.Fields) == 0
+	}},
+	{"another description", "it holds NUL, for which knack reads nothing at all", 1, func(b *block) bool {
+		return strings.Contains(b.text, "\x00") && len(b.doc.Fields) == 0
+	}},
+	{"another description", "it holds U+0080, which becomes a blank where the field is taken as text", 1, func(b *block) bool {
+		f, _ := b.doc.Field("description")
+		return flat(strings.ReplaceAll(b.their.Fields.Description.Text, "\u0080", " ")) == flat(f.Value.Text)
+	}},
+	{"another description", "the text runs on over lines of which some are comments, and these are none of it", 3, func(b *block) bool {
+		return b.leaves(func(l string) bool { return strings.HasPrefix(strings.TrimLeft(l, " \t"), "#") }, nil)
+	}},
+	{"another description", "below it stands a line in column 1 that begins like a field of an unusual name, and is taken for one", 1, func(b *block) bool {
+		return b.leaves(nil, reLoose.MatchString)
+	}},
+	{"another description", "below it stands the marker of a conflict, which is none of it", 1, func(b *block) bool {
+		return b.leaves(func(l string) bool { return strings.HasPrefix(l, "<<<<<<< ") }, nil)
+	}},
+}
+
+// leaves reports whether the description is the library's without certain lines:
+// those for which out holds, and all from the first on for which end does. There
+// has to be one.
+func (b *block) leaves(out, end func(line string) bool) bool {
+	f, _ := b.doc.Field("description")
+	var kept []string
+	left := false
+	for i, l := range strings.Split(b.their.Fields.Description.Text, "\n") {
+		if i > 0 && end != nil && end(l) {
+			left = true
+			break
+		}
+		if i > 0 && out != nil && out(l) {
+			left = true
+			continue
+		}
+		kept = append(kept, l)
+	}
+	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(kept, " ")) == flat(f.Value.Text)
+}
+
+// Real frontmatter is read as a library reads it that shares nothing with knack's:
+// another language, another author. Where one of the two refuses a block, each
+// field is held against the rule for faulty ones, written a second time in
+// yaml_blocks.mjs. Every block that differs has a reason in the table.
+func TestYAMLForeignReader(t *testing.T) {
+	blocks := foreignBlocks(t)
+	counts := make([]int, len(differences))
+	differs := func(b *block, what string) {
+		for i, d := range differences {
+			if d.what == what && d.holds(b) {
+				counts[i]++
+				return
+			}
+		}
+		ours, _ := b.doc.Field("description")
+		t.Errorf("line %d of the corpus: %s: no reason in the table\n%q\nknack %q %v\nlibrary %+v", b.line, what, b.text, ours.Value.Text, b.doc.Problems, b.their)
+	}
+	var read, repaired, both, recovered int
+	for _, b := range blocks {
+		theirs := b.their.Whole.Refused == ""
+		switch {
+		case !theirs && !b.faulty():
+			differs(b, "only knack reads it")
+		case theirs && b.faulty():
+			differs(b, "only the library reads it")
+		case theirs:
+			read++
+		default:
+			repaired++
+		}
+		name, description := b.agree("name"), b.agree("description")
+		if !name {
+			differs(b, "another name")
+		}
+		if !description {
+			differs(b, "another description")
+		}
+		if b.their.Whole.Name.holds() && b.their.Whole.Description.holds() || b.their.Fields.Name.holds() && b.their.Fields.Description.holds() {
+			both++
+			if name && description {
+				recovered++
+			}
+		}
+	}
+	t.Logf("%d blocks, %d read by both, %d refused by both; of %d with name and description %d have the same values here", len(blocks), read, repaired, both, recovered)
+	if len(blocks) != 15_418 || read != 15_154 || repaired != 209 {
+		t.Errorf("%d blocks, %d read by both, %d refused by both", len(blocks), read, repaired)
+	}
+	if both < 15_000 || recovered*1000 < both*990 {
+		t.Errorf("%d of %d names with descriptions recovered, want 99 %%", recovered, both)
+	}
+	for i, d := range differences {
+		if counts[i] != d.count {
+			t.Errorf("%d blocks, not %d: %s, since %s", counts[i], d.count, d.what, d.why)
+		}
+	}
+}
+
+// foreignBlocks reads the corpus, and has the script read it.
+func foreignBlocks(t *testing.T) []*block {
+	t.Helper()
+	at := os.Getenv("KNACK_CORPUS")
+	if at == "" {
+		at = "../../shared/corpus"
+	}
+	file, err := os.Open(filepath.Join(at, "frontmatter.jsonl.gz"))
+	if err != nil {
+		missing(t, "no corpus; set KNACK_CORPUS to its folder: %v", err)
+	}
+	defer file.Close()
+	bin := node(t, "client")
+	if _, err := os.Stat("node_modules/yaml/package.json"); err != nil {
+		missing(t, "no yaml; run npm ci --prefix interop: %v", err)
+	}
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []*block
+	var in bytes.Buffer
+	out := json.NewEncoder(&in)
+	for lines := json.NewDecoder(z); lines.More(); {
+		var r struct{ Frontmatter string }
+		if err := lines.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimSuffix(r.Frontmatter, "\n") + "\n"
+		b := &block{line: len(blocks) + 1, text: text, doc: skill.Parse([]byte("---\n" + text + "---\n# Body\n"))}
+		blocks = append(blocks, b)
+		if err := out.Encode(b.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), bin, script(t, "yaml_blocks.mjs"))
+	cmd.Stdin = &in
+	var said, failed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &failed
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, failed.Bytes())
+	}
+	answers := bufio.NewScanner(&said)
+	answers.Buffer(nil, 4<<20)
+	n := 0
+	for ; answers.Scan(); n++ {
+		if n < len(blocks) {
+			if err := json.Unmarshal(answers.Bytes(), &blocks[n].their); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := answers.Err(); err != nil || n != len(blocks) {
+		t.Fatalf("%d answers to %d blocks: %v", n, len(blocks), err)
+	}
+	return blocks
+}
