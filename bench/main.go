@@ -64,7 +64,7 @@ type measurement struct {
 
 var measurements = []measurement{
 	{"start", (*bench).start}, {"stdio", (*bench).stdio}, {"http", (*bench).http}, {"manifests", (*bench).manifests},
-	{"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).change}, {"search", (*bench).search}, {"heap", (*bench).heap},
+	{"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).change}, {"search", (*bench).search}, {"pages", (*bench).pages}, {"heap", (*bench).heap},
 }
 
 func run(args []string) error {

@@ -17,7 +17,7 @@ func build(found []foundRoot) *Snapshot {
 	for _, f := range found {
 		n += len(f.skills)
 	}
-	s := newSnapshot(n)
+	s := newSnapshot(n, nil)
 	for _, f := range found {
 		status := f.status
 		status.Count = len(f.skills)
@@ -28,17 +28,23 @@ func build(found []foundRoot) *Snapshot {
 	return s
 }
 
-// newSnapshot makes one with room for n skills.
-func newSnapshot(n int) *Snapshot {
-	return &Snapshot{
+// newSnapshot makes one with room for n skills: a part of a whole, or one of its
+// own.
+func newSnapshot(n int, whole *Snapshot) *Snapshot {
+	s := &Snapshot{
 		Version:  1,
+		whole:    whole,
 		indexing: indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
-		byKey:    make(map[skill.Key]*Entry, n),
+		Listed:   make([]*Entry, 0, n),
+		byKey:    map[skill.Key]*Entry{},
 		clashes:  map[skill.Key][]*Entry{},
-		byBase:   make(map[string]*Entry, n),
 		reserved: map[place]*Entry{},
 	}
+	if whole == nil {
+		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
+	}
+	return s
 }
 
 func (s *Snapshot) addRoot(f *foundRoot) {
@@ -225,9 +231,12 @@ func (s *Snapshot) shadow() {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		if first := s.byKey[e.Key]; first == nil {
+		switch first := s.byKey[e.Key]; {
+		case first == nil && s.whole != nil && s.whole.clashes[e.Key] == nil:
+			// It is the only one of its name there too.
+		case first == nil:
 			s.byKey[e.Key] = e
-		} else {
+		default:
 			if s.clashes[e.Key] == nil {
 				s.clashes[e.Key] = []*Entry{first}
 				same[content{e.Key, first.Digest}] = first

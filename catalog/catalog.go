@@ -91,6 +91,7 @@ type Catalog struct {
 
 	gates gates                 // of the reads that calls wait for
 	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
+	ahead atomic.Bool           // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
@@ -243,6 +244,9 @@ func (c *Catalog) publish(next *Snapshot) {
 	if prev == nil {
 		c.current.Store(next)
 		close(c.ready)
+		if c.ahead.Load() {
+			c.indexOf(next)
+		}
 		return
 	}
 	d := diff(prev, next)

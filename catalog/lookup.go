@@ -18,7 +18,7 @@ func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return nil
 	}
-	if e := s.byKey[skill.KeyOf(name)]; e != nil {
+	if e := s.keyed(skill.KeyOf(name)); e != nil {
 		return e
 	}
 	label, rest, ok := strings.Cut(strings.TrimSpace(name), ":")
@@ -26,7 +26,7 @@ func (s *Snapshot) Named(name string) *Entry {
 		return nil
 	}
 	key := skill.KeyOf(rest)
-	if e := s.byKey[key]; e != nil && strings.EqualFold(e.Root.Label, label) {
+	if e := s.keyed(key); e != nil && strings.EqualFold(e.Root.Label, label) {
 		return e
 	}
 	for _, e := range s.clashes[key] {
@@ -38,6 +38,29 @@ func (s *Snapshot) Named(name string) *Entry {
 		if strings.EqualFold(r.Label, label) {
 			return s.placed(r.Label, rest)
 		}
+	}
+	return nil
+}
+
+// keyed is the served skill that answers to a folded name: of a part, the whole's,
+// where it has one alone, if that is in sight.
+func (s *Snapshot) keyed(key skill.Key) *Entry {
+	if e := s.byKey[key]; e != nil || s.whole == nil || s.whole.clashes[key] != nil {
+		return e
+	}
+	if e := s.whole.byKey[key]; e != nil {
+		return s.at(e)
+	}
+	return nil
+}
+
+// based is the served skill whose folder has a path in the URI space.
+func (s *Snapshot) based(path string) *Entry {
+	if s.whole == nil {
+		return s.byBase[path]
+	}
+	if e := s.whole.byBase[path]; e != nil {
+		return s.at(e)
 	}
 	return nil
 }
@@ -103,13 +126,13 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 // to see. It returns nil for a URI that no skill owns.
 func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
 	whole := uri.Path()
-	if e := s.byBase[whole]; e != nil {
+	if e := s.based(whole); e != nil {
 		return e, "."
 	}
 	// From the longest base that there is, so that an endless URI costs no more.
 	end := min(len(whole), s.longest+1)
 	for end = strings.LastIndexByte(whole[:end], '/'); end >= 0; end = strings.LastIndexByte(whole[:end], '/') {
-		if e := s.byBase[whole[:end]]; e != nil {
+		if e := s.based(whole[:end]); e != nil {
 			return e, whole[end+1:]
 		}
 	}

@@ -43,8 +43,8 @@ type Found struct {
 // listing shows. Copies are left out. The order is deterministic, and of equals
 // the listed come first.
 //
-// The first search of a catalogue makes the index, and every refresh after that
-// brings it up to date. It fails only when the context ends.
+// The first search of a catalogue makes the index, unless [Catalog.IndexAhead] has
+// it made before, and every refresh after that brings it up to date. It fails only when the context ends.
 func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	if !search.HasWords(q.Text) {
 		return v.all(q), ctx.Err()
@@ -155,6 +155,17 @@ func (v View) indexed(ctx context.Context) (*index, error) {
 		return i.index.Load(), ctx.Err()
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// IndexAhead makes the index as soon as there is a snapshot, so that the first
+// search need not wait for it: for a server on whose pages people will search.
+func (c *Catalog) IndexAhead() {
+	c.ahead.Store(true)
+	select {
+	case <-c.ready:
+		c.indexOf(c.current.Load())
+	default:
 	}
 }
 

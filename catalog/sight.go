@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -15,7 +16,7 @@ import (
 // of sight, those whose folders it lies in are too.
 //
 // A Sight is compared by its address: make one for all who see the same, and keep
-// it, since each snapshot keeps what it shows through it.
+// it, since each snapshot keeps what it shows through those that asked last.
 type Sight struct {
 	// Sees reports whether a skill is in sight. It must give the same answer for
 	// the same place at any time, ask no disk, and may be called from several
@@ -35,38 +36,51 @@ func sightOf(ctx context.Context) *Sight {
 	return s
 }
 
+// maxSeen bounds what one snapshot keeps for sights: subjects may be many, and a
+// snapshot for one of them is made in a few milliseconds.
+const maxSeen = 32
+
 // seen keeps the snapshots that sights show of one.
 type seen struct {
-	mu sync.Mutex
-	by map[*Sight]*narrowed
+	mu   sync.Mutex
+	kept []*narrowed // at most maxSeen, the latest last
 }
 
 type narrowed struct {
+	sight    *Sight
 	once     sync.Once
 	snapshot *Snapshot
 }
 
-// through is the snapshot as a sight shows it. It is made once.
+// through is the snapshot as a sight shows it. It is made once, and again for a
+// sight after which maxSeen others asked.
 func (s *Snapshot) through(sight *Sight) *Snapshot {
 	if sight == nil {
 		return s
 	}
-	s.seen.mu.Lock()
-	n := s.seen.by[sight]
-	if n == nil {
-		n = &narrowed{}
-		if s.seen.by == nil {
-			s.seen.by = map[*Sight]*narrowed{}
-		}
-		s.seen.by[sight] = n
-	}
-	s.seen.mu.Unlock()
+	n := s.seen.of(sight)
 	n.once.Do(func() { n.snapshot = s.narrow(sight) })
 	return n.snapshot
 }
 
+func (s *seen) of(sight *Sight) *narrowed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := &narrowed{sight: sight}
+	if i := slices.IndexFunc(s.kept, func(k *narrowed) bool { return k.sight == sight }); i >= 0 {
+		n = s.kept[i]
+		s.kept = slices.Delete(s.kept, i, i+1)
+	} else if len(s.kept) == maxSeen {
+		s.kept = slices.Delete(s.kept, 0, 1)
+	}
+	s.kept = append(s.kept, n)
+	return n
+}
+
 // narrow leaves out what is out of sight. URIs stay, so that a skill has the same
-// one for everybody; what shadows what is decided anew.
+// one for everybody; what shadows what is decided anew, of the names that clash in
+// the whole. What no sight can change is the whole's: the entries that nothing
+// shadows, and by what they are found; see [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	hidden := map[*Entry]bool{}
 	for _, e := range s.Entries {
@@ -81,8 +95,8 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 			}
 		}
 	}
-	out := newSnapshot(len(s.Entries) - len(hidden))
-	out.Version, out.longest, out.whole = s.Version, s.longest, s
+	out := newSnapshot(len(s.Entries)-len(hidden), s)
+	out.Version, out.longest = s.Version, s.longest
 	shown, left := map[string]int{}, map[string]int{}
 	for _, e := range s.Entries {
 		if hidden[e] {
@@ -90,13 +104,12 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 			continue
 		}
 		shown[e.Root.Label]++
-		kept := *e
-		kept.By = nil
-		if kept.Status != Skipped {
-			kept.Status = Available
-			out.byBase[kept.Base] = &kept
+		if e.By != nil {
+			again := *e
+			again.By, again.Status = nil, Available
+			e = &again
 		}
-		out.add(&kept)
+		out.add(e)
 	}
 	for _, r := range s.Roots {
 		r.Count = shown[r.Label]

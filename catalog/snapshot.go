@@ -117,14 +117,14 @@ type Snapshot struct {
 
 	searched []*Entry // Listed, those kept from models, then the shadowed that differ
 	indexing indexing // of searched
-	// whole is the snapshot of which this one shows a part, else nil. Their indexes
-	// share what they hold.
+	// whole is the snapshot of which this one shows a part, else nil. They share
+	// entries, and their indexes what they hold.
 	whole *Snapshot
 
 	spans    []span                 // of Entries
-	byKey    map[skill.Key]*Entry   // not skipped, the first in root order
+	byKey    map[skill.Key]*Entry   // not skipped, the first in root order; of a part, those that clash in the whole
 	clashes  map[skill.Key][]*Entry // all of a key that several have, in root order
-	byBase   map[string]*Entry      // not skipped
+	byBase   map[string]*Entry      // not skipped; of a whole
 	reserved map[place]*Entry       // not for models, by the path in lower case
 	longest  int                    // the length of the longest key of byBase
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]

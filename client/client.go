@@ -40,6 +40,9 @@ type Client struct {
 	local   func(Server) []field
 	remote  func(Server) []field // nil where the file has no form for it
 	extra   []field              // what a new entry needs beside, and the user may change
+	bearer  []field              // how a server behind a URL is given the token
+	// tokenEnv: what bearer says is read from the environment.
+	tokenEnv bool
 }
 
 type format int
@@ -63,6 +66,7 @@ type Server struct {
 	Command string   // absolute path of the executable
 	Args    []string // of the command
 	URL     string   // where it is not empty, a server that runs elsewhere
+	Token   bool     // the server behind the URL asks for one: the entry says where it is, or has a place for it
 }
 
 // transport are the fields that say how a server is reached, in any client's
@@ -121,6 +125,22 @@ func urlAs(key string) func(Server) []field {
 	return func(s Server) []field { return []field{{key, s.URL}} }
 }
 
+// What stands in an entry for a token, which is never written into one: the
+// variable that holds it, or words to be replaced.
+const (
+	TokenVariable    = "KNACK_TOKEN"
+	TokenPlaceholder = "YOUR-TOKEN"
+)
+
+// bearer is the header in the words of most clients.
+func bearer(token string) []field {
+	return []field{{"headers", object{{"Authorization", "Bearer " + token}}}}
+}
+
+// TokenFromEnvironment reports whether the client reads a token from
+// [TokenVariable]; else it stands in the file in place of [TokenPlaceholder].
+func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
+
 // Find returns the client with this id or name, in any case.
 func Find(name string) (Client, bool) {
 	for _, c := range Clients {
@@ -162,17 +182,23 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 			return nil, ErrNoRemote
 		}
 	}
-	at := append(slices.Clone(c.keys), Name)
+	at, fields, ours := append(slices.Clone(c.keys), Name), entry(s), transport
+	if s.URL != "" && s.Token {
+		fields, ours = append(fields, c.bearer...), slices.Clone(ours)
+		for _, f := range c.bearer {
+			ours = append(ours, f.key)
+		}
+	}
 	switch c.format {
 	case formatTOML:
-		return mergeTOML(data, at, entry(s), transport)
+		return mergeTOML(data, at, fields, ours)
 	case formatYAML:
-		return mergeYAML(data, at, entry(s), c.extra, transport)
+		return mergeYAML(data, at, fields, c.extra, ours)
 	}
 	if _, _, err := parseDialect(data, c.dialect); err != nil {
 		return nil, err
 	}
-	return mergeJSON(data, at, entry(s), transport)
+	return mergeJSON(data, at, fields, ours)
 }
 
 // quoted is a word for a POSIX shell.
@@ -187,7 +213,11 @@ func quoted(s string) string {
 
 func claudeCommand(s Server) string {
 	if s.URL != "" {
-		return fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
+		add := fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
+		if s.Token {
+			add += ` --header "Authorization: Bearer $` + TokenVariable + `"` // for the shell to fill in; behind the URL, since it takes every word after it
+		}
+		return add
 	}
 	words := []string{"claude mcp add -s user", Name, "--", quoted(s.Command)}
 	for _, a := range s.Args {

@@ -281,6 +281,44 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+// An entry for a server that asks for tokens says where the client finds one, or has
+// a place for it, in the words of each client; without tokens it says nothing of them.
+func TestEntryWithToken(t *testing.T) {
+	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
+	for id, want := range map[string]string{
+		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"),
+		"vscode": header("YOUR-TOKEN"), "zed": header("YOUR-TOKEN"), "opencode": header("{env:KNACK_TOKEN}"),
+		"codex": `bearer_token_env_var = "KNACK_TOKEN"`, "goose": `headers: {"Authorization": "Bearer YOUR-TOKEN"}`,
+	} {
+		c, _ := Find(id)
+		with := Server{URL: remote.URL, Token: true}
+		text, err := c.Entry(with)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		flat := strings.Join(strings.Fields(strings.NewReplacer("{", " { ", "}", " } ").Replace(text)), " ")
+		if !strings.Contains(flat, strings.Join(strings.Fields(strings.NewReplacer("{", " { ", "}", " } ").Replace(want)), " ")) {
+			t.Errorf("%s has no %s:\n%s", id, want, text)
+		}
+		if c.TokenFromEnvironment() != strings.Contains(want, TokenVariable) {
+			t.Errorf("%s: from the environment %t", id, c.TokenFromEnvironment())
+		}
+		again, err := c.Merge([]byte(text), with)
+		if err != nil || string(again) != text {
+			t.Errorf("%s again: %v\n%s", id, err, again)
+		}
+		if plain, _ := c.Entry(remote); strings.Contains(strings.ToLower(plain), "bearer") {
+			t.Errorf("%s without tokens:\n%s", id, plain)
+		}
+		if c.Command != nil {
+			want := `claude mcp add -s user --transport http knack ` + quoted(remote.URL) + ` --header "Authorization: Bearer $KNACK_TOKEN"`
+			if got := c.Command(with); got != want {
+				t.Errorf("%s: %s", id, got)
+			}
+		}
+	}
+}
+
 // An older entry of ours is brought up to date, and keeps what the user added.
 func TestOlderEntry(t *testing.T) {
 	for id, files := range map[string][2]string{

@@ -27,6 +27,7 @@ var Clients = []Client{
 		dialect: dialectPlain, // tried with Claude Code 2.1.329
 		keys:    []string{"mcpServers"}, file: atProject(".mcp.json"), signs: signs(atHome(".claude"), atHome(".claude.json"), atProject(".claude")),
 		local: commandAndArgs, remote: typedHTTP,
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "claude-desktop", Name: "Claude Desktop",
@@ -40,12 +41,14 @@ var Clients = []Client{
 		Source: "https://cursor.com/docs/context/mcp, https://cursor.com/docs/skills.md",
 		keys:   []string{"mcpServers"}, file: atHome(".cursor/mcp.json"), signs: signs(atHome(".cursor")),
 		local: commandAndArgs, remote: urlAs("url"),
+		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "windsurf", Name: "Windsurf", Reads: both("windsurf"),
 		Source: "https://docs.windsurf.com/windsurf/cascade/mcp, https://docs.windsurf.com/windsurf/cascade/skills.md",
 		keys:   []string{"mcpServers"}, file: atHome(".codeium/windsurf/mcp_config.json"), signs: signs(atHome(".codeium/windsurf")),
 		local: commandAndArgs, remote: urlAs("serverUrl"),
+		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"),
@@ -53,6 +56,7 @@ var Clients = []Client{
 		dialect: dialectComments, // tried with Gemini CLI 0.61.0
 		keys:    []string{"mcpServers"}, file: atHome(".gemini/settings.json"), signs: signs(atHome(".gemini")),
 		local: commandAndArgs, remote: urlAs("httpUrl"),
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "vscode", Name: "VS Code", Reads: both("copilot", "claude", "agents"), Project: true,
@@ -60,6 +64,7 @@ var Clients = []Client{
 		keys:   []string{"servers"}, file: atProject(".vscode/mcp.json"),
 		signs: signs(atProject(".vscode"), atHome(".vscode"), config(".config/Code", "Library/Application Support/Code", "Code")),
 		local: stdio, remote: typedHTTP,
+		bearer: bearer(TokenPlaceholder),
 	},
 	{
 		ID: "codex", Name: "Codex", Reads: both("agents", "codex"),
@@ -67,12 +72,14 @@ var Clients = []Client{
 		format: formatTOML,
 		keys:   []string{"mcp_servers"}, file: atHome(".codex/config.toml"), signs: signs(atHome(".codex")),
 		local: commandAndArgs, remote: urlAs("url"),
+		bearer: []field{{"bearer_token_env_var", TokenVariable}}, tokenEnv: true,
 	},
 	{
 		ID: "zed", Name: "Zed",
 		Source: "https://zed.dev/docs/ai/mcp",
 		keys:   []string{"context_servers"}, file: zed, signs: signs(base(zed)),
 		local: commandAndArgs, remote: urlAs("url"),
+		bearer: bearer(TokenPlaceholder),
 	},
 	{
 		ID: "opencode", Name: "OpenCode", Reads: both("opencode", "opencode-skill", "claude", "agents"),
@@ -82,6 +89,7 @@ var Clients = []Client{
 			return []field{{"type", "local"}, {"command", append([]string{s.Command}, s.Args...)}}
 		},
 		remote: func(s Server) []field { return []field{{"type", "remote"}, {"url", s.URL}} },
+		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}),
@@ -92,6 +100,7 @@ var Clients = []Client{
 			return []field{{"type", "stdio"}, {"cmd", s.Command}, {"args", s.Args}}
 		},
 		remote: func(s Server) []field { return []field{{"type", "streamable_http"}, {"uri", s.URL}} },
+		bearer: bearer(TokenPlaceholder),
 		extra:  []field{{"name", Name}, {"enabled", true}, {"envs", object{}}, {"timeout", 300}},
 	},
 }

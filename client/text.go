@@ -25,6 +25,12 @@ func plainValue(v any) any {
 			l[i] = s
 		}
 		return l
+	case object:
+		m := make(map[string]any, len(v))
+		for _, f := range v {
+			m[f.key] = plainValue(f.value)
+		}
+		return m
 	case bool, int:
 		b, _ := json.Marshal(v)
 		return json.RawMessage(b)

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
 )
 
 // Form is how a list of skills was made to fit.
@@ -43,17 +42,18 @@ type Fit struct {
 // the clients that are known to cut, and all the others, which come first.
 func Fits(v catalog.View) []Fit {
 	around := length(defaultHead) + length(skillTail)
-	need := wholeLength(v.Listed, elements, escapeXML)
+	rows := rowsOf(v.Listed)
+	need := wholeLength(rows, elements, escapeXML)
 	var out []Fit
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
 		f := Fit{Client: name, Limit: clientCut[name], Budget: budgetFor(Client{Name: name}, around), Need: need}
-		_, a := arrange(v.Listed, elements, escapeXML, f.Budget, findName)
+		_, a := arrange(rows, elements, escapeXML, f.Budget, findName)
 		f.Form, f.Cut = a.form, a.cut
 		for i, e := range v.Listed {
 			switch {
 			case inOrder(a.left, i):
 				f.Left = append(f.Left, e)
-			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(skill.OneLine(e.Description)) > a.cut:
+			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(rows[i].description) > a.cut:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
@@ -63,13 +63,19 @@ func Fits(v catalog.View) []Fit {
 }
 
 // wholeLength is how long a list of whole descriptions is, without writing it.
-func wholeLength(entries []*catalog.Entry, st style, escape func(string) string) int {
-	if len(entries) == 0 {
+func wholeLength(rows []row, st style, escape func(string) string) int {
+	if len(rows) == 0 {
 		return length(st.empty)
 	}
-	n := len(entries) - 1 // the line ends between them
-	for _, e := range entries {
-		n += length(st.item(escape(skill.OneLine(e.Name)), escape(skill.OneLine(e.Description)), location(e)))
+	n := len(rows) - 1 // the line ends between them
+	around := map[string]int{}
+	for _, r := range rows {
+		frame, ok := around[r.location]
+		if !ok {
+			frame = length(st.item("", "", r.location))
+			around[r.location] = frame
+		}
+		n += frame + length(escape(r.name)) + length(escape(r.description))
 	}
 	return n
 }

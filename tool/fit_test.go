@@ -46,3 +46,19 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// What each client is shown of many skills is found with a few arrays: nothing is
+// written that no client will see.
+func TestFitsOfManyCostLittle(t *testing.T) {
+	of := func(n int) float64 {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprintf("skill-%05d", i), strings.TrimSpace(strings.Repeat("what it is for ", 10)))
+		}
+		v := catalog.View{Snapshot: &catalog.Snapshot{Listed: entriesOf(texts...)}}
+		return testing.AllocsPerRun(3, func() { Fits(v) })
+	}
+	if few, lots := of(2000), of(6000); lots > few+64 {
+		t.Errorf("%.0f allocations for 6,000 skills, and %.0f for 2,000", lots, few)
+	}
+}

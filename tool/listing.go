@@ -72,7 +72,7 @@ func length(s string) int {
 // as fit, with their number and the way to the rest. What was shortened is said
 // in one line. more is the tool that finds the rest, if the set has one.
 func list(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
-	text, _ := arrange(entries, st, escape, budget, more)
+	text, _ := arrange(rowsOf(entries), st, escape, budget, more)
 	return text
 }
 
@@ -83,15 +83,22 @@ type arranged struct {
 	left []int // the skills whose names are left out
 }
 
-func arrange(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) (string, arranged) {
-	if len(entries) == 0 {
-		return st.empty, arranged{form: FormWhole}
-	}
+// rowsOf are the rows of a list of skills, for [arrange].
+func rowsOf(entries []*catalog.Entry) []row {
 	rows := make([]row, len(entries))
-	longest := 0
 	for i, e := range entries {
 		rows[i] = row{name: skill.OneLine(e.Name), description: skill.OneLine(e.Description), location: location(e)}
-		longest = max(longest, utf8.RuneCountInString(rows[i].description))
+	}
+	return rows
+}
+
+func arrange(rows []row, st style, escape func(string) string, budget int, more string) (string, arranged) {
+	if len(rows) == 0 {
+		return st.empty, arranged{form: FormWhole}
+	}
+	longest := 0
+	for _, r := range rows {
+		longest = max(longest, utf8.RuneCountInString(r.description))
 	}
 	if s, ok := fit(rows, st, escape, budget, longest); ok {
 		return s, arranged{form: FormWhole}
@@ -161,22 +168,30 @@ func fit(rows []row, st style, escape func(string) string, budget, n int) (strin
 // fit, in their order. One that is longer than any answer would repeat is then
 // passed over, so that it cannot push out the others. out are the rows left out.
 func names(rows []row, escape func(string) string, budget int, more string) (text string, out []int) {
-	all := make([]string, len(rows))
-	for i, r := range rows {
-		all[i] = escape(r.name)
+	n := 2 * max(len(rows)-1, 0) // the commas between them
+	for i := 0; i < len(rows) && n <= budget; i++ {
+		n += length(escape(rows[i].name))
 	}
-	whole := strings.Join(all, ", ")
-	note := shortened(more, "descriptions are left out")
-	switch n := length(whole); {
-	case n+1+length(note) <= budget:
-		return whole + "\n" + note, nil
-	case n <= budget:
+	if n <= budget {
+		all := make([]string, len(rows))
+		for i, r := range rows {
+			all[i] = escape(r.name)
+		}
+		whole := strings.Join(all, ", ")
+		if note := shortened(more, "descriptions are left out"); n+1+length(note) <= budget {
+			whole += "\n" + note
+		}
 		return whole, nil
 	}
-	rest := budget - length(leftOut(len(all), more)) - 1
+	rest := budget - length(leftOut(len(rows), more)) - 1
 	var b strings.Builder
-	for i, name := range all {
-		if len(name) > skill.EchoLimit || rest < 0 {
+	for i, r := range rows {
+		if rest < 0 {
+			out = append(out, i)
+			continue
+		}
+		name := escape(r.name)
+		if len(name) > skill.EchoLimit {
 			out = append(out, i)
 			continue
 		}

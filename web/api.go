@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,7 +114,16 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
+	if err := oncePerKey(q, "q", "scope", "root", "state", "limit", "cursor"); err != nil {
+		return err
+	}
 	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: State(q.Get("state"))}
+	if f.State != "" && !slices.Contains(states, f.State) {
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed and skipped.")
+	}
+	if f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)) {
+		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
+	}
 	hits, err := found(r.Context(), v, f.Query)
 	if err != nil {
 		return err
@@ -133,6 +143,17 @@ func (s *Site) apiList(r *request) error {
 		out.Skills = append(out.Skills, apiItem(v, e))
 	}
 	return answerJSON(r, out)
+}
+
+// oncePerKey refuses a query that says something twice: one of the two would be
+// left out without a word.
+func oncePerKey(q url.Values, keys ...string) error {
+	for _, key := range keys {
+		if len(q[key]) > 1 {
+			return problem(http.StatusBadRequest, key+" must stand in the query once.")
+		}
+	}
+	return nil
 }
 
 // takes reports whether a skill passes. Without a state, skipped skills do not.
@@ -299,7 +320,11 @@ func (s *Site) apiProblems(r *request) error {
 			all = append(all, e)
 		}
 	}
-	page, next, err := paged(r.URL.Query(), all)
+	q := r.URL.Query()
+	if err := oncePerKey(q, "limit", "cursor"); err != nil {
+		return err
+	}
+	page, next, err := paged(q, all)
 	if err != nil {
 		return err
 	}

@@ -161,6 +161,33 @@ func TestAnswersValidate(t *testing.T) {
 	}
 }
 
+// TestUnknownFilters: a filter that means nothing, or two of one kind, are refused as
+// a bad limit is, and not answered as if they were not there.
+func TestUnknownFilters(t *testing.T) {
+	f := open(t, files)
+	c := document(t, f)
+	for address, detail := range map[string]string{
+		"/api/v1/skills?state=nonsense":      "state must be one of fine, problems, shadowed and skipped.",
+		"/api/v1/skills?scope=nonsense":      "scope must be one of project, global and builtin.",
+		"/api/v1/skills?limit=1&limit=2":     "limit must stand in the query once.",
+		"/api/v1/skills?q=a&q=b":             "q must stand in the query once.",
+		"/api/v1/problems?limit=1&limit=1":   "limit must stand in the query once.",
+		"/api/v1/problems?cursor=a&cursor=b": "cursor must stand in the query once.",
+	} {
+		a := f.get(address)
+		want := `{"title":"Bad Request","status":400,"detail":"` + detail + "\"}\n"
+		if a.status != 400 || a.header.Get("Content-Type") != "application/problem+json" || a.body != want {
+			t.Errorf("%s: %d %s", address, a.status, a.body)
+		}
+		if err := c.validates(address, a); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if a := f.get("/api/v1"); a.status != 200 || a.body != f.get("/api/v1/").body {
+		t.Errorf("/api/v1: %d %.100s", a.status, a.body)
+	}
+}
+
 // TestDocumentBites: the document takes no answer that lacks or adds something.
 func TestDocumentBites(t *testing.T) {
 	f := open(t, files)

@@ -10,9 +10,11 @@ import (
 
 type connectPage struct {
 	frame
-	URL     string
-	Local   bool // the command is known
-	Clients []snippet
+	URL   string
+	Local bool // the command is known
+	// What stands for a token in the entries.
+	Variable, Placeholder string
+	Clients               []snippet
 }
 
 // snippet is what one client needs.
@@ -21,6 +23,7 @@ type snippet struct {
 	Remote, Stdio  string // the entry in the client's file
 	Command        string // what does the same on a command line
 	NoRemote       bool
+	FromEnv        bool // the token
 	Reads          []string
 }
 
@@ -32,10 +35,12 @@ func (s *Site) connect(r *request) error {
 	if command == "" {
 		command = "/path/to/knack"
 	}
+	remote := client.Server{URL: p.URL, Token: p.Token}
+	p.Variable, p.Placeholder = client.TokenVariable, client.TokenPlaceholder
 	for _, c := range client.Clients {
-		w := snippet{ID: c.ID, Name: c.Name, Reads: c.Reads, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
+		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
 		var err error
-		if w.Remote, err = c.Entry(client.Server{URL: p.URL}); errors.Is(err, client.ErrNoRemote) {
+		if w.Remote, err = c.Entry(remote); errors.Is(err, client.ErrNoRemote) {
 			w.NoRemote = true
 		} else if err != nil {
 			return err
@@ -48,7 +53,7 @@ func (s *Site) connect(r *request) error {
 			return err
 		}
 		if c.Command != nil {
-			w.Command = c.Command(client.Server{URL: p.URL})
+			w.Command = c.Command(remote)
 		}
 		p.Clients = append(p.Clients, w)
 	}

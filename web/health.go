@@ -73,11 +73,29 @@ type budget struct {
 	Budget, Need    int
 	Form            tool.Form
 	Cut             int
-	Whole           int
+	All             int // skills that the list is of
 	Shortened, Left int
-	LeftNames       []string
+	// The first of those that are not whole.
+	ShortNames, LeftNames []relative
 	// Of a drawing 1,000 wide: how far the need and the budget reach.
 	NeedWidth, BudgetWidth, LimitX int
+}
+
+// Own is what the tool's own words take of what the client shows.
+func (b budget) Own() int { return max(b.Limit-b.Budget, 0) }
+
+// MoreShort and MoreLeft are how many are not named.
+func (b budget) MoreShort() int { return b.Shortened - len(b.ShortNames) }
+
+// MoreLeft is MoreShort for those that are left out.
+func (b budget) MoreLeft() int { return b.Left - len(b.LeftNames) }
+
+// namesOf are the names of the first skills of a list, with their pages.
+func namesOf(all []*catalog.Entry) (out []relative) {
+	for _, e := range all[:min(len(all), 20)] {
+		out = append(out, relative{Href: pageOf(e), Place: nameOf(e)})
+	}
+	return out
 }
 
 // heavyRow is a skill that takes much of a list.
@@ -172,14 +190,11 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	for _, f := range fits {
 		b := budget{
 			Client: clientName(f.Client), Limit: f.Limit, Budget: f.Budget, Need: f.Need, Form: f.Form, Cut: f.Cut,
-			Shortened: len(f.Shortened), Left: len(f.Left), Whole: len(v.Listed) - len(f.Shortened) - len(f.Left),
+			Shortened: len(f.Shortened), Left: len(f.Left), All: len(v.Listed), ShortNames: namesOf(f.Shortened), LeftNames: namesOf(f.Left),
 		}
 		most := max(f.Budget, f.Need, 1)
 		b.NeedWidth, b.BudgetWidth = f.Need*width/most, f.Budget*width/most
 		b.LimitX = min(b.BudgetWidth, width-3)
-		for _, e := range f.Left[:min(len(f.Left), 20)] {
-			b.LeftNames = append(b.LeftNames, nameOf(e))
-		}
 		p.Budgets = append(p.Budgets, b)
 	}
 	for _, e := range heaviest(v.Listed, 10) {

@@ -55,7 +55,10 @@ const (
 	Skipped  State = "skipped"  // not served
 )
 
-var states = []State{Fine, Problems, Shadowed, Skipped}
+var (
+	states = []State{Fine, Problems, Shadowed, Skipped}
+	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
+)
 
 func stateOf(e *catalog.Entry) State {
 	switch e.Status {
@@ -247,12 +250,12 @@ func (s *Site) home(r *request) error {
 // it would show beside the others.
 func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog.Entry) {
 	f := p.Filter
-	scopes, roots, fares := map[string]int{}, map[string]int{}, map[State]int{}
+	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[State]int{}
 	for _, e := range all {
 		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e)
 		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == "" || f.State == state
 		if inRoot && inState {
-			scopes[scope]++
+			inScopes[scope]++
 		}
 		if inScope && inState {
 			roots[root]++
@@ -277,13 +280,13 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog
 		state.Choices = append(state.Choices, one(string(w), fares[w], f.State == w, g))
 	}
 	scope := facet{Title: "Scope"}
-	for _, w := range []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin} {
+	for _, w := range scopes {
 		g := f
 		if g.Scope = string(w); f.Scope == string(w) {
 			g.Scope = ""
 		}
-		if scopes[string(w)] > 0 || f.Scope == string(w) {
-			scope.Choices = append(scope.Choices, one(string(w), scopes[string(w)], f.Scope == string(w), g))
+		if inScopes[string(w)] > 0 || f.Scope == string(w) {
+			scope.Choices = append(scope.Choices, one(string(w), inScopes[string(w)], f.Scope == string(w), g))
 		}
 	}
 	root := facet{Title: "Root"}

@@ -1,13 +1,18 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/web"
 )
 
 // skillsOf are the names on a page, with their addresses and badges.
@@ -223,6 +228,74 @@ func TestConnect(t *testing.T) {
 	}
 	if !strings.Contains(text(doc), f.url+"/mcp") {
 		t.Error("the address of this server is not on the page")
+	}
+}
+
+// TestConnectWithTokens: every client that is given a URL is told how it gives the
+// token, and none is shown one.
+func TestConnectWithTokens(t *testing.T) {
+	f := open(t, files)
+	token, line := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/connect", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	site.ServeHTTP(w, r)
+	doc, err := html.Parse(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all(doc, class("client")) {
+		half := text(all(all(c, class("pair"))[0], tag("div"))[0])
+		if !strings.Contains(half, "KNACK_TOKEN") && !strings.Contains(half, "YOUR-TOKEN") {
+			t.Errorf("%s: %s", attr(c, "id"), half)
+		}
+	}
+	if strings.Contains(text(doc), token) {
+		t.Error("the page has the token of the one who asks")
+	}
+	if plain := text(f.page("/connect")); strings.Contains(plain, "TOKEN") {
+		t.Error("a server without tokens speaks of one")
+	}
+}
+
+// TestBudgets: each client's part of the page names what it cuts, and says nothing
+// of a cut where there is none.
+func TestBudgets(t *testing.T) {
+	many := map[string]string{}
+	for i := range 12 {
+		name := fmt.Sprintf("skill-%02d", i)
+		description := "short"
+		if i < 6 {
+			description = strings.TrimSpace(strings.Repeat("long words ", 40))
+		}
+		many["one/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + description + "\n---\n"
+	}
+	f := open(t, many)
+	figures := all(f.page("/health"), class("budget"))
+	if len(figures) != 2 {
+		t.Fatalf("%d clients", len(figures))
+	}
+	var cut []string
+	for _, a := range all(figures[1], tag("a")) {
+		cut = append(cut, text(a)+" "+attr(a, "href"))
+	}
+	var want []string
+	for i := range 6 {
+		want = append(want, fmt.Sprintf("skill-%02d /skills/one/skill-%02d/?view=agent", i, i))
+	}
+	if diff := cmp.Diff(want, cut); diff != "" {
+		t.Errorf("cut: -want +got\n%s", diff)
+	}
+	if got := text(figures[1]); !strings.Contains(got, "Claude Code shows 2,048 characters") || !strings.Contains(got, "the longest 6 descriptions are cut to ") {
+		t.Error(got)
+	}
+	if got := text(figures[0]); len(all(figures[0], tag("a"))) != 0 || !strings.Contains(got, "it fits, and nothing is cut") || !strings.Contains(got, "16,000 characters at most") {
+		t.Error(got)
 	}
 }
 

@@ -77,6 +77,7 @@ func New(o Options) *Site {
 	if o.Verifier != nil {
 		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)
 	}
+	o.Catalog.IndexAhead() // people search as they type
 	s.assets = loadAssets()
 	s.pages = parsePages(s.assets)
 	s.routes = s.mux()
@@ -124,7 +125,16 @@ func (s *Site) mux() *http.ServeMux {
 func (s *Site) Routes() []string { return slices.Clone(s.patterns) }
 
 // ServeHTTP answers one request.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api/v1" { // the router would send a program a page that says where to go
+		again := *r
+		at := *r.URL
+		at.Path, at.RawPath = "/api/v1/", ""
+		again.URL = &at
+		r = &again
+	}
+	s.routes.ServeHTTP(w, r)
+}
 
 // request is one request under way.
 type request struct {

@@ -1,0 +1,76 @@
+package catalog
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// halves are n skills in one folder, of which the first half are called "secret".
+func halves(n int) (files []string) {
+	for i := range n {
+		word := "open"
+		if i < n/2 {
+			word = "secret"
+		}
+		name := fmt.Sprintf("%s-%d", word, i)
+		files = append(files, name+"/SKILL.md", text(name, "d"))
+	}
+	return files
+}
+
+// However many sights there are, a snapshot keeps what it shows through few, and
+// not through those that asked long ago.
+func TestFewSightsAreKept(t *testing.T) {
+	c := catalogOf(t, source("a", halves(4)...))
+	whole := view(t, c)
+	through := func(s *Sight) *Snapshot { return whole.through(s) }
+	often, first := without("secret"), without("secret")
+	kept, gone := through(often), through(first)
+	for range 2 * maxSeen {
+		through(without("secret"))
+		if through(often) != kept {
+			t.Fatal("what is asked for often was made again")
+		}
+	}
+	if n := len(whole.seen.kept); n != maxSeen {
+		t.Errorf("%d are kept of %d", n, 2*maxSeen+2)
+	}
+	if again := through(first); again == gone || len(again.Listed) != len(gone.Listed) {
+		t.Errorf("what nobody asked for is still kept, or is made otherwise: %d and %d", len(again.Listed), len(gone.Listed))
+	}
+}
+
+// What a sight shows shares the entries and the maps of the whole: it costs a few
+// arrays, and nothing for each skill.
+func TestSightCostsNothingForEachSkill(t *testing.T) {
+	of := func(n int) float64 {
+		whole := view(t, catalogOf(t, source("a", halves(n)...)))
+		return testing.AllocsPerRun(5, func() { whole.narrow(without("nothing")) })
+	}
+	if few, lots := of(100), of(3200); lots > few+32 {
+		t.Errorf("%.0f allocations for 3,200 skills, and %.0f for 100", lots, few)
+	}
+}
+
+// The index is made without a search, in whatever order the two come.
+func TestIndexAhead(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		c := New([]Source{source("a", halves(4)...)}, Options{})
+		if before {
+			c.IndexAhead()
+		}
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.current.Load().indexing.begun.Load() != before {
+			t.Fatalf("asked before %t, and begun is not so", before)
+		}
+		c.IndexAhead()
+		select {
+		case <-c.current.Load().indexing.done:
+		case <-time.After(time.Minute):
+			t.Fatal("no index")
+		}
+	}
+}
