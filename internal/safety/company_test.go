@@ -26,7 +26,7 @@ func signInPart() part {
 			{name: "any-form", says: "of another's page", changes: []change{{page, "	if new(http.CrossOriginProtection).Check(r.Request) != nil {", "	if false {"}}},
 			{name: "leads-out", says: "leads to", changes: []change{{page, "	u, err := url.Parse(to)\n", "	if to != \"\" {\n		return to\n	}\n	u, err := url.Parse(to)\n"}}},
 			{name: "cookie-writes", says: "a cookie with", changes: []change{{page, "s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {", "s.sessions == nil {"}}},
-			{name: "stays-in", says: "signed out", changes: []change{{page, "	if id, ok := cookieOf(r.Request); ok {\n		s.sessions.End(id)\n	}\n	for", "	for"}}},
+			{name: "stays-in", says: "signed out", changes: []change{{page, "		s.sessions.End(id)\n", ""}}},
 			{name: "comes-back", says: "known again", changes: []change{{"internal/cli/serve_access.go", "	r.http.Recheck()\n", ""}}},
 			{name: "no-cap", says: "17 sessions", changes: []change{{"access/session.go", "maxSessionsOfOne = 16", "maxSessionsOfOne = 1600"}}},
 		}}
