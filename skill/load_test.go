@@ -63,7 +63,8 @@ func TestInvocable(t *testing.T) {
 		"x: y": {true, true}, "disable-model-invocation: true": {false, true}, "disable-model-invocation: 'True'": {false, true}, "disable-model-invocation: yes": {false, true}, "disable-model-invocation: On": {false, true}, "Disable-Model-Invocation: true": {false, true},
 		"disable_model_invocation: true": {false, true}, "disable-model-invocation: maybe": {false, true}, "disable-model-invocation: [x]": {false, true},
 		"disable-model-invocation: no": {true, true}, "disable-model-invocation:": {true, true}, "user-invocable: no": {true, false}, "User-Invocable: 'off'": {true, false},
-		"user-invocable: maybe":           {true, true},
+		"user-invocable: maybe":         {true, true},
+		"disable-model-invocation:true": {false, true}, "Disable-Model-Invocation:true": {false, true}, "user-invocable:false": {true, false}, // no blank behind the colon
 		"disable-model-invocation: false": {true, true}, "user-invocable: false": {true, false}, "user-invocable: \"FALSE\"": {true, false}, "user-invocable: true": {true, true}, "user-invocable: [false]": {true, true},
 	} {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")

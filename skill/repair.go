@@ -15,12 +15,12 @@ import (
 // in one field costs none of the others. A name is never guessed.
 
 // reKey matches a top-level key: a word, or one in quotes, and a colon before a
-// blank or the line's end. reGluedKey matches one of the specification's keys
-// without the blank. reLooseKey matches any other plain key: with blanks or
+// blank or the line's end. reGluedKey matches a key without the blank: one of the
+// specification's, or one that says who may use the skill, in any case. reLooseKey matches any other plain key: with blanks or
 // letters beyond ASCII in it, it may as well be text that ran on.
 var (
 	reKey      = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
-	reGluedKey = regexp.MustCompile(`^(name|description|license|compatibility|metadata|allowed-tools):[^ \t]`)
+	reGluedKey = regexp.MustCompile(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
 	reLooseKey = regexp.MustCompile(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
 	reConflict = regexp.MustCompile(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
 	reBlock    = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)

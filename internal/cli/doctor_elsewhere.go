@@ -241,9 +241,17 @@ func (l *elsewhere) add(at, why, mend string) {
 	}
 }
 
-// serving is the command that serves a folder beside all others.
+// serving is the command that serves a folder beside all others, those that the
+// variable names today included.
 func (l *elsewhere) serving(at string) string {
-	return dirsVariable + "=" + shellWord(l.shown(at)) + " knack serve"
+	if strings.ContainsRune(l.shown(at), filepath.ListSeparator) {
+		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"
+	}
+	kept := ""
+	if l.x.env.Getenv(dirsVariable) != "" {
+		kept = `"$` + dirsVariable + `"` + string(filepath.ListSeparator)
+	}
+	return dirsVariable + "=" + kept + shellWord(l.shown(at)) + " knack serve"
 }
 
 // shellWord writes a path so that a shell reads it as one word, byte for byte.
