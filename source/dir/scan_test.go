@@ -169,9 +169,9 @@ func TestScan(t *testing.T) {
 			name: "files and links in a skill folder's place",
 			root: "r",
 			files: map[string]string{"o/SKILL.md": "", "r/foo": "../../my skills/foo\n", "r/bar": "./bar/x", "r/to": "->../o/SKILL.md", "r/notes.md": "../x",
-				"r/LICENSE": "../x\ny", "r/CODE": "x/y", "r/deep/foo": "../x", "r/empty": ""},
+				"r/LICENSE": "../x\ny", "r/CODE": "x/y", "r/deep/foo": "../x", "r/empty": "", "r/crlf": "../o\r\n", "r/win": `..\o`, "r/top": "/srv/skills/o\n", "r/slash": "/"},
 			paths:   []string{},
-			notices: []string{"bar link-as-text", "foo link-as-text", "to link-to-file"},
+			notices: []string{"bar link-as-text", "crlf link-as-text", "foo link-as-text", "to link-to-file", "top link-as-text", "win link-as-text"},
 		},
 		{
 			name:    "only links that stay inside",

@@ -468,7 +468,7 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 		}
 		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
 		f.Close()
-		if target := strings.TrimSuffix(string(text), "\n"); err == nil && isPath(target) {
+		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
 			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
 				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
 				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
@@ -477,10 +477,14 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 	return out
 }
 
-// isPath: the text is one line that names a folder relative to its own.
+// isPath: the text is one line that names a folder relative to its own, or from the
+// top, in the way of any system.
 func isPath(text string) bool {
-	return len(text) <= textSize && strings.Contains(text, "/") && utf8.ValidString(text) && skill.OneLine(text) == text &&
-		(strings.HasPrefix(text, "../") || strings.HasPrefix(text, "./"))
+	if len(text) > textSize || !utf8.ValidString(text) || skill.OneLine(text) != text {
+		return false
+	}
+	slashed := strings.ReplaceAll(text, `\`, "/")
+	return strings.HasPrefix(slashed, "../") || strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "/") && strings.Count(slashed, "/") > 1
 }
 
 // dull reports whether a scan has no use for an entry.
