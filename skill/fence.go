@@ -3,6 +3,7 @@ package skill
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -100,6 +101,15 @@ func (d *Document) fenceFits(f fence) bool {
 	return false
 }
 
+// visible leaves out what nobody sees around a text; "" where it is only blanks or
+// line ends, of which YAML knows.
+func visible(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return ""
+	}
+	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+}
+
 // noFence says why no frontmatter was found at the text that begins at pos.
 func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	text, next := cutLine(s, pos)
@@ -108,10 +118,19 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	switch {
 	case strings.HasPrefix(trimmed, "name:") || strings.HasPrefix(trimmed, "description:"):
 		d.add(RuleFenceOpener, at, "", "the line --- is missing before the frontmatter", "put the line --- before the first field and after the last")
-	case strings.HasPrefix(text, "---") && strings.TrimSpace(text) == "---":
-		at.Column = 4 + len(text[3:]) - len(strings.TrimLeft(text[3:], " \t"))
-		r, _ := utf8.DecodeRuneInString(text[at.Column-1:])
-		d.add(RuleFenceOpener, at, "", fmt.Sprintf("behind the opening --- stands the space U+%04X, which is no blank to YAML", r), "delete it")
+	case visible(text) == "---":
+		odd := strings.IndexFunc(text, func(r rune) bool { return r != '-' && r != ' ' && r != '\t' })
+		r, _ := utf8.DecodeRuneInString(text[odd:])
+		at.Column = odd + 1
+		where := "behind"
+		if odd < strings.Index(text, "---") {
+			where = "before"
+		}
+		what := "the character U+%04X, which cannot be seen"
+		if unicode.IsSpace(r) {
+			what = "the space U+%04X, which is no blank to YAML"
+		}
+		d.add(RuleFenceOpener, at, "", where+" the opening --- stands "+fmt.Sprintf(what, r), "delete it")
 	case strings.Trim(text, "-") == "" && len(text) > 3:
 		d.add(RuleFenceOpener, at, "", fmt.Sprintf("the frontmatter opens with %d hyphens, not three", len(text)), "write three hyphens: ---")
 	case strings.HasPrefix(text, "version https://git-lfs.github.com/"):

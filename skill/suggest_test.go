@@ -62,6 +62,9 @@ func TestNameField(t *testing.T) {
 func TestOddCharactersAreSaid(t *testing.T) {
 	const fields = "name: a\ndescription: d\n---\n"
 	for text, want := range map[string]string{
+		"\u00a0---\n" + fields: "1:1 before the opening --- stands the space U+00A0, which is no blank to YAML (delete it)",
+		"---\u200b\n" + fields: "1:4 behind the opening --- stands the character U+200B, which cannot be seen (delete it)",
+		"\u200b---\n" + fields: "1:1 before the opening --- stands the character U+200B, which cannot be seen (delete it)",
 		"---\u00a0\n" + fields: "1:4 behind the opening --- stands the space U+00A0, which is no blank to YAML (delete it)",
 		"----\n" + fields:      "1:1 the frontmatter opens with 4 hyphens, not three (write three hyphens: ---)",
 		"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n": "1:1 the file is a pointer of Git LFS; its text was not fetched (run git lfs pull)",
