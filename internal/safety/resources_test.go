@@ -131,21 +131,25 @@ func (r *trial) longSession(root string) {
 		r.check("what a server holds", err)
 		return h
 	}
+	call := func(n int) {
+		for i := range n {
+			var answer string
+			err := error(nil)
+			if i%2 == 0 {
+				answer, err = w.post(web, legacyEra, id, "ping", map[string]any{})
+			} else {
+				answer, err = w.post(web, legacyEra, id, "tools/call", tool("find_skills", map[string]any{"query": fmt.Sprintf("s-%d", i)}))
+			}
+			if err == nil && !strings.Contains(answer, `"result"`) {
+				err = errors.New(excerpt(answer))
+			}
+			r.check("a call in a session", err)
+		}
+	}
+	call(1000) // the index, pools, connections and what is bounded fill up first
 	before := full()
 	n := r.pick(2000, 20_000)
-	for i := range n {
-		var answer string
-		err := error(nil)
-		if i%2 == 0 {
-			answer, err = w.post(web, legacyEra, id, "ping", map[string]any{})
-		} else {
-			answer, err = w.post(web, legacyEra, id, "tools/call", tool("find_skills", map[string]any{"query": fmt.Sprintf("s-%d", i)}))
-		}
-		if err == nil && !strings.Contains(answer, `"result"`) {
-			err = errors.New(excerpt(answer))
-		}
-		r.check("a call in a session", err)
-	}
+	call(n)
 	now := full()
 	err := error(nil)
 	if now.objects > before.objects+int64(n)/2 || now.goroutines > before.goroutines+8 {
