@@ -110,14 +110,20 @@ const (
 	notTakenOver = "the configuration was not taken over"
 )
 
-func signIns(r *trial) {
-	home := r.dir()
-	root, config := filepath.Join(home, "skills"), filepath.Join(home, "access.yaml")
+// company serves one skill to the holders of tokens, by the settings access.yaml in a
+// home of its own.
+func (r *trial) company(limits string, tokens ...string) (k *knack, base, home string) {
+	home = r.dir()
+	root := filepath.Join(home, "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+	r.write(home, map[string]string{"access.yaml": admitting(limits, tokens...)})
+	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "access.yaml"))
+	return k, strings.TrimSuffix(k.url, "/mcp"), home
+}
+
+func signIns(r *trial) {
 	const token, other = "knack_token-that-signs-in", "knack_token-of-somebody-else"
-	r.write(home, map[string]string{"access.yaml": admitting("{rate: 0}", token, other)})
-	k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", config)
-	base := strings.TrimSuffix(k.url, "/mcp")
+	k, base, home := r.company("{rate: 0}", token, other)
 	client := r.from("")
 	want := func(what string, status int, method, at, form string, headers ...string) answered {
 		a, err := r.browse(client, method, base+at, form, headers...)
@@ -233,14 +239,9 @@ func signIns(r *trial) {
 }
 
 func rates(r *trial) {
-	home := r.dir()
-	root, config := filepath.Join(home, "skills"), filepath.Join(home, "access.yaml")
-	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
 	const anna, bob = "knack_token-of-one-who-asks-a-lot", "knack_token-of-one-who-does-not"
 	// One more in 100 seconds: nothing comes back while this runs.
-	r.write(home, map[string]string{"access.yaml": admitting("{rate: 0.01, burst: 60}", anna, bob)})
-	k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", config)
-	base := strings.TrimSuffix(k.url, "/mcp")
+	k, base, _ := r.company("{rate: 0.01, burst: 60}", anna, bob)
 	const list = "/api/v1/skills"
 	get := func(client *http.Client, token string, headers ...string) (answered, error) {
 		return r.browse(client, "GET", base+list, "", append([]string{"Authorization", "Bearer " + token}, headers...)...)
