@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/alloctest"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -195,8 +196,8 @@ func TestAnswersAgainAllocateNothing(t *testing.T) {
 	w := again(t)
 	measure := func(ask askedAgain, each uint64) (allocs float64) {
 		allAgain(t, w.server, func() uint64 {
-			allocs = testing.AllocsPerRun(rounds, ask)
-			return each * (rounds + 1)
+			allocs = alloctest.Least(rounds, ask)
+			return alloctest.Times * each * (rounds + 1)
 		})
 		return allocs
 	}
@@ -211,8 +212,10 @@ func TestAnswersAgainAllocateNothing(t *testing.T) {
 		request := func() *http.Request {
 			return c.request(http.MethodPost, c.bodyOf("7", hit.method, hit.params))
 		}
-		least := testing.AllocsPerRun(rounds, overHTTP(t, bare(t, 2000), request()))
-		most := least
+		least := alloctest.Least(rounds, overHTTP(t, bare(t, 2000), request()))
+		// net/http makes one thing more or less of a request, as the read that it
+		// keeps open between two requests comes before the next or after.
+		most := least + 1
 		if hit.method == "skills/get" {
 			most += entries + 1
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/alloctest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -208,15 +208,11 @@ func TestContractWork(t *testing.T) {
 	many, _ := onDisk(t, 1000)
 	work := func(h *Host, set, name, in string, isError bool) float64 {
 		tl := toolOf(t, set, name)
-		least := math.Inf(1)
-		for range 5 {
-			least = min(least, testing.AllocsPerRun(1, func() {
-				if r, err := tl.Call(t.Context(), h, json.RawMessage(in)); err != nil || r.IsError != isError {
-					t.Fatalf("%s: %v, %.200s", in, err, r.Text)
-				}
-			}))
-		}
-		return least
+		return alloctest.Least(1, func() {
+			if r, err := tl.Call(t.Context(), h, json.RawMessage(in)); err != nil || r.IsError != isError {
+				t.Fatalf("%s: %v, %.200s", in, err, r.Text)
+			}
+		})
 	}
 	rows := append(slices.Clone(limited), limited[0], limited[0])
 	rows[len(rows)-2].name, rows[len(rows)-2].set, rows[len(rows)-2].tool, rows[len(rows)-2].args = "002/hit", "universal", "skill", `{"name":"SKILL-00042"}`

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/alloctest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -149,7 +150,7 @@ func TestWholeAllocates(t *testing.T) {
 		known []skill.File
 		most  float64
 	}{"cold": {nil, 5 * 101}, "known": {known, 5 * 101}} {
-		if n := testing.AllocsPerRun(20, func() { wholeSince(context.Background(), f, x.known, later()) }); n > x.most {
+		if n := alloctest.Least(20, func() { wholeSince(context.Background(), f, x.known, later()) }); n > x.most {
 			t.Errorf("%s: %.0f allocations for 101 files", name, n)
 		}
 	}
