@@ -3,6 +3,7 @@ package check
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -30,13 +31,19 @@ func unknownFields(s *subject) (out []Finding) {
 }
 
 var (
-	reReserved = regexp.MustCompile(`(?i)anthropic|claude`)
-	reXMLTag   = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
+	reReserved = onDemand(`(?i)anthropic|claude`)
+	reXMLTag   = onDemand(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
 )
+
+// onDemand compiles an expression when it is first asked for: a server that starts asks
+// for none.
+func onDemand(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 func reservedName(s *subject) []Finding {
 	f, ok := s.doc.Field("name")
-	m := reReserved.FindString(f.Value.Text)
+	m := reReserved().FindString(f.Value.Text)
 	if !ok || m == "" {
 		return nil
 	}
@@ -45,7 +52,7 @@ func reservedName(s *subject) []Finding {
 
 func xmlDescription(s *subject) []Finding {
 	f, ok := s.doc.Field("description")
-	m := reXMLTag.FindString(f.Value.Text)
+	m := reXMLTag().FindString(f.Value.Text)
 	if !ok || m == "" {
 		return nil
 	}

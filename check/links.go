@@ -19,11 +19,11 @@ type link struct {
 }
 
 var (
-	linkTarget = regexp.MustCompile(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
-	definition = regexp.MustCompile(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
-	listItem   = regexp.MustCompile(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
+	linkTarget = onDemand(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
+	definition = onDemand(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
+	listItem   = onDemand(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
 	// absoluteURI begins with a scheme; one letter is a drive.
-	absoluteURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
 // maxLinks bounds the links that are followed up: each may cost a look at every
@@ -71,7 +71,7 @@ func (s *scanner) targets(text string) [][2]int {
 	}
 	seen := s.blankComments(blankSpans(text))
 	var out [][2]int
-	for _, re := range []*regexp.Regexp{linkTarget, definition} {
+	for _, re := range []*regexp.Regexp{linkTarget(), definition()} {
 		for _, m := range re.FindAllStringSubmatchIndex(seen, -1) {
 			if m[0] > 0 && seen[m[0]-1] == '\\' {
 				continue
@@ -100,7 +100,7 @@ func (s *scanner) skips(text string) bool {
 	indented := strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t")
 	switch {
 	case blank:
-	case listItem.MatchString(text) && !(indented && !s.inList):
+	case listItem().MatchString(text) && !(indented && !s.inList):
 		s.inList = true
 	case !indented && !strings.HasPrefix(text, " "):
 		s.inList = false
@@ -192,7 +192,7 @@ func (s *scanner) blankComments(text string) string {
 func newLink(raw string, offset int) link {
 	l := link{offset: offset, raw: raw}
 	target := strings.Trim(raw, "<>")
-	if absoluteURI.MatchString(target) || strings.HasPrefix(target, "//") {
+	if absoluteURI().MatchString(target) || strings.HasPrefix(target, "//") {
 		if strings.HasPrefix(strings.ToLower(target), "file:") {
 			l.path = "/"
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -112,17 +111,17 @@ func (j *judged) dropLeading(at int) []byte {
 }
 
 var (
-	reField = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*[ \t]*:([ \t]|$)`)
-	reEntry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
-	reItem  = regexp.MustCompile(`^([ \t]*-)([ \t]+)(.*)$`)
-	reText  = regexp.MustCompile(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
+	reField = onDemand(`^[A-Za-z_][A-Za-z0-9_.-]*[ \t]*:([ \t]|$)`)
+	reEntry = onDemand(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
+	reItem  = onDemand(`^([ \t]*-)([ \t]+)(.*)$`)
+	reText  = onDemand(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
 	// reOddField is a field with its key in quotes, or without the blank.
-	reOddField = regexp.MustCompile(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
+	reOddField = onDemand(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
 	// reIndicator is all that may stand behind the colon of a block of text.
-	reIndicator = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?$`)
-	reNote      = regexp.MustCompile(`[ \t]#`)
-	reAnchor    = regexp.MustCompile(`^&[^\s,\[\]{}]+`)
-	reAlias     = regexp.MustCompile(`^\*([^\s,\[\]{}]+)`)
+	reIndicator = onDemand(`^[>|][+-]?[0-9]?[+-]?$`)
+	reNote      = onDemand(`[ \t]#`)
+	reAnchor    = onDemand(`^&[^\s,\[\]{}]+`)
+	reAlias     = onDemand(`^\*([^\s,\[\]{}]+)`)
 )
 
 // blockEnd is the line before which frontmatter that begins at from must have
@@ -137,7 +136,7 @@ func (j *judged) blockEnd(from int) (int, bool) {
 		}
 	}
 	for i := end; i < min(end+20, len(j.lines)); i++ {
-		if reField.MatchString(j.lines[i].text) {
+		if reField().MatchString(j.lines[i].text) {
 			return 0, false
 		}
 	}
@@ -177,8 +176,8 @@ func (j *judged) closable(from, to int) Level {
 		key, value, _ := strings.Cut(text, ":")
 		value = strings.TrimSpace(value)
 		switch {
-		case reField.MatchString(text):
-			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator.MatchString(value)
+		case reField().MatchString(text):
+			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator().MatchString(value)
 			if !known[strings.TrimSpace(key)] {
 				level = Guess // or a line of text such as "Note: read this first"
 			}
@@ -233,7 +232,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 	from, to := j.chunk(key, at)
 	level := Certain
 	for _, l := range j.lines[from:to] {
-		if reNote.MatchString(l.text) {
+		if reNote().MatchString(l.text) {
 			level = Guess // text to knack, a comment to YAML
 		}
 		if strings.IndexFunc(l.text, unwritable) >= 0 {
@@ -241,7 +240,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 		}
 	}
 	for _, i := range []int{at, from} {
-		if m := reEntry.FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
+		if m := reEntry().FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
 			try(level, "put a blank behind the colon", "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end))
 		}
 	}
@@ -284,10 +283,10 @@ func unwritable(r rune) bool {
 // the file holds. Knack takes none of them; other readers do, and quotes would
 // change what these see.
 func (j *judged) isMeant(value string) bool {
-	if strings.HasPrefix(value, "!") || reAnchor.MatchString(value) {
+	if strings.HasPrefix(value, "!") || reAnchor().MatchString(value) {
 		return true
 	}
-	m := reAlias.FindStringSubmatch(value)
+	m := reAlias().FindStringSubmatch(value)
 	return m != nil && strings.Contains(j.text, "&"+m[1])
 }
 
@@ -299,7 +298,7 @@ func isList(key, value string) bool {
 // chunk is the lines of the top-level field that holds the line at.
 func (j *judged) chunk(key string, at int) (from, to int) {
 	from, to = at, at+1
-	for from > 0 && !(key != "" && strings.HasPrefix(strings.TrimLeft(j.lines[from].text, `"'`), key) || key == "" && reField.MatchString(j.lines[from].text)) {
+	for from > 0 && !(key != "" && strings.HasPrefix(strings.TrimLeft(j.lines[from].text, `"'`), key) || key == "" && reField().MatchString(j.lines[from].text)) {
 		from--
 	}
 	if strings.HasPrefix(j.lines[from].text, "---") {
@@ -314,16 +313,16 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 
 // begins reports whether a field begins on the line, soundly or not.
 func (j *judged) begins(at int) bool {
-	return reField.MatchString(j.lines[at].text) || reOddField.MatchString(j.lines[at].text) ||
+	return reField().MatchString(j.lines[at].text) || reOddField().MatchString(j.lines[at].text) ||
 		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
 // quoteLine puts the value on one line in single quotes.
 func (j *judged) quoteLine(at int) []byte {
 	l := j.lines[at]
-	m := reEntry.FindStringSubmatch(l.text)
+	m := reEntry().FindStringSubmatch(l.text)
 	if m == nil || m[2] == "" {
-		if m = reItem.FindStringSubmatch(l.text); m == nil {
+		if m = reItem().FindStringSubmatch(l.text); m == nil {
 			return nil
 		}
 	}
@@ -342,11 +341,11 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 // unfold puts the text behind a block indicator on a line of its own.
 func (j *judged) unfold(at, to int) []byte {
 	l := j.lines[at]
-	m := reEntry.FindStringSubmatch(l.text)
+	m := reEntry().FindStringSubmatch(l.text)
 	if m == nil {
 		return nil
 	}
-	t := reText.FindStringSubmatch(m[3])
+	t := reText().FindStringSubmatch(m[3])
 	if t == nil {
 		return nil
 	}
@@ -393,7 +392,7 @@ func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 		switch {
 		case t == "":
 			continue
-		case strings.HasPrefix(t, "- "), reField.MatchString(t), strings.HasPrefix(t, "#"), strings.Trim(t, "-*_=~`.+—–―") == "":
+		case strings.HasPrefix(t, "- "), reField().MatchString(t), strings.HasPrefix(t, "#"), strings.Trim(t, "-*_=~`.+—–―") == "":
 			return nil, None
 		case l.text[0] == ' ' || l.text[0] == '\t':
 			continue
@@ -421,7 +420,7 @@ func textsOf(lines []line) []string {
 
 // dropTwin deletes a line that repeats an earlier one of the frontmatter.
 func (j *judged) dropTwin(at int) []byte {
-	if to := at + 1; to < len(j.lines) && strings.HasPrefix(j.lines[to].text, " ") || !reField.MatchString(j.lines[at].text) {
+	if to := at + 1; to < len(j.lines) && strings.HasPrefix(j.lines[to].text, " ") || !reField().MatchString(j.lines[at].text) {
 		return nil
 	}
 	for _, l := range j.lines[:at] {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -142,7 +141,7 @@ func comments(s *subject) (out []Finding) {
 
 // rePlaceholder matches what templates leave behind, at the start of a
 // description or as the whole of it where the words alone could be meant.
-var rePlaceholder = regexp.MustCompile(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
+var rePlaceholder = onDemand(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
 	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
@@ -152,7 +151,7 @@ func placeholder(s *subject) []Finding {
 	if !ok {
 		return nil
 	}
-	m := rePlaceholder.FindString(skill.OneLine(f.Value.Text))
+	m := rePlaceholder().FindString(skill.OneLine(f.Value.Text))
 	if m == "" {
 		return nil
 	}
@@ -160,11 +159,11 @@ func placeholder(s *subject) []Finding {
 }
 
 // reWhen matches the words with which descriptions say when, in English.
-var reWhen = regexp.MustCompile(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
+var reWhen = onDemand(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
 
 func neverWhen(s *subject) []Finding {
 	f, ok := s.doc.Field("description")
-	if !ok || s.skill.Description == "" || !isEnglish(s.skill.Description) || reWhen.MatchString(s.skill.Description) {
+	if !ok || s.skill.Description == "" || !isEnglish(s.skill.Description) || reWhen().MatchString(s.skill.Description) {
 		return nil
 	}
 	return []Finding{s.field(f, "description never says when to use the skill", "add a sentence: Use when …")}

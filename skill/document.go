@@ -255,6 +255,14 @@ func indexBadControl(s string) int {
 		if ((w-ones*0x20)|(del-ones)&^del|w)&tops == 0 {
 			continue
 		}
+		// Most of those are the ends of lines. These are exact, for ASCII: nothing is
+		// carried from a byte to the next.
+		rest := w &^ tops
+		low := ^(rest + ones*0x60) & tops
+		end := ^((rest ^ ones*'\n') + ones*0x7f) & tops
+		if (low&^end|^((rest^ones*0x7f)+ones*0x7f)|w)&tops == 0 {
+			continue
+		}
 		for k := i; k < i+8; k++ {
 			if badControlAt(s, k) {
 				return k

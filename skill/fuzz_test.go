@@ -101,7 +101,7 @@ func isField(text string) bool {
 	value := ""
 	if ok {
 		value = strings.TrimLeft(lines[0][colon:], " \t")
-	} else if m := reLooseKey.FindStringSubmatch(lines[0]); m != nil {
+	} else if m := reLooseKey().FindStringSubmatch(lines[0]); m != nil {
 		key, value = m[1], strings.TrimLeft(lines[0][len(m[0]):], " \t")
 	}
 	if key == "" || key == "name" || key == "description" || strings.ContainsAny(value, "\"'[{") || strings.TrimSpace(value) == "" {

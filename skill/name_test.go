@@ -156,7 +156,8 @@ func FuzzNamePattern(f *testing.F) {
 
 // The search for control characters is that of [strings.IndexFunc].
 func FuzzBadControl(f *testing.F) {
-	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2"} {
+	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",
+		"\n\vabcdef", "abcdef\n\x01", "\n\n\n\n\n\n\n\x7f", "\x1f\nabcdef", "\r\n\tabcde", "abcdefg\n\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

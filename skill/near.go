@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,9 +10,9 @@ import (
 const maxNear = 40
 
 var (
-	reNearMain = regexp.MustCompile(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
+	reNearMain = later(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
 		`(?: ?(?:\.\.|[._,-])?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old|tmp)|~)+(?: \([0-9]+\))?$`)
-	reNearEnd = regexp.MustCompile(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
+	reNearEnd = later(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
 // lookalikes are letters that people cannot tell from those of SKILL.md.
@@ -42,10 +41,10 @@ func NearMain(name string) bool {
 	switch {
 	case plain == "skill" || plain == "skills":
 		return name == "SKILL" || name == "SKILLS" // in small letters it is anything
-	case reNearMain.MatchString(plain), plain == "skillmd":
+	case reNearMain().MatchString(plain), plain == "skillmd":
 		return true
 	}
-	m := reNearEnd.FindStringSubmatch(plain)
+	m := reNearEnd().FindStringSubmatch(plain)
 	return m != nil && isSlip(m[1])
 }
 

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -18,7 +17,7 @@ type complaint struct {
 }
 
 // reEntry is a line with a key; it ends where the value begins.
-var reEntry = regexp.MustCompile(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
+var reEntry = later(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
 
 const (
 	// lastResort introduces the parser's own words.
@@ -243,7 +242,7 @@ func (c complaint) behindBracket(p Position) (Position, bool) {
 
 // entry reads the line's key and value.
 func (c complaint) entry(n int) (key, value string, ok bool) {
-	m := reEntry.FindStringSubmatchIndex(c.line(n))
+	m := reEntry().FindStringSubmatchIndex(c.line(n))
 	if m == nil {
 		return "", "", false
 	}

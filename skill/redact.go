@@ -2,7 +2,6 @@ package skill
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -14,11 +13,11 @@ const redacted = "[redacted]"
 // tokenLike finds what looks like a secret: the common prefixes of access tokens,
 // whatever follows; what is named as a credential; and long runs, of which [hasSecret] wants letters and digits.
 var (
-	tokenLike = regexp.MustCompile(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
-	named     = regexp.MustCompile(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
-	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	longRun   = regexp.MustCompile(`[A-Za-z0-9_+=]{24,}`)
-	anyScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	tokenLike = later(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
+	named     = later(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
+	percent   = later(`%[0-9A-Fa-f]{2}`)
+	longRun   = later(`[A-Za-z0-9_+=]{24,}`)
+	anyScheme = later(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
 // RedactURI is what an answer, an error or a log repeats of a URI: without
@@ -27,7 +26,7 @@ var (
 // be userinfo is taken for it: everything up to the last "@".
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
-	if head += "://"; !ok || !anyScheme.MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
+	if head += "://"; !ok || !anyScheme().MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
 		head, rest = "", s
 	}
 	at, end := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
@@ -50,17 +49,17 @@ func RedactURI(s string) string {
 
 // decoded decodes what is well encoded and leaves the rest, whatever it is.
 func decoded(text string) string {
-	return percent.ReplaceAllStringFunc(text, func(code string) string {
+	return percent().ReplaceAllStringFunc(text, func(code string) string {
 		plain, _ := url.PathUnescape(code)
 		return plain
 	})
 }
 
 func hasSecret(text string) bool {
-	if tokenLike.MatchString(text) || named.MatchString(text) {
+	if tokenLike().MatchString(text) || named().MatchString(text) {
 		return true
 	}
-	for _, run := range longRun.FindAllString(text, -1) {
+	for _, run := range longRun().FindAllString(text, -1) {
 		if strings.ContainsAny(run, "0123456789") && strings.IndexFunc(run, isASCIILetter) >= 0 {
 			return true
 		}

@@ -3,7 +3,6 @@ package skill
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,11 +18,11 @@ import (
 // specification's, or one that says who may use the skill, in any case. reLooseKey matches any other plain key: with blanks or
 // letters beyond ASCII in it, it may as well be text that ran on.
 var (
-	reKey      = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
-	reGluedKey = regexp.MustCompile(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
-	reLooseKey = regexp.MustCompile(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
-	reConflict = regexp.MustCompile(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
-	reBlock    = regexp.MustCompile(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
+	reKey      = later(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
+	reGluedKey = later(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
+	reLooseKey = later(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
+	reConflict = later(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
+	reBlock    = later(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
 // Bounds of the repair, so that a hostile block costs no more than a real one:
@@ -119,7 +118,7 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 	for pos, line := 0, 1; pos < len(block); line++ {
 		text, next := cutLine(block, pos)
 		pos = next
-		if reConflict.MatchString(text) {
+		if reConflict().MatchString(text) {
 			d.add(RuleYAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
 			return true
 		}
@@ -141,7 +140,7 @@ func cutFields(block string) []chunk {
 			chunks = append(chunks, chunk{key: key, colon: colon, lines: []string{text}, line: line})
 			continue
 		}
-		if reConflict.MatchString(text) {
+		if reConflict().MatchString(text) {
 			text = "" // an empty line in its place keeps the count
 		}
 		if n := len(chunks); n > 0 {
@@ -167,7 +166,7 @@ func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
 }
 
 func matchKey(text string) (key string, colon int, ok bool) {
-	if m := reKey.FindStringSubmatchIndex(text); m != nil {
+	if m := reKey().FindStringSubmatchIndex(text); m != nil {
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 {
 				key = text[m[g]:m[g+1]]
@@ -175,7 +174,7 @@ func matchKey(text string) (key string, colon int, ok bool) {
 		}
 		return key, strings.IndexByte(text[keyEnd(m):], ':') + keyEnd(m) + 1, true
 	}
-	if m := reGluedKey.FindStringSubmatchIndex(text); m != nil {
+	if m := reGluedKey().FindStringSubmatchIndex(text); m != nil {
 		return text[m[2]:m[3]], m[3] + 1, true
 	}
 	return "", 0, false
@@ -228,7 +227,7 @@ func (c chunk) loose() []chunk {
 	pieces := []chunk{{key: c.key, colon: c.colon, line: c.line}}
 	begin := 0
 	for i, text := range c.lines {
-		m := reLooseKey.FindStringSubmatchIndex(text)
+		m := reLooseKey().FindStringSubmatchIndex(text)
 		if i == 0 || m == nil || len(pieces) == maxRepairs {
 			continue
 		}
@@ -312,7 +311,7 @@ func (c chunk) text() string {
 	for i, l := range c.lines {
 		if i == 0 {
 			l = c.value()
-			l = l[len(reBlock.FindString(l)):]
+			l = l[len(reBlock().FindString(l)):]
 		}
 		if strings.HasPrefix(strings.TrimLeft(l, " \t"), "#") && i > 0 {
 			continue

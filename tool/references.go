@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -15,11 +16,17 @@ const warningLimit = 20
 
 var (
 	// linkTarget finds what Markdown links, images and link definitions lead to.
-	linkTarget = regexp.MustCompile(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
+	linkTarget = onDemand(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
 	// absoluteURI begins with a scheme; one letter is a drive.
-	absoluteURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-	codeSpan    = regexp.MustCompile("`+[^`\n]*`+")
+	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	codeSpan    = onDemand("`+[^`\n]*`+")
 )
+
+// onDemand compiles an expression when it is first asked for: a server that starts asks
+// for none.
+func onDemand(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // warnings names the references of a SKILL.md's body that leave the skill's
 // folder. Nothing follows a reference; read_file_in_skill would refuse these.
@@ -36,7 +43,7 @@ func warnings(data []byte) []string {
 		case fence != "" && strings.HasPrefix(mark, fence) && strings.TrimSpace(strings.TrimLeft(trimmed, mark[:1])) == "":
 			fence = ""
 		case fence == "":
-			for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(text, ""), -1) {
+			for _, m := range linkTarget().FindAllStringSubmatch(codeSpan().ReplaceAllString(text, ""), -1) {
 				if target := m[1] + m[2]; leaves(target) && len(out) < warningLimit {
 					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, skill.Excerpt(strings.Trim(target, "<>"))))
 				}
@@ -60,7 +67,7 @@ func fenceOf(line string) string {
 // leaves reports whether a link's target is a path that leaves the folder.
 func leaves(target string) bool {
 	target = strings.Trim(target, "<>")
-	if absoluteURI.MatchString(target) || strings.HasPrefix(target, "//") && !strings.HasPrefix(target, "///") {
+	if absoluteURI().MatchString(target) || strings.HasPrefix(target, "//") && !strings.HasPrefix(target, "///") {
 		return strings.HasPrefix(strings.ToLower(target), "file:")
 	}
 	target, _, _ = strings.Cut(target, "#")
