@@ -47,8 +47,9 @@ func (c *Catalog) Run(ctx context.Context) error {
 
 // watchAfter is how long after the first scan the watchers start: who has started
 // the program waits for answers first, and a watcher that starts asks for a scan
-// that sees what it has missed. A variable for the tests.
-var watchAfter = time.Second
+// that sees what it has missed. It is less than the two seconds in which a change is
+// to be seen. A variable for the tests.
+var watchAfter = 1500 * time.Millisecond
 
 const (
 	// restShare is how many times as long as the last refresh took the catalogue
