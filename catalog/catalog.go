@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,7 @@ type Catalog struct {
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
 	sources []*held
 	dropped []*held             // replaced, and perhaps still watched
-	known   map[place]known     // what was read of each skill
+	known   map[string][]known  // what was read of each skill, by the root's label, in path order
 	gone    map[place]time.Time // when a call found a skill's file gone
 	logged  map[string]bool     // what the current snapshot's log lines said
 	looked  time.Time           // when the last completed refresh began
@@ -114,9 +115,82 @@ type Catalog struct {
 // place identifies a skill's folder across scans.
 type place struct{ label, path string }
 
+// known is a skill as it was read, and when: of all that one look has read the
+// same, so that they share it.
 type known struct {
 	skill *skill.Skill
-	read  time.Time
+	read  *time.Time
+}
+
+// after reports whether it was read after t; what is not known was not.
+func (k known) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
+
+func (k known) path() string { return k.skill.Path }
+
+// knownAt is what was read of the skill in a place. The caller holds mu. A map would
+// take eight times the room.
+func (c *Catalog) knownAt(at place) known {
+	all := c.known[at.label]
+	i, ok := slices.BinarySearchFunc(all, at.path, func(k known, path string) int { return strings.Compare(k.path(), path) })
+	if !ok {
+		return known{}
+	}
+	return all[i]
+}
+
+// inOrder is what is known of a root, to be asked in path order.
+type inOrder []known
+
+func (o *inOrder) at(path string) known {
+	for len(*o) > 0 && (*o)[0].path() < path {
+		*o = (*o)[1:]
+	}
+	if len(*o) == 0 || (*o)[0].path() != path {
+		return known{}
+	}
+	return (*o)[0]
+}
+
+// know takes in what was read of a root, in path order, in the place of what was
+// known. The caller holds mu.
+func (c *Catalog) know(label string, news []known) {
+	old := c.known[label]
+	if len(news) == 0 {
+		return
+	}
+	all := make([]known, 0, max(len(old), len(news)))
+	for len(old) > 0 && len(news) > 0 {
+		switch n := strings.Compare(old[0].path(), news[0].path()); {
+		case n < 0:
+			all, old = append(all, old[0]), old[1:]
+		case n > 0:
+			all, news = append(all, news[0]), news[1:]
+		default:
+			old = old[1:]
+		}
+	}
+	c.known[label] = append(append(all, old...), news...)
+}
+
+// forgetAllBut keeps what is known of the skills of a snapshot, which are in path
+// order. The caller holds mu.
+func (c *Catalog) forgetAllBut(found []foundRoot) {
+	alive := make(map[string][]*skill.Skill, len(found))
+	for _, f := range found {
+		alive[f.status.Root.Label] = f.skills
+	}
+	for label, all := range c.known {
+		skills := alive[label]
+		c.known[label] = slices.DeleteFunc(all, func(k known) bool {
+			for len(skills) > 0 && skills[0].Path < k.path() {
+				skills = skills[1:]
+			}
+			return len(skills) == 0 || skills[0].Path != k.path()
+		})
+		if len(c.known[label]) == 0 {
+			delete(c.known, label)
+		}
+	}
 }
 
 // New makes a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
@@ -131,7 +205,7 @@ func New(sources []Source, o Options) *Catalog {
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
-		known: map[place]known{}, gone: map[place]time.Time{},
+		known: map[string][]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}

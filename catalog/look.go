@@ -211,8 +211,9 @@ func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
+	was := inOrder(c.known[r.status.Label])
 	for i, b := range r.scan.Bundles {
-		if k, ok := c.known[place{r.status.Label, b.Path}]; ok && (r.kept || k.current(b)) {
+		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
 			r.skills[i] = k.skill
 			continue
 		}

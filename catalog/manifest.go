@@ -133,7 +133,7 @@ func (m *Manifests) digests(e *Entry) *digests {
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.known[place{e.Root.Label, e.Path}]; k.skill != e.Skill || !k.settled() {
+	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !k.settled() {
 		return nil
 	}
 	return []skill.File{{Path: skill.MainFile, Size: e.Size, Digest: e.Digest, Stamp: e.Stamp}}

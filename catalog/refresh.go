@@ -238,28 +238,34 @@ func (c *Catalog) take(found []foundRoot) {
 		if f.begun.Before(earliest) {
 			earliest = f.begun
 		}
+		begun := new(time.Time)
+		*begun = f.begun
+		news := make([]known, 0, len(f.read))
+		was := inOrder(c.known[f.status.Label])
 		for _, i := range f.read {
-			at := place{f.status.Label, f.skills[i].Path}
-			k, ok := c.known[at]
+			k := was.at(f.skills[i].Path)
 			switch {
-			case ok && k.read.After(f.begun):
+			case k.after(f.begun):
 				continue
-			case ok && sameSkill(k.skill, f.skills[i]):
+			case k.skill != nil && sameSkill(k.skill, f.skills[i]):
 				f.skills[i] = k.skill
 			}
-			c.known[at] = known{f.skills[i], f.begun}
+			news = append(news, known{f.skills[i], begun})
 		}
+		c.know(f.status.Label, news)
 		if f.scan.Version != 0 {
 			f.version = f.scan.Version
+			now := inOrder(c.known[f.status.Label])
 			for _, s := range f.skills {
-				if k := c.known[place{f.status.Label, s.Path}]; s.Entry != "" && (k.skill != s || !k.settled()) {
+				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !k.settled()) {
 					f.version = 0
 				}
 			}
 		}
 		f.scan, f.read = skill.Scan{}, nil
+		now := inOrder(c.known[f.status.Label])
 		for i, s := range f.skills {
-			if k := c.known[place{f.status.Label, s.Path}]; k.read.After(f.begun) {
+			if k := now.at(s.Path); k.after(f.begun) {
 				f.skills[i] = k.skill
 			}
 		}
@@ -272,7 +278,7 @@ func (c *Catalog) take(found []foundRoot) {
 
 // settled: the file was read, and its stamp would tell if it changed.
 func (k known) settled() bool {
-	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault == nil && !k.skill.Stamp.Racy(k.read)
+	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault == nil && !k.skill.Stamp.Racy(*k.read)
 }
 
 // current reports whether what was read still holds for the bundle. A file that
@@ -298,17 +304,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 		next.keepBlocked(prev)
 	}
 	next.found = found
-	alive := make(map[place]bool, len(c.known))
-	for _, f := range found {
-		for _, s := range f.skills {
-			alive[place{f.status.Root.Label, s.Path}] = true
-		}
-	}
-	for at := range c.known {
-		if !alive[at] {
-			delete(c.known, at)
-		}
-	}
+	c.forgetAllBut(found)
 	c.logNews(next)
 	c.publish(next)
 }
@@ -327,7 +323,7 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	c.mu.Lock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.known[at].read.After(begun) {
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.knownAt(at).after(begun) {
 		c.mu.Unlock()
 		return prev
 	}
@@ -348,7 +344,8 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 			c.gone[at] = begun
 			continue
 		}
-		f.skills[i], c.known[at] = fresh, known{fresh, begun}
+		f.skills[i] = fresh
+		c.know(at.label, []known{{fresh, &begun}})
 	}
 	c.rebuild(found)
 	c.mu.Unlock()

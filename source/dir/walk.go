@@ -25,7 +25,7 @@ const (
 	maxDepth = 12
 	// largeLevel is how many folders side by side are no matter of a moment: a
 	// thousand skills have fewer, and take some 10 ms.
-	largeLevel = 2500
+	largeLevel = 1500
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -92,17 +92,18 @@ func (s *Source) groundOf(real string) *ground {
 // folder the shorter is met first; on one level folders come before links, then
 // path order decides. Each real folder is visited once, which ends every loop.
 type walk struct {
-	source  *Source
-	top     handle // the root, open during the scan
-	ground  *ground
-	real    string // the root's real path
-	each    func(skill.Bundle, ReadMain)
-	large   func()
-	seen    map[string]string // path by real path; nil while no link was met
-	folders []*place
-	skills  []*skill.Bundle
-	scan    skill.Scan
-	dropped int // notices beyond maxNotices
+	source   *Source
+	top      handle // the root, open during the scan
+	ground   *ground
+	real     string // the root's real path
+	each     func(skill.Bundle, ReadMain)
+	large    func()
+	tooLarge sync.Once         // large was called
+	seen     map[string]string // path by real path; nil while no link was met
+	folders  []*place
+	skills   []*skill.Bundle
+	scan     skill.Scan
+	dropped  int // notices beyond maxNotices
 
 	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
@@ -135,10 +136,6 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		}
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
-		if w.large != nil && len(level) > largeLevel {
-			w.large()
-			w.large = nil
-		}
 	}
 	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	if len(w.skills) > 0 {
@@ -242,7 +239,7 @@ func (w *walk) notice(ns ...skill.Notice) {
 // descriptors.
 func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
-	var at atomic.Int64
+	var at, below atomic.Int64
 	work := func() {
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
@@ -252,6 +249,10 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 				return
 			}
 			out[i] = w.visit(level[i], r)
+			// Not at the level's end: who waits is told as soon as it is known.
+			if n := int64(len(out[i].folders)); w.large != nil && n > 0 && below.Add(n) > largeLevel {
+				w.tooLarge.Do(w.large)
+			}
 		}
 	}
 	var wg sync.WaitGroup

@@ -1,0 +1,42 @@
+package dir
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// TestLargeIsToldEarly: whoever waits is told that a tree is large while the level
+// that shows it is read, and of a smaller one not at all.
+func TestLargeIsToldEarly(t *testing.T) {
+	const groups, below = 200, 20
+	enough := largeLevel/below + 1
+	for _, c := range []struct{ groups, large int }{{groups, 1}, {largeLevel / below, 0}} {
+		root := t.TempDir()
+		for i := range c.groups {
+			group := filepath.Join(root, fmt.Sprintf("group-%03d", i))
+			for k := range below {
+				must(t, os.MkdirAll(filepath.Join(group, fmt.Sprint(k)), 0o755))
+			}
+			must(t, os.WriteFile(filepath.Join(group, "SKILL.md"), []byte("---\nname: x\n---\n"), 0o644))
+		}
+		var seen, told, at atomic.Int64
+		s := New(Options{Root: skill.Root{Dir: root}})
+		scan, err := s.Visit(context.Background(), func(skill.Bundle, ReadMain) { seen.Add(1) }, func() { told.Add(1); at.Store(seen.Load()) })
+		if err != nil || len(scan.Bundles) != c.groups {
+			t.Fatal(len(scan.Bundles), err)
+		}
+		if told.Load() != int64(c.large) {
+			t.Errorf("%d groups: told %d times", c.groups, told.Load())
+		}
+		if most := enough + 2*runtime.GOMAXPROCS(0); c.large > 0 && at.Load() > int64(min(most, groups-1)) {
+			t.Errorf("told after %d of %d groups", at.Load(), groups)
+		}
+	}
+}
