@@ -55,10 +55,11 @@ type last struct {
 
 // realOf is the real absolute path of a folder.
 func (l *last) realOf(i int) string {
-	p := place{base: l.real, sub: l.folders[i].sub}
-	if base, ok := l.bases[i]; ok {
-		p.base = base
+	base, ok := l.bases[i]
+	if !ok {
+		base = l.real
 	}
+	p := place{sub: l.folders[i].sub, origin: &origin{base: base}}
 	return p.real()
 }
 

@@ -74,7 +74,7 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
-		out.folders = append(out.folders, &place{path: at, base: target, sub: ".", bound: target, linked: true})
+		out.folders = append(out.folders, &place{path: at, sub: ".", origin: &origin{base: target, bound: target, linked: true}})
 	}
 }
 

@@ -52,16 +52,22 @@ const (
 	RuleLinkToFile    = skill.RuleID("link-to-file")
 )
 
-// A place is a folder to visit.
+// A place is a folder to visit. There are many, all at once.
 type place struct {
-	path   string // as the user sees it, below the root
+	path string // as the user sees it, below the root
+	sub  string // slash-separated below base, "." for base itself
+	*origin
+	skill *place // the innermost skill it lies in, maybe itself
+	sum   uint64 // of its stamp before its entries were read
+	sure  bool   // that stamp would tell if they changed
+}
+
+// origin is what all places have in common that were reached in one way. It does
+// not change.
+type origin struct {
 	base   string // real absolute path of the root, or of what the last link on the way led to
-	sub    string // slash-separated below base, "." for base itself
 	bound  string // real path that links from here must stay below
 	linked bool   // reached through a link below the root
-	skill  *place // the innermost skill it lies in, maybe itself
-	sum    uint64 // of its stamp before its entries were read
-	sure   bool   // that stamp would tell if they changed
 }
 
 // real is the real absolute path of a place.
@@ -125,7 +131,7 @@ type found struct {
 }
 
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
-	level := []*place{{path: ".", base: w.real, sub: ".", bound: w.real}}
+	level := []*place{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
 	for depth := 0; len(level) > 0; depth++ {
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
@@ -350,7 +356,7 @@ func (w *walk) child(out *found, p *place, name string) {
 		return
 	}
 	// A listed name is one part, and nothing in it is to be cleaned.
-	c := &place{base: p.base, bound: p.bound, linked: p.linked, skill: p.skill}
+	c := &place{origin: p.origin, skill: p.skill}
 	c.path, c.sub = name, name
 	if p.path != "." {
 		c.path = p.path + "/" + name
