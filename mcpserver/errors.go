@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -57,10 +56,10 @@ var refusals = []struct {
 var (
 	// handling is what the SDK writes before what it could not read; the method is
 	// a known one.
-	handling = regexp.MustCompile(`^handling '[\w/-]+': `)
+	handling = later(`^handling '[\w/-]+': `)
 	// wrongType ends what it says of a parameter of the wrong type. What was sent
 	// stands before, so that only the end counts.
-	wrongType = regexp.MustCompile(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
+	wrongType = later(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
 )
 
 // plain is an error as a client is told it: a code that is one, and one sentence.
@@ -83,7 +82,7 @@ func plain(err error) *jsonrpc.Error {
 
 // reword is the code and the text for an error.
 func reword(code int64, text string) (int64, string) {
-	known := handling.ReplaceAllString(text, "")
+	known := handling().ReplaceAllString(text, "")
 	for _, r := range refusals {
 		if strings.HasPrefix(known, r.text) {
 			return r.code, r.message
@@ -108,7 +107,7 @@ func reword(code int64, text string) (int64, string) {
 
 // misread says which parameter is of the wrong type, in JSON's words.
 func misread(text string) string {
-	m := wrongType.FindStringSubmatch(text[max(0, len(text)-200):])
+	m := wrongType().FindStringSubmatch(text[max(0, len(text)-200):])
 	if m == nil {
 		return "they are not what the method takes"
 	}
@@ -141,7 +140,7 @@ func versions(data json.RawMessage) json.RawMessage {
 	if json.Unmarshal(data, &d) != nil {
 		return nil
 	}
-	if !reVersion.MatchString(d.Requested) {
+	if !reVersion().MatchString(d.Requested) {
 		d.Requested = ""
 	}
 	out, err := json.Marshal(d)

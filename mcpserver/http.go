@@ -237,19 +237,24 @@ func (h *HTTP) recovered(next http.Handler) http.Handler {
 }
 
 var (
-	reVersion = regexp.MustCompile(`^[0-9A-Za-z.-]{1,32}$`) // an unknown one must be repeated (2026-07-28, -32022)
-	reSession = regexp.MustCompile(`^[!-~]{1,128}$`)
-	reEvent   = regexp.MustCompile(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
+	reVersion = later(`^[0-9A-Za-z.-]{1,32}$`) // an unknown one must be repeated (2026-07-28, -32022)
+	reSession = later(`^[!-~]{1,128}$`)
+	reEvent   = later(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
 )
+
+// later compiles an expression when it is first asked for: over stdio nobody asks.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 const malformed = "a header of the protocol is malformed or given twice"
 
 // wellFormed refuses headers that the SDK would repeat in its answer.
 func wellFormed(h http.Header) bool {
-	for name, re := range map[string]*regexp.Regexp{
+	for name, re := range map[string]func() *regexp.Regexp{
 		"Mcp-Protocol-Version": reVersion, "Mcp-Session-Id": reSession, "Last-Event-Id": reEvent,
 	} {
-		if v := h.Values(name); len(v) > 1 || len(v) == 1 && !re.MatchString(v[0]) {
+		if v := h.Values(name); len(v) > 1 || len(v) == 1 && !re().MatchString(v[0]) {
 			return false
 		}
 	}
