@@ -57,6 +57,7 @@ type Site struct {
 	patterns  []string
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
+	reports   latest[*healthPage]
 	metrics   *metrics
 	sessions  *access.Sessions // nil where nobody needs to sign in
 	arriving  chan struct{}    // places of forms on their way
