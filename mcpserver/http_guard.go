@@ -53,6 +53,7 @@ func newGuard(o HTTPOptions) (*guard, error) {
 func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.allowsHost(r.Host) {
+			why(w, whyHost)
 			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
 		}
@@ -60,6 +61,7 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 		w.Header()["Vary"] = vary
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
+			why(w, whyOrigin)
 			refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
 			return
 		case len(origins) == 1:

@@ -33,7 +33,10 @@ type Options struct {
 	Engage func() string
 	// Usage counts what agents do; nil where nobody counts.
 	Usage *Usage
-	Log   *slog.Logger
+	// Measures, if set, are the metrics of what is around the site, shown at /metrics
+	// after its own. They are the same for everybody, and must tell of no skill.
+	Measures func() []Measure
+	Log      *slog.Logger
 }
 
 // Bounds of one request.
