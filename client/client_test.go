@@ -286,7 +286,7 @@ func TestEntry(t *testing.T) {
 func TestEntryWithToken(t *testing.T) {
 	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
 	for id, want := range map[string]string{
-		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"),
+		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"), "copilot-cli": header("${KNACK_TOKEN}"), "qwen-code": header("${KNACK_TOKEN}"),
 		"vscode": header("YOUR-TOKEN"), "zed": header("YOUR-TOKEN"), "opencode": header("{env:KNACK_TOKEN}"),
 		"codex": `bearer_token_env_var = "KNACK_TOKEN"`, "goose": `headers: {"Authorization": "Bearer YOUR-TOKEN"}`,
 	} {

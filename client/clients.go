@@ -69,6 +69,14 @@ var Clients = []Client{
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
+		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"),
+		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill --help",
+		Tried:  "1.0.102: copilot mcp get, copilot -p",
+		keys:   []string{"mcpServers"}, file: atHome(".copilot/mcp-config.json"), signs: signs(atHome(".copilot")),
+		local: commandAndArgs, remote: typedHTTP,
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
+	},
+	{
 		ID: "codex", Name: "Codex", Reads: both("agents", "codex"),
 		Source: "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
 		Tried:  "0.169.0: codex mcp get, codex exec",
@@ -94,6 +102,15 @@ var Clients = []Client{
 		},
 		remote: func(s Server) []field { return []field{{"type", "remote"}, {"url", s.URL}} },
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
+	},
+	{
+		ID: "qwen-code", Name: "Qwen Code",
+		Source:  "https://github.com/QwenLM/qwen-code, qwen mcp --help",
+		Tried:   "0.24.4: qwen mcp list, in a trusted folder",
+		dialect: dialectComments,
+		keys:    []string{"mcpServers"}, file: atHome(".qwen/settings.json"), signs: signs(atHome(".qwen")),
+		local: commandAndArgs, remote: urlAs("httpUrl"),
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}),
