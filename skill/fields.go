@@ -71,7 +71,7 @@ func saysNothing(v Value) bool {
 // clear no, or nothing at all; user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
 	for _, f := range d.Fields {
-		key := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(f.Key)), "_", "-")
+		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
 		}
@@ -88,7 +88,7 @@ func (s *Skill) judgeInvocation(d *Document) {
 		mend := fmt.Sprintf("write %s: %v", key, taken)
 		switch {
 		case f.Key != key:
-			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+Quote(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
 		case f.Value.Kind != Bool:
 			s.problem(RuleInvocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
 		}
@@ -201,18 +201,35 @@ func has(problems []Problem, id RuleID) bool {
 // missing reports a field that is not there, and the key that was probably meant.
 func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
-		if strings.EqualFold(strings.TrimSpace(f.Key), field) {
+		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
 			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
 			return
 		}
 	}
+	if f, certain, ok := d.Meant(field); ok {
+		is := "is nearly that"
+		if certain {
+			is = "only looks like it"
+		}
+		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, toldKey(f.Key), is), "write the key so: "+field+":")
+		return
+	}
 	for _, f := range d.Fields {
-		if NearField(f.Key) == field {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is nearly that", field, Quote(f.Key)), "write the key so: "+field+":")
+		if isForeign(f.Key) {
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, Quote(f.Key)), "write the key "+field+": in English; "+mend)
 			return
 		}
 	}
 	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
+}
+
+// toldKey quotes a key, with escapes where one of its characters is not what it looks
+// like.
+func toldKey(key string) string {
+	if !isASCII(key) && seenKey(key) != strings.ToLower(key) {
+		return Spelt(key)
+	}
+	return Quote(key)
 }
 
 // suggestName turns any text into a valid name, as a proposal in a message.
