@@ -17,9 +17,12 @@ import (
 )
 
 func reloadPart() part {
-	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable or half written: what held before holds, serving goes on, and a good one is taken afterwards", run: reloads,
+	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: what held before holds, serving goes on, and a good one is taken afterwards; who means to drop the rules can", run: reloads,
 		broken: []variant{
-			{name: "takes-half", says: "not taken over", changes: []change{{"internal/cli/serve_access.go", "	} else if own != nil {\n", "	} else if own != nil && len(own.data) > 0 {\n"}, {"internal/cli/config_file.go", "	case len(f.problems) > 0:\n		return nil, f.refused()\n	}\n	return f, nil", "	}\n	return f, nil"}}},
+			{name: "takes-half", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
+			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
+			{name: "drops-last-rules", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
+			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
 			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
 		}}
 }
@@ -66,13 +69,11 @@ func reloads(r *trial) {
 		{"half written", func(at, good string) error { return os.WriteFile(at, []byte(good[:len(good)*2/3]), 0o644) }},
 		{"zeros", func(at, _ string) error { return os.WriteFile(at, make([]byte, 4096), 0o644) }},
 		{"of mode 000", func(at, good string) error { return os.WriteFile(at, []byte(good), 0) }},
+		{"a pipe", func(at, _ string) error { return unix.Mkfifo(at, 0o644) }},
 		{"a folder", func(at, _ string) error { return os.Mkdir(at, 0o755) }},
 		{"a link to itself", func(at, _ string) error { return os.Symlink(at, at) }},
 	} {
 		for _, at := range []string{config, tokens} {
-			if at == config && c.name == "empty" {
-				continue // a configuration that says nothing is one
-			}
 			what := filepath.Base(at) + " " + c.name
 			good := map[string]string{config: rules, tokens: line(held)}[at]
 			r.must(os.RemoveAll(at))
@@ -86,6 +87,34 @@ func reloads(r *trial) {
 			serves("a good one after "+what, held)
 		}
 	}
+
+	// Cut short at any byte, as while it is written anew in place.
+	for n := range len(rules) {
+		what := fmt.Sprintf("access.yaml cut after %d bytes", n)
+		r.write(home, map[string]string{"access.yaml": rules[:n]})
+		r.check(what, r.hangUp(k, takenOrNot))
+		serves(what, held)
+	}
+	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n"} {
+		r.write(home, map[string]string{"access.yaml": text})
+		r.check("access.yaml "+what, r.hangUp(k, notTakenOver))
+		serves("access.yaml "+what, held)
+	}
+	r.write(home, map[string]string{"access.yaml": "limits: {rate: 0}\naccess: {default: allow, rules: []}\n"})
+	r.check("no rules, in words", r.hangUp(k, takenOver))
+	a, err := r.browse(client, "GET", base+"/skills/vault/", "", "Authorization", "Bearer "+held)
+	r.check("no rules, in words", errors.Join(err, status(a.status, 200)))
+	r.ends([]*knack{k})
+
+	// The user's own file, which nobody named, is taken away.
+	own := filepath.Join(home, ".config", "knack", "knack.yaml")
+	r.write(home, map[string]string{".config/knack/knack.yaml": rules})
+	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--token-file", tokens)
+	base = strings.TrimSuffix(k.url, "/mcp")
+	serves("by the user's own file", held)
+	r.must(os.Remove(own))
+	r.check("the user's own file is gone", r.hangUp(k, notTakenOver))
+	serves("the user's own file is gone", held)
 	r.ends([]*knack{k})
 }
 
