@@ -28,9 +28,12 @@ func reloadPart() part {
 }
 
 func auditPart() part {
-	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, and with names that forge lines: whole lines of JSON, one for each request, and what is lost is counted", run: audits,
+	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
 		broken: []variant{
 			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
+			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/http_watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
+			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/http_watch.go", "		e.Times = x.denied\n", ""}}},
+			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/http_watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
 			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
 		}}
 }
@@ -180,6 +183,8 @@ func audits(r *trial) {
 		r.check("a forged line", err)
 	}
 
+	r.tokenless()
+
 	// kill -9 while lines are written, and files are rotated.
 	config := filepath.Join(home, "small.yaml")
 	r.write(home, map[string]string{"small.yaml": "limits: {rate: 0}\naudit: {to: " + filepath.Join(home, "killed") + ", max-size: 1, keep: 3}\n"})
@@ -287,4 +292,71 @@ func audits(r *trial) {
 		err = fmt.Errorf("%d lines and %d lost, of 110 requests", written, lost)
 	}
 	r.check("what was lost", err)
+}
+
+// tokenless floods a server whose callers need a token with requests that have none,
+// or one that nobody has: each sort from an address of its own, with limits and
+// without. Whoever has a token goes on, and the audit log has a few lines of it.
+func (r *trial) tokenless() {
+	const token = "knack_token-of-one-whom-a-flood-is-to-hide"
+	sorts := []struct{ method, at, form, token string }{
+		{method: "GET", at: "/signin"}, {method: "POST", at: "/signin", form: "token=wrong"}, {method: "GET", at: "/assets/x"}, {method: "GET", at: "/api/v1/skills"}, {method: "GET", at: "/nowhere"}, {method: "POST", at: "/mcp"}, {method: "GET", at: "/mcp", token: "knack_wrong"},
+	}
+	n := r.pick(700, 1500)
+	for _, limits := range []string{"{rate: 100}", "{rate: 0}"} {
+		home := r.dir()
+		root, file := filepath.Join(home, "skills"), filepath.Join(home, "audit")
+		r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+		r.write(home, map[string]string{"access.yaml": admitting(limits, token)})
+		k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "access.yaml"), "--audit", file)
+		base := strings.TrimSuffix(k.url, "/mcp")
+		for i, sort := range sorts {
+			what := fmt.Sprintf("a flood of %s %s at %s", sort.method, sort.at, limits)
+			client, waits := r.from(fmt.Sprintf("127.0.1.%d", i+1)), 0
+			var headers []string
+			if sort.token != "" {
+				headers = []string{"Authorization", "Bearer " + sort.token}
+			}
+			for range n {
+				a, err := r.browse(client, sort.method, base+sort.at, sort.form, headers...)
+				if a.status == 429 {
+					waits++
+				}
+				r.check(what, err)
+			}
+			var err error
+			if limited := limits != "{rate: 0}"; (waits > 0) != limited {
+				err = fmt.Errorf("%d of %d were told to wait", waits, n)
+			}
+			r.check(what, err)
+			a, err := r.browse(client, "GET", base+"/api/v1/skills", "", "Authorization", "Bearer "+token)
+			r.check("who has a token, in "+what, errors.Join(err, status(a.status, 200)))
+		}
+		r.must(k.cmd.Process.Signal(syscall.SIGTERM))
+		<-k.ended
+		lines, times, known := map[any]int{}, map[any]float64{}, map[any]int{}
+		for _, one := range r.auditLines("floods without a token at "+limits, file) {
+			from := one["address"]
+			if one["subject"] == "s0" {
+				known[from]++
+				continue
+			}
+			lines[from]++
+			count, _ := one["times"].(float64)
+			times[from] = max(times[from], count)
+		}
+		for i, sort := range sorts {
+			from := fmt.Sprintf("127.0.1.%d", i+1)
+			var err error
+			switch {
+			case lines[from] < 100 || lines[from] > 200:
+				err = fmt.Errorf("%d lines of a flood of %d", lines[from], n)
+			case times[from] < 64:
+				err = fmt.Errorf("no line says how often: %v times at most", times[from])
+			case known[from] != 1:
+				err = fmt.Errorf("%d lines of who has a token, not 1", known[from])
+			}
+			r.check(sort.method+" "+sort.at+" at "+limits, err)
+		}
+	}
 }
