@@ -29,7 +29,7 @@ const aged = 2500 * time.Millisecond
 
 // The controls of the memory, each taken out.
 var (
-	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds()", ""}}}
+	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds(shared)", ""}}}
 	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/open_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
 )
 
