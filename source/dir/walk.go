@@ -252,6 +252,9 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 				return
 			}
 			out[i] = w.visit(level[i], r)
+			// The calls of the system are too short for the scheduler to give the processor
+			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
+			runtime.Gosched()
 		}
 	}
 	var wg sync.WaitGroup
