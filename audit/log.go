@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -36,7 +37,9 @@ type Log struct {
 	queue chan Event
 
 	mu      sync.Mutex // of what follows
-	lost    uint64
+	lost    uint64     // and no line accounts for it yet
+	written uint64     // lines, since the start
+	missing uint64     // lines that were lost, since the start
 	closed  bool
 	failing bool
 
@@ -91,6 +94,7 @@ func (l *Log) Record(e Event) {
 	case l.queue <- e:
 	default:
 		l.lost++
+		l.missing++
 		l.fails(errors.New("lines come faster than they can be written"))
 	}
 }
@@ -100,6 +104,17 @@ func (l *Log) Lost() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
+}
+
+// Totals are how many events were written since the log began, and how many were
+// lost, whether or not a line accounts for them. A nil log has none.
+func (l *Log) Totals() (written, lost uint64) {
+	if l == nil {
+		return 0, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written, l.missing
 }
 
 // fails tells of trouble when it begins. It is for the holder of mu.
@@ -193,7 +208,7 @@ func (l *Log) put(lines []byte, n int) {
 	if lost > 0 {
 		missing := Event{Time: time.Now().UTC(), Result: Lost, Times: lost}.appendTo(nil)
 		if _, err := l.to.write(missing); err != nil {
-			l.fail(n, err)
+			l.fail(0, n, err)
 			return
 		}
 		l.mu.Lock()
@@ -202,15 +217,12 @@ func (l *Log) put(lines []byte, n int) {
 	}
 	took, err := l.to.write(lines)
 	if err != nil {
-		for _, c := range lines[:took] {
-			if c == '\n' {
-				n--
-			}
-		}
-		l.fail(n, err)
+		whole := bytes.Count(lines[:took], []byte("\n"))
+		l.fail(whole, n-whole, err)
 		return
 	}
 	l.mu.Lock()
+	l.written += uint64(n)
 	recovered := l.failing && l.lost == 0
 	if recovered {
 		l.failing = false
@@ -221,9 +233,12 @@ func (l *Log) put(lines []byte, n int) {
 	}
 }
 
-func (l *Log) fail(n int, err error) {
+// fail counts the lines that were written all the same, and those that were not.
+func (l *Log) fail(written, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.written += uint64(written)
 	l.lost += uint64(n)
+	l.missing += uint64(n)
 	l.fails(err)
 }

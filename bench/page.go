@@ -77,7 +77,7 @@ const bounds = `
 An answer is given again only after each file that it was made from was looked at, with no link on the way: ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + `, together 2.2 to 2.6 µs of
 processor time for a path of nine parts on two cores of an AMD EPYC with Linux 6.18, of which the way is 0.3 µs and the rest is to open and to close. A ` + "`fstatat`" + `, which follows links,
 takes 1.0 µs below an open folder and 1.4 µs by the whole path. Calls that have all arrived share the look at the root and at each folder on the way, one ` + "`fstatat`" + ` each, and so need no
-more than one for their own file: of 32 pipelined calls, half of whose skills lie alone in a folder, each takes a seventh less of the processor. In a profile of them
+more than one for their own file: of 32 pipelined calls, half of whose skills lie alone in a folder, each takes about a tenth less of the processor. In a profile of them
 (` + "`go test -run '^$' -bench AgainStdio/32 -cpuprofile cpu.prof ./mcpserver`" + `) the look is still most of what is done for a call; finding the id, the key, the kept
 answer and the copy into the batch are 0.3 µs and no allocation. The stdio floor spends 1.9 µs a call when they are pipelined, nearly all of it in the pipe.
 One at a time the floor is two system calls on each side, so that three more of ours, which open a file, are a third of it; the rest of our processor time is the same read, write and switch

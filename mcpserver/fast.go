@@ -71,9 +71,10 @@ type remembered struct {
 	stream bool         // the answer is an event
 	last   atomic.Pointer[lengthHeader]
 	basis  *catalog.Basis
-	use    *Use      // what is to be observed each time; nil: nothing
-	until  time.Time // zero: as long as it is true
-	size   int       // about how many bytes are held for it
+	use    *Use           // what is to be observed each time; nil: nothing
+	count  *atomic.Uint64 // of its method and outcome, over HTTP
+	until  time.Time      // zero: as long as it is true
+	size   int            // about how many bytes are held for it
 }
 
 // keptHeader is a header of an answer. Nobody changes its values.

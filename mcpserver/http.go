@@ -131,6 +131,7 @@ type HTTP struct {
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
 	limits         atomic.Pointer[limits]
+	counts         counts
 	lines          *limit.Clients // what is written down of addresses of which nobody is known
 	draining       atomic.Bool
 	open           sync.Map        // of *openStream
@@ -143,6 +144,7 @@ type HTTP struct {
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
 	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate)}
+	s.mcp.AddReceivingMiddleware(h.counted)
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
@@ -386,7 +388,7 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		h.serveSession(w, r, s)
 	}
 	if heard != nil {
-		h.teach(l, heard, r, s.id)
+		h.teach(l, heard, r, s)
 	}
 	if s.id != nil && r.Context().Err() != nil {
 		place.await() // the client has left, and the call may go on

@@ -73,6 +73,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *k
 		}
 		answer = answer[n:]
 	}
+	kept.count.Add(1)
 	h.server.again(kept, subject, hostOf(r))
 	return nil, true
 }
@@ -210,7 +211,7 @@ func (o *overheard) Write(data []byte) (int, error) {
 }
 
 // teach keeps the answer that was overheard, where it is whole and one.
-func (h *HTTP) teach(l *learning, o *overheard, r *http.Request, id []byte) {
+func (h *HTTP) teach(l *learning, o *overheard, r *http.Request, s sent) {
 	now, ok := h.server.viewNow(h.subject(r))
 	if !ok || o.status != http.StatusOK || r.Context().Err() != nil || len(o.body) > rememberedOne {
 		return
@@ -225,9 +226,10 @@ func (h *HTTP) teach(l *learning, o *overheard, r *http.Request, id []byte) {
 			return
 		}
 	}
-	if kept.tail = tailOf(answer, id); kept.tail == nil {
+	if kept.tail = tailOf(answer, s.id); kept.tail == nil {
 		return
 	}
+	kept.count = h.counts.counterOfAnswer(s.method, answer)
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		kept.until = time.Now().Add(min(relearn, h.o.SessionTimeout/2))
 	}

@@ -26,13 +26,14 @@ type guard struct {
 	hosts   []string
 	origins []string
 	last    atomic.Pointer[string] // the Host that was allowed last
+	pages   http.Handler
 }
 
 // vary is what every answer says. Nobody appends to it in place.
 var vary = []string{"Origin"}
 
 func newGuard(o HTTPOptions) (*guard, error) {
-	g := &guard{}
+	g := &guard{pages: o.Pages}
 	for _, h := range o.Hosts {
 		name := strings.ToLower(strings.TrimSpace(h))
 		if name == "" || strings.ContainsAny(name, "/*@ ") {
@@ -53,6 +54,7 @@ func newGuard(o HTTPOptions) (*guard, error) {
 func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.allowsHost(r.Host) {
+			why(w, whyHost)
 			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
 		}
@@ -60,13 +62,14 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 		w.Header()["Vary"] = vary
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
+			why(w, whyOrigin)
 			refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with --allow-origin")
 			return
 		case len(origins) == 1:
 			allowCORS(w.Header(), origins[0])
 		}
 		if r.Method == http.MethodOptions {
-			preflight(w, r)
+			preflight(w, r, g.methods(r.URL.Path))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -122,9 +125,20 @@ func allowCORS(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
 }
 
-func preflight(w http.ResponseWriter, r *http.Request) {
+// methods are those that are answered at a path.
+func (g *guard) methods(path string) string {
+	if path == "/mcp" {
+		return "GET, POST, DELETE"
+	}
+	if p, ok := g.pages.(interface{ Methods(path string) string }); ok && path != "/healthz" && path != "/readyz" {
+		return p.Methods(path)
+	}
+	return "GET, HEAD"
+}
+
+func preflight(w http.ResponseWriter, r *http.Request, methods string) {
 	h := w.Header()
-	h.Set("Allow", "GET, POST, DELETE, OPTIONS")
+	h.Set("Allow", methods+", OPTIONS")
 	if r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
 		allowed := slices.Clone(corsHeaders)
 		for name := range strings.SplitSeq(strings.ToLower(r.Header.Get("Access-Control-Request-Headers")), ",") {
@@ -133,7 +147,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		h.Add("Vary", "Access-Control-Request-Headers")
-		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		h.Set("Access-Control-Allow-Methods", methods)
 		h.Set("Access-Control-Allow-Headers", strings.Join(allowed, ", "))
 		h.Set("Access-Control-Max-Age", "600")
 	}

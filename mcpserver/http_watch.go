@@ -60,8 +60,8 @@ func (h *HTTP) Limit(rate limit.Rate) {
 	h.limits.Store(&limits{rate, limit.New(rate), limit.New(refusalRate), limit.New(unknownRate)})
 }
 
-// exchange is one request and its answer, as they are watched for the limits and the
-// audit log.
+// exchange is one request and its answer, as they are watched for the limits, the
+// audit log and the numbers.
 type exchange struct {
 	http.ResponseWriter
 	h       *HTTP
@@ -75,6 +75,7 @@ type exchange struct {
 	handled bool   // by that method, which tells of itself
 	denied  uint64 // it is one of so many that came too often
 	mute    bool   // the answer was replaced
+	reason  string // why it is refused
 }
 
 type exchangeKey struct{}
@@ -97,7 +98,7 @@ func hostOf(r *http.Request) string {
 // watch answers a request.
 func (h *HTTP) watch(w http.ResponseWriter, r *http.Request) {
 	if !h.server.audit && h.limits.Load() == nil {
-		h.root.ServeHTTP(w, r)
+		h.root.ServeHTTP(&exchange{ResponseWriter: w, h: h, r: r}, r) // it counts refusals, and nobody asks for more
 		return
 	}
 	x := &exchange{ResponseWriter: w, h: h, address: hostOf(r)}
@@ -138,7 +139,7 @@ func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Sub
 	}
 	wait, denied := l.clients.Take(who)
 	if wait > 0 {
-		x.denied = denied
+		x.denied, x.reason = denied, whyRate
 		h.tooOften(w, r, wait)
 	}
 	return wait == 0
@@ -153,6 +154,7 @@ func (h *HTTP) admitsUnknown(w http.ResponseWriter, r *http.Request) bool {
 	}
 	wait, _ := l.unknown.Take(networkOf(x.address))
 	if wait > 0 {
+		x.reason = whyUnknown
 		h.tooOften(w, r, wait)
 	}
 	return wait == 0
@@ -203,9 +205,13 @@ func (x *exchange) WriteHeader(status int) {
 	if l := x.h.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
 		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
 			x.status, x.mute = http.StatusTooManyRequests, true
+			x.h.counts.refused(x.r, x.status, whyRefused)
 			x.h.tooOften(x.ResponseWriter, x.r, wait)
 			return
 		}
+	}
+	if status >= http.StatusBadRequest {
+		x.h.counts.refused(x.r, status, x.reason)
 	}
 	x.ResponseWriter.WriteHeader(status)
 }

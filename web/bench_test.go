@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"context"
 	"io"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,11 +41,7 @@ func BenchmarkPages(b *testing.B) {
 		one = strings.TrimSuffix(strings.TrimPrefix(e.URI.String(), "skill://"), "SKILL.md")
 		break
 	}
-	for _, path := range []string{
-		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/health", "/usage", "/connect",
-		"/skills/" + one, "/skills/" + one + "?view=files", "/skills/" + one + "?view=agent", "/skills/" + one + "?view=problems",
-		"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/metrics",
-	} {
+	for _, path := range slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/metrics"}) {
 		b.Run(strings.ReplaceAll(path, one, "ONE"), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -94,10 +92,24 @@ func BenchmarkPages(b *testing.B) {
 	})
 }
 
+// pagePaths are all kinds of pages; one is the path of a skill, with a slash behind.
+func pagePaths(one string) []string {
+	return []string{
+		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/health", "/usage", "/connect",
+		"/skills/" + one, "/skills/" + one + "?view=files", "/skills/" + one + "?view=agent", "/skills/" + one + "?view=problems",
+	}
+}
+
 func ask(b *testing.B, site *web.Site, path string) {
 	b.Helper()
+	askAs(b.Context(), b, site, path)
+}
+
+// askAs asks as one who sees what the context says.
+func askAs(ctx context.Context, b *testing.B, site *web.Site, path string) {
+	b.Helper()
 	w := httptest.NewRecorder()
-	site.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	site.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 	if w.Code != 200 {
 		body, _ := io.ReadAll(w.Body)
 		b.Fatalf("%s: %d %.200s", path, w.Code, body)

@@ -110,11 +110,20 @@ func (s *Site) health(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := healthPage{
-		frame: s.frame(r, "Health", "health"), All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Snapshot: v.Version, NSkipped: len(v.Skipped),
-	}
+	p := *s.reports.get(v, func() *healthPage { return s.report(v) })
+	p.frame = s.frame(r, "Health", "health")
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), lastedOf(time.Since(at).Truncate(time.Second))
+	return s.render(r, http.StatusOK, "health", p)
+}
+
+// report is all of the page that follows from the snapshot alone: it looks at every
+// skill, and is made once for all who see the same. How the list fits each client is
+// half of that work, and made beside the other half.
+func (s *Site) report(v catalog.View) *healthPage {
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Snapshot: v.Version, NSkipped: len(v.Skipped)}
+	fits := make(chan []tool.Fit, 1)
+	go func() { fits <- s.fitsOf(v) }()
 	for _, root := range v.Roots {
 		if root.Missing && root.Err == nil {
 			p.Missing = append(p.Missing, root.Label)
@@ -128,9 +137,14 @@ func (s *Site) health(r *request) error {
 	for _, e := range v.Entries {
 		p.add(v, e)
 	}
-	fits := s.fits.get(v, func() []tool.Fit { return tool.Fits(v) })
-	p.budgets(v, fits)
-	return s.render(r, http.StatusOK, "health", p)
+	p.heavy(v)
+	p.budgets(v, <-fits)
+	return p
+}
+
+// fitsOf is how the list of skills fits each client.
+func (s *Site) fitsOf(v catalog.View) []tool.Fit {
+	return s.fits.get(v, func() []tool.Fit { return tool.Fits(v) })
 }
 
 func rootRowOf(root catalog.RootStatus) rootRow {
@@ -184,7 +198,7 @@ func (p *healthPage) add(v catalog.View, e *catalog.Entry) {
 	}
 }
 
-// budgets draws how the list fits each client, and which skills take most of it.
+// budgets draws how the list fits each client.
 func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	const width = 1000
 	for _, f := range fits {
@@ -197,6 +211,10 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 		b.LimitX = min(b.BudgetWidth, width-3)
 		p.Budgets = append(p.Budgets, b)
 	}
+}
+
+// heavy draws which skills take most of the list.
+func (p *healthPage) heavy(v catalog.View) {
 	for _, e := range heaviest(v.Listed, 10) {
 		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}
 		if len(p.Heavy) > 0 {

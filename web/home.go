@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -131,11 +133,47 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(string(e.Key)+" "+strings.ToLower(e.Folder), words) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(namesIn(e), words) {
 			all = append(all, e)
 		}
 	}
 	return all, nil
+}
+
+// namesIn is what a skill is called, in small letters.
+func namesIn(e *catalog.Entry) string { return string(e.Key) + " " + strings.ToLower(e.Folder) }
+
+// indexTime is how long a page waits for the index of the search. After a change it
+// is there within milliseconds; after the start, or where all has changed, reading the
+// headings of every skill takes longer than anybody waits for a page.
+const indexTime = 20 * time.Millisecond
+
+// foundSoon is [found] for a page, which does not wait for an index that is still being
+// made. Then it is the skills that have the words in their names, and after them those
+// that have them in their descriptions: of the same snapshot as all the rest of the
+// page, and not ranked, which the page has to say.
+func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalog.Entry, ranked bool, err error) {
+	soon, cancel := context.WithTimeout(ctx, indexTime)
+	defer cancel()
+	all, err = found(soon, v, query)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return all, err == nil, err
+	}
+	words := strings.Fields(string(skill.KeyOf(query)))
+	var described []*catalog.Entry
+	everything, err := found(ctx, v, "") // those that models are shown come first
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range everything {
+		switch names := namesIn(e); {
+		case holdsAll(names, words):
+			all = append(all, e)
+		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(names+" "+strings.ToLower(e.Description), words):
+			described = append(described, e)
+		}
+	}
+	return append(all, described...), false, nil
 }
 
 func holdsAll(text string, words []string) bool {
@@ -210,6 +248,8 @@ type homePage struct {
 	Older, Newer          string // addresses of the pages around
 	Narrowed              bool
 	Without               string // the address without filters
+	Unranked              bool   // the index was not ready
+	Again                 string // the address of this page
 }
 
 func (s *Site) home(r *request) error {
@@ -224,14 +264,16 @@ func (s *Site) home(r *request) error {
 	}
 	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
-	all, err := found(r.Context(), v, f.Query)
+	all, ranked, err := foundSoon(r.Context(), v, f.Query)
 	if err != nil {
 		return err
 	}
+	p.Unranked = !ranked
 	entries := p.narrow(v, all)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
 	f.Page = min(f.Page, last)
+	p.Again = f.href()
 	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
 	for _, e := range entries[p.From:p.To] {
 		p.Rows = append(p.Rows, rowOf(v, e))

@@ -54,6 +54,18 @@ func (m *metrics) served(route string, code int, took time.Duration) {
 	m.codes[[2]string{route, strconv.Itoa(code)}]++
 }
 
+// Measure is one metric, as Prometheus has them.
+type Measure struct {
+	Name, Kind, Help string // Kind is counter or gauge
+	Samples          []Sample
+}
+
+// Sample is a value, and its labels in pairs of name and value.
+type Sample struct {
+	Value  float64
+	Labels []string
+}
+
 // exposition writes metrics in the text format of Prometheus.
 type exposition struct{ bytes.Buffer }
 
@@ -91,6 +103,14 @@ func (s *Site) serveMetrics(r *request) error {
 		s.skillMetrics(x, v)
 	}
 	s.metrics.write(x)
+	if s.o.Measures != nil {
+		for _, m := range s.o.Measures() {
+			x.family(m.Name, m.Kind, m.Help)
+			for _, sample := range m.Samples {
+				x.sample(m.Name, sample.Value, sample.Labels...)
+			}
+		}
+	}
 	r.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	r.w.Header().Set("Cache-Control", "no-store")
 	return answer(r, http.StatusOK, x.Bytes())

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,10 @@ type Options struct {
 	Engage func() string
 	// Usage counts what agents do; nil where nobody counts.
 	Usage *Usage
-	Log   *slog.Logger
+	// Measures, if set, are the metrics of what is around the site, shown at /metrics
+	// after its own. They are the same for everybody, and must tell of no skill.
+	Measures func() []Measure
+	Log      *slog.Logger
 }
 
 // Bounds of one request.
@@ -55,8 +59,10 @@ type Site struct {
 	assets    map[string]asset
 	routes    *http.ServeMux
 	patterns  []string
+	methods   map[string]string // by pattern
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
+	reports   latest[*healthPage]
 	metrics   *metrics
 	sessions  *access.Sessions // nil where nobody needs to sign in
 	arriving  chan struct{}    // places of forms on their way
@@ -86,8 +92,10 @@ func New(o Options) *Site {
 
 func (s *Site) mux() *http.ServeMux {
 	m := http.NewServeMux()
+	s.methods = map[string]string{}
 	add := func(pattern, methods string, page func(*request) error) {
 		s.patterns = append(s.patterns, pattern)
+		s.methods[pattern] = methods
 		m.Handle(pattern, s.handle(pattern, methods, page))
 	}
 	for pattern, page := range map[string]func(*request) error{
@@ -123,6 +131,15 @@ func (s *Site) mux() *http.ServeMux {
 // Routes are the patterns of [http.ServeMux] for which there are answers, in no
 // order.
 func (s *Site) Routes() []string { return slices.Clone(s.patterns) }
+
+// Methods are those that are answered at a path, as the header Allow lists them.
+func (s *Site) Methods(path string) string {
+	_, pattern := s.routes.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
+	if methods, ok := s.methods[pattern]; ok {
+		return methods
+	}
+	return "GET, HEAD" // of the page that says where to go
+}
 
 // ServeHTTP answers one request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -257,7 +257,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			t.Name, string(args), text, res.IsError, n, n - utf8.RuneCountInString(text), tokensOf(int64(n)), i == 0,
 		})
 	}
-	p.Shown = shownTo(s.fits.get(v, func() []tool.Fit { return tool.Fits(v) }), e)
+	p.Shown = shownTo(s.fitsOf(v), e)
 	return nil
 }
 

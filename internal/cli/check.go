@@ -104,7 +104,7 @@ func isURL(arg string) bool {
 
 func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: &http.Client{
-		Transport: &tokenBearer{token: env.Getenv(tokenVariable), host: u.Host, next: http.DefaultTransport},
+		Transport: &patient{&tokenBearer{token: env.Getenv(tokenVariable), host: u.Host, next: http.DefaultTransport}},
 		// Elsewhere is another server, and not for this token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

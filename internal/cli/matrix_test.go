@@ -105,10 +105,10 @@ func (h *house) send(r role, p probe) string {
 
 var uneven = regexp.MustCompile(strings.Join([]string{
 	`(?m)^id: \S*$`, // of an event
-	`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|go_|process_).*\n`,   // the process and what it was asked
-	`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`,      // when
-	`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`,           // when
-	`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`, // when
+	`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`, // the process and what it was asked
+	`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`,              // when
+	`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`,                   // when
+	`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`,         // when
 }, "|"))
 
 // even takes out what differs between two servers: address, folder and times.

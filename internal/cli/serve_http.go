@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -173,12 +174,15 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	if host != "" {
 		o.Hosts = append(o.Hosts, host)
 	}
+	var measured atomic.Pointer[mcpserver.HTTP]
+	pages.Measures = func() []web.Measure { return measures(measured.Load(), op.audit) }
 	o.Pages = f.pages(pages, ln.Addr())
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
+	measured.Store(h)
 	server.Restrict(f.policy)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing

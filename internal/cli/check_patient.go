@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// How long a server may have a request wait that it answers 429: each time, and how
+// often. A server with limits says seconds; one that says more does not want us.
+const (
+	longestWait = time.Minute
+	mostWaits   = 5
+)
+
+// patient sends a request again that came too often, when the server says so in
+// Retry-After. An answer without it, or with a longer time, is the answer. So is the
+// one after mostWaits, and one to a body that cannot be had again.
+type patient struct{ next http.RoundTripper }
+
+func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	for waits := 0; ; waits++ {
+		resp, err := p.next.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests || waits == mostWaits {
+			return resp, err
+		}
+		wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+		if !ok || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+			return resp, nil
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+		resp.Body.Close()
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		r = r.Clone(r.Context())
+		if r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+func retryAfter(text string, now time.Time) (time.Duration, bool) {
+	wait := time.Duration(0)
+	if n, err := strconv.Atoi(text); err == nil {
+		if n < 0 || n > int(longestWait/time.Second) {
+			return 0, false
+		}
+		wait = time.Duration(n) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = max(at.Sub(now), 0)
+	} else {
+		return 0, false
+	}
+	return wait, wait <= longestWait
+}

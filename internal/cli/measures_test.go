@@ -1,0 +1,90 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/skill"
+)
+
+// TestMeasures: the metrics of a session with calls, failures and refusals, whole. An
+// answer that is given from memory counts like the first one, and promtool has nothing
+// to say.
+func TestMeasures(t *testing.T) {
+	dir, etc := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(dir, "one/SKILL.md"), "---\nname: one\ndescription: One.\n---\n")
+	token, line := access.NewToken()
+	put(t, filepath.Join(etc, "knack.yaml"), "access:\n  tokens:\n    - {hash: "+line+", subject: anna}\naudit: {to: audit.log}\n")
+	url, _ := servingLog(t, "--dir", dir, "--config", filepath.Join(etc, "knack.yaml"))
+	a := &asker{t: t, url: url, log: filepath.Join(etc, "audit.log")}
+	time.Sleep(skill.StampRacy + 100*time.Millisecond) // younger files are not answered from memory
+
+	a.call("2025-11-25", token, "initialize", "", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"old","version":"1"}}`)
+	a.call("2025-11-25", token, "notifications/initialized", "", `{}`)
+	for range 3 { // the second and the third from memory
+		a.call("2026-07-28", token, "tools/call", "skill", `{"name":"skill","arguments":{"name":"one"}}`)
+		a.call("2026-07-28", token, "tools/call", "skill", `{"name":"skill","arguments":{"name":"none"}}`)
+	}
+	a.call("2026-07-28", token, "resources/read", "skill://none/SKILL.md", `{"uri":"skill://none/SKILL.md"}`)
+	a.call("2026-07-28", token, "zqx/zqx", "", `{}`)
+	a.send("GET", "/", "", "")                                         // no token
+	a.send("GET", "/api/v1/skills", "wrong", "")                       // an unknown one
+	a.send("GET", "/", token, "", "Host: elsewhere.example")           // a host
+	a.send("POST", "/mcp", token, "{}", "Origin: http://evil.invalid") // an origin
+	a.send("HEAD", "/metrics", "", "")
+	// The log is written by and by: what is counted is what stands in it.
+	got, lines := "", -1
+	for range 50 {
+		data, err := os.ReadFile(a.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = bytes.Count(data, []byte("\n"))
+		if _, got, _ = a.send("GET", "/metrics", token, ""); strings.Contains(got, fmt.Sprintf("\nknack_audit_lines_total %d\n", lines)) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ours := regexp.MustCompile(`(?m)^knack_(?:mcp|http_refusals|audit).*$`).FindAllString(got, -1)
+	want := []string{
+		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
+		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
+		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,
+		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 6`, // of a skill that there is not contract 002 says so in an answer
+		`knack_http_refusals_total{code="401",reason="no-token"} 2`,
+		`knack_http_refusals_total{code="401",reason="token"} 1`,
+		`knack_http_refusals_total{code="403",reason="host"} 1`,
+		`knack_http_refusals_total{code="403",reason="origin"} 1`,
+		"knack_mcp_sessions 1",
+		"knack_mcp_streams 0",
+		fmt.Sprintf("knack_audit_lines_total %d", lines),
+		"knack_audit_lost_lines_total 0",
+	}
+	if diff := cmp.Diff(want, ours); diff != "" {
+		t.Errorf("-want +got\n%s\n%s", diff, got)
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no promtool (apt-get install prometheus)")
+		}
+		t.Skip("no promtool (apt-get install prometheus)")
+	}
+	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	cmd.Stdin = bytes.NewReader([]byte(got))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/web"
+)
+
+// measures are the metrics of the server around the pages. doc/running.md has each.
+func measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
+	if h == nil {
+		return nil
+	}
+	n := h.Numbers()
+	calls := web.Measure{Name: "knack_mcp_calls_total", Kind: "counter", Help: "Messages that came to a method of MCP, by method and outcome (ok, error)."}
+	for _, c := range n.Calls {
+		calls.Samples = append(calls.Samples, web.Sample{Value: float64(c.Count), Labels: []string{"method", c.Method, "outcome", c.Outcome}})
+	}
+	refusals := web.Measure{Name: "knack_http_refusals_total", Kind: "counter", Help: "Answers 401, 403 and 429 at any address, by status and reason."}
+	for _, c := range n.Refusals {
+		refusals.Samples = append(refusals.Samples, web.Sample{Value: float64(c.Count), Labels: []string{"code", strconv.Itoa(c.Status), "reason", c.Reason}})
+	}
+	one := func(name, kind, help string, value float64) {
+		all = append(all, web.Measure{Name: name, Kind: kind, Help: help, Samples: []web.Sample{{Value: value}}})
+	}
+	all = append(all, calls, refusals)
+	one("knack_mcp_sessions", "gauge", "Sessions that are open, of protocol versions before 2026-07-28.", float64(n.Sessions))
+	one("knack_mcp_streams", "gauge", "Streams that are open and wait for news.", float64(n.Streams))
+	if log != nil {
+		written, lost := log.Totals()
+		one("knack_audit_lines_total", "counter", "Events that were written to the audit log.", float64(written))
+		one("knack_audit_lost_lines_total", "counter", "Events that could not be written to the audit log.", float64(lost))
+	}
+	return all
+}
