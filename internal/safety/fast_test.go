@@ -30,7 +30,7 @@ const aged = 2500 * time.Millisecond
 // The controls of the memory, each taken out.
 var (
 	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds(shared)", ""}}}
-	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/open_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
+	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/again_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
 	looksEarly  = variant{name: "looks-early", changes: []change{{"mcpserver/stdio_fast.go", "if q.sharing = false; q.shared != nil {", "if false {"}}}
 )
 
