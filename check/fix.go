@@ -46,6 +46,8 @@ type candidate struct {
 	level Level
 	data  []byte
 	of    skill.Problem // zero where it is a rule of this package
+	// from is a key that is written as to, "" where the keys stay as they are.
+	from, to string
 }
 
 // Fix mends a SKILL.md in a folder of the given name, at the given level. Each
@@ -64,7 +66,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 				return false
 			}
 			next := judgeBytes(c.data, folder)
-			if !next.better(now, c.rule) {
+			if !next.better(now, c.rule, c.from, c.to) {
 				return false
 			}
 			all = append(all, Mended{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
@@ -227,7 +229,7 @@ func written(old, now []line) []string {
 var mendable = map[skill.RuleID]bool{
 	skill.RuleFenceBlanks: true, skill.RuleFenceGlued: true, skill.RuleFenceLate: true, skill.RuleFenceUnclosed: true,
 	skill.RuleFenceOpener: true, skill.RuleYAMLSyntax: true, skill.RuleYAMLDuplicate: true, skill.RuleNameType: true,
-	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
+	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleDescriptionMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
 }
 
 // judged is a file with what its mending needs to know of it.
@@ -265,15 +267,16 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether a mend of the rule that led from old to j may stand.
-func (j *judged) better(old *judged, rule skill.RuleID) bool {
+// better reports whether a mend of the rule that led from old to j may stand. It may
+// write the key to for the key from, if there is one.
+func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
 	}
-	if rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
+	if from == "" && rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
 		return false // only the line that stands twice may go
 	}
-	if rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
+	if from == "" && rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
 		return false // only a name may come
 	}
 	was, is := old.body(), j.body()
@@ -286,7 +289,11 @@ func (j *judged) better(old *judged, rule skill.RuleID) bool {
 		return false
 	}
 	for _, f := range old.doc.Fields {
-		now, ok := j.doc.Field(f.Key)
+		key := f.Key
+		if from != "" && key == from {
+			key = to
+		}
+		now, ok := j.doc.Field(key)
 		switch {
 		case old.faulty(f):
 			if !ok || now.Value.Kind == skill.String && !sameText(f.Value.Text, now.Value.Text) {

@@ -54,6 +54,11 @@ var fixes = []struct {
 	{"name is a number", skill.RuleNameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
 	{"tools with commas", RuleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
 	{"list of tools", RuleAllowedTools, Certain, "---\nname: git\ndescription: d\nallowed-tools:\n  - Read\n  - Write\n---\n", "---\nname: git\ndescription: d\nallowed-tools: Read Write\n---\n"},
+	{"a slip in a key", skill.RuleNameMissing, Guess, "---\nnmae: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a slip in another", skill.RuleDescriptionMissing, Guess, "---\nname: git\ndescripton: |\n  d\n---\n", "---\nname: git\ndescription: |\n  d\n---\n"},
+	{"a space that is none", skill.RuleNameMissing, Certain, "---\n\u00a0name: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"what cannot be seen", skill.RuleDescriptionMissing, Certain, "---\nname: git\ndes\u200bcription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a letter of another script", skill.RuleNameMissing, Certain, "---\nn\u0430me: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
 	{"no name", skill.RuleNameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
 }
 
@@ -201,6 +206,16 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		t.Errorf("%s: mended again: %+v", name, mends)
 	}
 	was, is := skill.Parse(data), skill.Parse(got)
+	for _, field := range []string{"name", "description"} {
+		// A key that was meant as a missing field is written so; all else is compared as ever.
+		_, before := was.Field(field)
+		_, after := is.Field(field)
+		if f, _, ok := was.Meant(field); ok && !before && after {
+			at := bytes.Index(data, []byte("\n"+f.Key)) + 1
+			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
+			was = skill.Parse(data)
+		}
+	}
 	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
 		t.Errorf("%s: the body changed", name)
 	}
@@ -227,7 +242,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
-		if p.Rule == skill.RuleYAMLSyntax {
+		if p.Rule == skill.RuleYAMLSyntax || p.Rule == skill.RuleNameSyntax {
 			broken[p.Field] = true
 		}
 	}
@@ -279,7 +294,7 @@ func TestBetter(t *testing.T) {
 		"a word is copied":    {"---\nname: git\ndescription: Use when: x\nname:a: b\n---\n", "---\nname: git\ndescription: 'Use when: x name:a: b'\nname:a: b\n---\n", false},
 		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax); got != c.want {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax, "", ""); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -34,7 +34,7 @@ func (j *judged) candidates(folder string) []candidate {
 	var p skill.Problem
 	try := func(rule skill.RuleID, line int, level Level, what, ask string, data []byte) {
 		if data != nil && string(data) != j.text {
-			out = append(out, candidate{rule, line + 1, what, ask, level, data, p})
+			out = append(out, candidate{rule: rule, line: line + 1, what: what, ask: ask, level: level, data: data, of: p})
 		}
 	}
 	for _, p = range j.problems {
@@ -80,7 +80,15 @@ func (j *judged) candidates(folder string) []candidate {
 			try(p.Rule, at, Certain, "deleted the second of two equal lines", "delete the second of the two equal lines", j.dropTwin(at))
 		case skill.RuleNameType, skill.RuleDescriptionType:
 			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
-		case skill.RuleNameMissing:
+		case skill.RuleNameMissing, skill.RuleDescriptionMissing:
+			if level, data := j.renameKey(p.Field); data != nil {
+				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
+				out[len(out)-1].from, out[len(out)-1].to = j.meant(p.Field), p.Field
+				continue
+			}
+			if p.Rule != skill.RuleNameMissing {
+				continue
+			}
 			has := slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
 			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
@@ -94,6 +102,32 @@ func (j *judged) candidates(folder string) []candidate {
 		try(RuleAllowedTools, f.KeyPosition.Line-1, Certain, "separated the tools of allowed-tools by blanks", "write the tools in one line, separated by blanks", data)
 	}
 	return out
+}
+
+// renameKey writes a field that is missing for the key that was meant as it.
+func (j *judged) renameKey(field string) (Level, []byte) {
+	f, certain, ok := j.doc.Meant(field)
+	at := f.KeyPosition.Line - 1
+	if _, there := j.doc.Field(field); !ok || there || at < 0 || at >= len(j.lines) {
+		return None, nil
+	}
+	l := j.lines[at]
+	i := l.index(f.KeyPosition.Column)
+	rest, found := strings.CutPrefix(l.text[i:], f.Key)
+	if !found {
+		return None, nil // in quotes, with escapes
+	}
+	level := Guess
+	if certain {
+		level = Certain
+	}
+	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end)
+}
+
+// meant is the key that renameKey writes anew.
+func (j *judged) meant(field string) string {
+	f, _, _ := j.doc.Meant(field)
+	return f.Key
 }
 
 // dropLeading deletes blank lines before the line with this index, if nothing else

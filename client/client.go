@@ -10,6 +10,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ type Client struct {
 	Command func(Server) string
 	// Source is where the file and the folders of skills are documented.
 	Source string
+	// Tried is the version of the client with which the entries were tried, and how;
+	// "" where they were written from its documentation alone.
+	Tried string
 
 	format  format
 	dialect dialect  // of JSON
@@ -182,11 +186,15 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 			return nil, ErrNoRemote
 		}
 	}
-	at, fields, ours := append(slices.Clone(c.keys), Name), entry(s), transport
-	if s.URL != "" && s.Token {
-		fields, ours = append(fields, c.bearer...), slices.Clone(ours)
+	at, fields, ours := append(slices.Clone(c.keys), Name), entry(s), slices.Clone(transport)
+	switch {
+	case s.URL == "":
 		for _, f := range c.bearer {
-			ours = append(ours, f.key)
+			ours = append(ours, f.key) // Codex refuses a file that has it beside a command
+		}
+	case s.Token:
+		for _, f := range c.missingBearer(data) {
+			fields, ours = append(fields, f), append(ours, f.key)
 		}
 	}
 	switch c.format {
@@ -215,7 +223,9 @@ func claudeCommand(s Server) string {
 	if s.URL != "" {
 		add := fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
 		if s.Token {
-			add += ` --header "Authorization: Bearer $` + TokenVariable + `"` // for the shell to fill in; behind the URL, since it takes every word after it
+			// In single quotes: what the shell fills in, the client writes into its file. Behind
+			// the URL, since it takes every word after it.
+			add += ` --header 'Authorization: Bearer ${` + TokenVariable + `}'`
 		}
 		return add
 	}
@@ -238,18 +248,70 @@ func base(file func(Places) string) func(Places) string {
 
 // Has reports whether the client's file has an entry of ours, of whatever kind.
 func Has(c Client, data []byte) bool {
+	_, ok := c.own(data)
+	return ok
+}
+
+// own are the fields of our entry in the client's file; none where it is no mapping.
+func (c Client) own(data []byte) (fields map[string]any, ok bool) {
 	switch c.format {
 	case formatTOML:
 		f, err := parseTOML(data)
-		return err == nil && slices.ContainsFunc(f.tables, func(t tomlTable) bool { return slices.Equal(t.path, []string{c.keys[0], Name}) })
+		at := []string{c.keys[0], Name}
+		if err != nil || !slices.ContainsFunc(f.tables, func(t tomlTable) bool { return slices.Equal(t.path, at) }) {
+			return nil, false
+		}
+		fields = map[string]any{}
+		for _, k := range f.keys {
+			if slices.Equal(k.table, at) {
+				fields[k.path[0]] = k.value
+			}
+		}
+		return fields, true
 	case formatYAML:
 		root, err := parseYAML(data)
 		_, servers, _ := pair(root, c.keys[0])
-		_, _, ok := pair(servers, Name)
-		return err == nil && ok
+		_, entry, ok := pair(servers, Name)
+		if err != nil || !ok {
+			return nil, false
+		}
+		fields, _ = yamlValue(entry).(map[string]any)
+		return fields, true
 	}
 	root, _, err := parseJSON(data)
 	servers, _ := root.member(c.keys[0])
-	_, ok := servers.member(Name)
-	return err == nil && ok
+	entry, ok := servers.member(Name)
+	if err != nil || !ok {
+		return nil, false
+	}
+	fields, _ = entry.value().(map[string]any)
+	return fields, true
+}
+
+// missingBearer is what our entry in the file lacks for giving the token. A token, or
+// the name of one, that stands there stays, as do other headers.
+func (c Client) missingBearer(data []byte) (out []field) {
+	have, _ := c.own(data)
+	for _, f := range c.bearer {
+		old, there := have[f.key]
+		if !there {
+			out = append(out, f)
+			continue
+		}
+		header, _ := f.value.(object)
+		headers, _ := old.(map[string]any)
+		if len(header) == 0 || len(headers) == 0 {
+			continue
+		}
+		all, mine := object{}, true
+		for _, k := range slices.Sorted(maps.Keys(headers)) {
+			_, text := headers[k].(string)
+			mine = mine && text && !strings.EqualFold(k, header[0].key)
+			all = append(all, field{k, headers[k]})
+		}
+		if mine {
+			out = append(out, field{f.key, append(all, header...)})
+		}
+	}
+	return out
 }

@@ -286,13 +286,16 @@ func TestEntry(t *testing.T) {
 func TestEntryWithToken(t *testing.T) {
 	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
 	for id, want := range map[string]string{
-		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"),
+		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"), "copilot-cli": header("${KNACK_TOKEN}"), "qwen-code": header("${KNACK_TOKEN}"),
 		"vscode": header("YOUR-TOKEN"), "zed": header("YOUR-TOKEN"), "opencode": header("{env:KNACK_TOKEN}"),
 		"codex": `bearer_token_env_var = "KNACK_TOKEN"`, "goose": `headers: {"Authorization": "Bearer YOUR-TOKEN"}`,
 	} {
 		c, _ := Find(id)
 		with := Server{URL: remote.URL, Token: true}
 		text, err := c.Entry(with)
+		if c.format == formatYAML && !strings.Contains(text, "    "+want+"\n") {
+			t.Errorf("%s: the braces end on another line:\n%s", id, text) // which YAML wants indented
+		}
 		if err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
@@ -311,10 +314,46 @@ func TestEntryWithToken(t *testing.T) {
 			t.Errorf("%s without tokens:\n%s", id, plain)
 		}
 		if c.Command != nil {
-			want := `claude mcp add -s user --transport http knack ` + quoted(remote.URL) + ` --header "Authorization: Bearer $KNACK_TOKEN"`
+			want := `claude mcp add -s user --transport http knack ` + quoted(remote.URL) + ` --header 'Authorization: Bearer ${KNACK_TOKEN}'`
 			if got := c.Command(with); got != want {
 				t.Errorf("%s: %s", id, got)
 			}
+		}
+	}
+}
+
+// What a user has put in place of a token, and other headers, stay; what gives a token
+// goes with the URL that it was for, since Codex refuses it beside a command.
+func TestTokenStays(t *testing.T) {
+	with := Server{URL: "http://x", Token: true}
+	const jsonHead, jsonTail = "{\"mcpServers\": {\"knack\": {\"url\": \"http://x\"", "}}}"
+	for name, c := range map[string]struct {
+		id, before, after string
+		to                Server
+	}{
+		"a token":          {"zed", `{"context_servers": {"knack": {"url": "http://x", "headers": {"authorization": "Bearer mine"}}}}`, "", with},
+		"another variable": {"codex", "[mcp_servers.knack]\nurl = \"http://x\"\nbearer_token_env_var = \"MINE\"\n", "", with},
+		"in YAML":          {"goose", "extensions:\n  knack:\n    type: streamable_http\n    uri: http://x\n    headers: {Authorization: Bearer mine}\n", "", with},
+		"no string":        {"cursor", jsonHead + `, "headers": {"X-A": 1}` + jsonTail, "", with},
+		"other headers":    {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, jsonHead + `, "headers": {"X-A": "b","Authorization": "Bearer ${env:KNACK_TOKEN}"}` + jsonTail, with},
+		"no token asked":   {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, "", Server{URL: "http://x"}},
+		"to a command": {"codex", "[mcp_servers.knack]\nurl = \"http://x\"\nbearer_token_env_var = \"KNACK_TOKEN\"\n",
+			"[mcp_servers.knack]\ncommand = \"/k\"\nargs = [\"serve\"]\n", Server{Command: "/k", Args: []string{"serve"}}},
+	} {
+		client, _ := Find(c.id)
+		want := c.after
+		if want == "" {
+			want = c.before
+		}
+		got, err := client.Merge([]byte(c.before), c.to)
+		flat := func(s string) string {
+			return strings.Join(strings.Fields(strings.NewReplacer("{", "{ ", "}", " }", ",", ", ").Replace(s)), " ")
+		}
+		if c.id == "codex" || c.id == "goose" {
+			flat = func(s string) string { return s }
+		}
+		if d := cmp.Diff(flat(want), flat(string(got))); err != nil || d != "" {
+			t.Errorf("%s: %v\n%s", name, err, d)
 		}
 	}
 }

@@ -24,7 +24,8 @@ var Clients = []Client{
 	{
 		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Project: true, Command: claudeCommand,
 		Source:  "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
-		dialect: dialectPlain, // tried with Claude Code 2.1.329
+		Tried:   "2.1.329: claude mcp add, claude mcp list",
+		dialect: dialectPlain,
 		keys:    []string{"mcpServers"}, file: atProject(".mcp.json"), signs: signs(atHome(".claude"), atHome(".claude.json"), atProject(".claude")),
 		local: commandAndArgs, remote: typedHTTP,
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
@@ -53,7 +54,8 @@ var Clients = []Client{
 	{
 		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"),
 		Source:  "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
-		dialect: dialectComments, // tried with Gemini CLI 0.61.0
+		Tried:   "0.61.0: gemini mcp list, in a trusted folder",
+		dialect: dialectComments,
 		keys:    []string{"mcpServers"}, file: atHome(".gemini/settings.json"), signs: signs(atHome(".gemini")),
 		local: commandAndArgs, remote: urlAs("httpUrl"),
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
@@ -67,8 +69,17 @@ var Clients = []Client{
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
+		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"),
+		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill --help",
+		Tried:  "1.0.102: copilot mcp get, copilot -p",
+		keys:   []string{"mcpServers"}, file: atHome(".copilot/mcp-config.json"), signs: signs(atHome(".copilot")),
+		local: commandAndArgs, remote: typedHTTP,
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
+	},
+	{
 		ID: "codex", Name: "Codex", Reads: both("agents", "codex"),
 		Source: "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
+		Tried:  "0.169.0: codex mcp get, codex exec",
 		format: formatTOML,
 		keys:   []string{"mcp_servers"}, file: atHome(".codex/config.toml"), signs: signs(atHome(".codex")),
 		local: commandAndArgs, remote: urlAs("url"),
@@ -84,12 +95,22 @@ var Clients = []Client{
 	{
 		ID: "opencode", Name: "OpenCode", Reads: both("opencode", "opencode-skill", "claude", "agents"),
 		Source: "https://opencode.ai/docs/mcp-servers/, https://opencode.ai/v1/docs/skills/",
+		Tried:  "1.18.33: opencode mcp list",
 		keys:   []string{"mcp"}, file: atHome(".config/opencode/opencode.json"), signs: signs(atHome(".config/opencode")),
 		local: func(s Server) []field {
 			return []field{{"type", "local"}, {"command", append([]string{s.Command}, s.Args...)}}
 		},
 		remote: func(s Server) []field { return []field{{"type", "remote"}, {"url", s.URL}} },
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
+	},
+	{
+		ID: "qwen-code", Name: "Qwen Code",
+		Source:  "https://github.com/QwenLM/qwen-code, qwen mcp --help",
+		Tried:   "0.24.4: qwen mcp list, in a trusted folder",
+		dialect: dialectComments,
+		keys:    []string{"mcpServers"}, file: atHome(".qwen/settings.json"), signs: signs(atHome(".qwen")),
+		local: commandAndArgs, remote: urlAs("httpUrl"),
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}),

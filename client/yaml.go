@@ -214,7 +214,19 @@ func (e *yamlEdit) block(indent string, fields []field) string {
 
 // line writes a field in one line, in flow style: JSON is YAML.
 func (e *yamlEdit) line(indent string, f field) string {
-	return indent + f.key + ": " + (&jsonEdit{newline: e.newline}).value(f.value, "") + e.newline
+	return indent + f.key + ": " + flow(f.value) + e.newline
+}
+
+func flow(v any) string {
+	o, ok := v.(object)
+	if !ok {
+		return (&jsonEdit{}).value(v, "")
+	}
+	members := make([]string, len(o))
+	for i, f := range o {
+		members[i] = string(appendString(f.key)) + ": " + flow(f.value)
+	}
+	return "{" + strings.Join(members, ", ") + "}"
 }
 
 // yamlValue is a node as the fields of an entry are compared.

@@ -14,6 +14,26 @@ type Access struct {
 	Tokens []access.Holder
 	// Policy is nil where the file says nothing of what is seen: all see all.
 	Policy *access.Policy
+	// Open is the default of the policy, and Rules are its rules; nil where the file
+	// lacks the key.
+	Open  bool
+	Rules []access.Rule
+}
+
+// Omits is the key that a later file lacks, where that alone would let somebody see
+// what this section hides: a file that was emptied or cut short must not show what
+// it hid as a whole. It is empty where the later file may be taken: who means to drop
+// the rules writes default: allow and rules: [].
+func (a Access) Omits(now Access) string {
+	switch {
+	case a.Policy == nil, a.Open && len(a.Rules) == 0: // hides nothing
+		return ""
+	case now.Policy == nil:
+		return "access.default"
+	case now.Open && now.Rules == nil && len(a.Rules) > 0:
+		return "access.rules"
+	}
+	return ""
 }
 
 // accessSection is the section before it is judged as a whole.
@@ -52,6 +72,7 @@ var accessKeys = []key[accessSection]{
 		}
 	}},
 	{"rules", "list", "", "who sees which skills; a deny outweighs every allow", func(d *decoder, v skill.Value, a *accessSection) {
+		a.rules = []access.Rule{}
 		for i, item := range d.items("access.rules", v) {
 			at := "access.rules[" + strconv.Itoa(i) + "]"
 			var r access.Rule
@@ -124,9 +145,9 @@ func accessOf(d *decoder, v skill.Value) Access {
 	if len(d.problems) == before && a.allow == nil && len(a.rules) > 0 {
 		d.add(RuleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default: nothing says what becomes of the skills that no rule speaks of")
 	}
-	out := Access{Tokens: a.tokens}
+	out := Access{Tokens: a.tokens, Rules: a.rules}
 	if a.allow != nil {
-		out.Policy = access.NewPolicy(*a.allow, a.rules)
+		out.Open, out.Policy = *a.allow, access.NewPolicy(*a.allow, a.rules)
 	}
 	return out
 }

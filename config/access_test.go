@@ -53,6 +53,48 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// TestAccessOmits: a file takes the place of another unless it shows, by what it lacks,
+// what the other hides.
+func TestAccessOmits(t *testing.T) {
+	const rules = "rules: [{subjects: [ann], deny: [\"skill://vault/**\"]}]"
+	const opens, closes = "access: {default: allow, " + rules + "}", "access: {default: deny, rules: [{allow: [\"skill://**\"]}]}"
+	of := func(text string) Access {
+		t.Helper()
+		c, problems := Parse([]byte(text))
+		if len(problems) > 0 {
+			t.Fatalf("%s: %v", text, problems)
+		}
+		return c.Access
+	}
+	for _, c := range []struct{ held, now, want string }{
+		{opens, "", "access.default"},
+		{opens, "\ufeff", "access.default"},
+		{opens, " \n\n", "access.default"},
+		{opens, "# " + opens, "access.default"},
+		{opens, "limits: {rate: 0}", "access.default"},
+		{opens, "access:", "access.default"},
+		{opens, "access: {}", "access.default"},
+		{opens, "access: {tokens: [{hash: " + hash + ", subject: ann}]}", "access.default"},
+		{opens, "access: {default: allow}", "access.rules"},
+		{opens, "access: {default: allow, rules: []}", ""},
+		{opens, "access: {default: deny}", ""}, // hides more
+		{opens, closes, ""},
+		{opens, opens, ""},
+		{closes, "", "access.default"},
+		{closes, "access: {default: allow}", "access.rules"},
+		{"access: {default: deny}", "", "access.default"},
+		{"access: {default: deny}", "access: {default: allow}", ""}, // there were none
+		{"access: {default: allow, rules: []}", "", ""},
+		{"access: {tokens: [{hash: " + hash + ", subject: ann}]}", "", ""},
+		{"", "", ""},
+		{"", opens, ""},
+	} {
+		if got := of(c.held).Omits(of(c.now)); got != c.want {
+			t.Errorf("%q in the place of %q omits %q, want %q", c.now, c.held, got, c.want)
+		}
+	}
+}
+
 func TestAccessRefuses(t *testing.T) {
 	const list = "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]"
 	for text, want := range map[string]string{

@@ -75,7 +75,7 @@ func (d *Document) boundProblems() {
 }
 
 func (d *Document) parse(s string, keep func(string) string, room []Field) {
-	name := utf16Name(s)
+	name := wideName(s)
 	switch {
 	case name != "":
 		d.add(RuleFileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")

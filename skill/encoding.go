@@ -43,16 +43,19 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 	return b.String(), "windows-1252", true
 }
 
-// utf16Name names the kind of UTF-16 in which a file that begins with --- is
-// written, with a byte-order mark or without; "" where it is none.
-func utf16Name(s string) string {
-	switch {
-	case strings.HasPrefix(s, "\xff\xfe"), strings.HasPrefix(s, "\xfe\xff"):
-		return "UTF-16"
-	case strings.HasPrefix(s, "-\x00-\x00"):
-		return "UTF-16LE"
-	case strings.HasPrefix(s, "\x00-\x00-"):
-		return "UTF-16BE"
+// wideName names the kind of UTF-16 or UTF-32 in which a file that begins with ---
+// is written, with a byte-order mark or without; "" where it is none.
+func wideName(s string) string {
+	for _, w := range []struct{ begin, name string }{
+		// The mark of UTF-32 in little-endian order begins with that of UTF-16.
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
+		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
+		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+		{"-\x00-\x00", "UTF-16LE"}, {"\x00-\x00-", "UTF-16BE"},
+	} {
+		if strings.HasPrefix(s, w.begin) {
+			return w.name
+		}
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package skill
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,34 +33,79 @@ func skips(problems []Problem) bool {
 	return false
 }
 
-// noWords are the words for false, as readers of YAML 1.1 have them.
-var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "0": true}
+// noWords are the words for false, as readers of YAML 1.1 and authors have them.
+var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "f": true, "none": true, "never": true}
+
+// isNo: the value is a word for false, or a number that is zero.
+func isNo(v Value) bool {
+	word := strings.ToLower(strings.TrimSpace(v.Text))
+	if v.Kind == List || v.Kind == Map {
+		return false
+	}
+	if noWords[word] {
+		return true
+	}
+	if plainKind(word) != Number {
+		return false
+	}
+	n, _ := jsonNumber(word)
+	zero, err := strconv.ParseFloat(n, 64)
+	return err == nil && zero == 0
+}
+
+// saysNothing: the value is empty, in any of YAML's ways.
+func saysNothing(v Value) bool {
+	switch v.Kind {
+	case Null:
+		return true
+	case List:
+		return len(v.Items) == 0
+	case Map:
+		return len(v.Fields) == 0
+	}
+	return strings.TrimSpace(v.Text) == ""
+}
 
 // judgeInvocation reads who may call the skill. What an author wrote to keep it
 // from somebody does that in any spelling: disable-model-invocation with all but a
 // clear no, or nothing at all; user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
 	for _, f := range d.Fields {
-		key := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(f.Key)), "_", "-")
+		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
 		}
-		word := strings.ToLower(strings.TrimSpace(f.Value.Text))
-		no := noWords[word] || f.Value.Kind == Null
-		mend := fmt.Sprintf("write %s: %v", key, !no)
+		taken := !isNo(f.Value)
 		if key == "user-invocable" {
-			s.UserInvocable = s.UserInvocable && !noWords[word]
-			mend = fmt.Sprintf("write %s: %v", key, !noWords[word])
+			s.UserInvocable = s.UserInvocable && taken
 		} else {
-			s.ModelInvocable = s.ModelInvocable && no
+			taken = taken && !saysNothing(f.Value)
+			s.ModelInvocable = s.ModelInvocable && !taken
+			if taken && s.Disabled == "" {
+				s.Disabled = f.Key + ": " + written(f.Value)
+			}
 		}
+		mend := fmt.Sprintf("write %s: %v", key, taken)
 		switch {
 		case f.Key != key:
-			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+Quote(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
 		case f.Value.Kind != Bool:
-			s.problem(RuleInvocation, f.Value.Position, f.Key, key+" is neither true nor false, so that clients differ", mend)
+			s.problem(RuleInvocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
 		}
 	}
+}
+
+// written is a value as its author wrote it, or nearly so, for a message.
+func written(v Value) string {
+	switch {
+	case v.Kind == List || v.Kind == Map:
+		return Excerpt(string(v.AppendJSON(nil)))
+	case v.Kind == Null && v.Text == "":
+		return "empty"
+	case v.Kind == String && (strings.TrimSpace(v.Text) == "" || plainKind(v.Text) != String):
+		return Quote(v.Text) // in quotes it is another value
+	}
+	return Excerpt(v.Text)
 }
 
 // frontmatterAt is where a missing field would stand.
@@ -155,18 +201,35 @@ func has(problems []Problem, id RuleID) bool {
 // missing reports a field that is not there, and the key that was probably meant.
 func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
-		if strings.EqualFold(strings.TrimSpace(f.Key), field) {
+		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
 			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
 			return
 		}
 	}
+	if f, certain, ok := d.Meant(field); ok {
+		is := "is nearly that"
+		if certain {
+			is = "only looks like it"
+		}
+		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, toldKey(f.Key), is), "write the key so: "+field+":")
+		return
+	}
 	for _, f := range d.Fields {
-		if NearField(f.Key) == field {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is nearly that", field, Quote(f.Key)), "write the key so: "+field+":")
+		if isForeign(f.Key) {
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, Quote(f.Key)), "write the key "+field+": in English; "+mend)
 			return
 		}
 	}
 	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
+}
+
+// toldKey quotes a key, with escapes where one of its characters is not what it looks
+// like.
+func toldKey(key string) string {
+	if !isASCII(key) && seenKey(key) != strings.ToLower(key) {
+		return Spelt(key)
+	}
+	return Quote(key)
 }
 
 // suggestName turns any text into a valid name, as a proposal in a message.

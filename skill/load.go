@@ -34,6 +34,9 @@ type Skill struct {
 	// ModelInvocable is false where the author keeps the skill from models
 	// (disable-model-invocation: true).
 	ModelInvocable bool
+	// Disabled is the line by which the author does that: "disable-model-invocation:
+	// true" in most; "" where it is available to models.
+	Disabled string
 	// UserInvocable is false where the author keeps the skill from people's
 	// menus (user-invocable: false).
 	UserInvocable bool

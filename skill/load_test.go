@@ -65,12 +65,42 @@ func TestInvocable(t *testing.T) {
 		"x: y": {true, true}, "disable-model-invocation: true": {false, true}, "disable-model-invocation: 'True'": {false, true}, "disable-model-invocation: yes": {false, true}, "disable-model-invocation: On": {false, true}, "Disable-Model-Invocation: true": {false, true},
 		"disable_model_invocation: true": {false, true}, "disable-model-invocation: maybe": {false, true}, "disable-model-invocation: [x]": {false, true},
 		"disable-model-invocation: no": {true, true}, "disable-model-invocation:": {true, true}, "user-invocable: no": {true, false}, "User-Invocable: 'off'": {true, false},
-		"user-invocable: maybe":         {true, true},
+		"user-invocable: maybe": {true, true},
+		// What is empty says nothing, and zero is a no however it is written.
+		"disable-model-invocation: {}": {true, true}, "disable-model-invocation: []": {true, true}, "disable-model-invocation: ''": {true, true}, "disable-model-invocation: ~": {true, true},
+		"disable-model-invocation: 0": {true, true}, "disable-model-invocation: 0.0": {true, true}, "disable-model-invocation: -0e5": {true, true}, "disable-model-invocation: 0x0": {true, true}, "disable-model-invocation: none": {true, true},
+		"disable-model-invocation: 1": {false, true}, "disable-model-invocation: 0.1": {false, true}, "disable-model-invocation: .nan": {false, true}, "disable-model-invocation: {a: 0}": {false, true}, "disable-model-invocation: 'true '": {false, true},
+		"user-invocable: {}": {true, true}, "user-invocable: ''": {true, true}, "user-invocable: 0.0": {true, false}, "user-invocable: none": {true, false},
 		"disable-model-invocation:true": {false, true}, "Disable-Model-Invocation:true": {false, true}, "user-invocable:false": {true, false}, // no blank behind the colon
 		"disable-model-invocation: false": {true, true}, "user-invocable: false": {true, false}, "user-invocable: \"FALSE\"": {true, false}, "user-invocable: true": {true, true}, "user-invocable: [false]": {true, true},
 	} {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
 		diff(t, field, [2]bool{s.ModelInvocable, s.UserInvocable}, want)
+	}
+}
+
+// What was written is said, and what knack takes it for.
+func TestInvocationIsSaid(t *testing.T) {
+	for field, want := range map[string][2]string{
+		"disable-model-invocation: true":   {"disable-model-invocation: true", ""},
+		"disable-model-invocation: false":  {"", ""},
+		"disable-model-invocation: maybe":  {"disable-model-invocation: maybe", "4:27 disable-model-invocation is maybe, which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)"},
+		"disable-model-invocation: 'true'": {"disable-model-invocation: 'true'", "4:27 disable-model-invocation is 'true', which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)"},
+		"disable-model-invocation: [x]":    {`disable-model-invocation: ["x"]`, `4:27 disable-model-invocation is ["x"], which is neither true nor false: knack takes it for true, and clients differ (write disable-model-invocation: true)`},
+		"disable-model-invocation: {}":     {"", "4:27 disable-model-invocation is {}, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
+		"disable-model-invocation: 0.0":    {"", "4:27 disable-model-invocation is 0.0, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
+		"disable-model-invocation: none":   {"", "4:27 disable-model-invocation is none, which is neither true nor false: knack takes it for false, and clients differ (write disable-model-invocation: false)"},
+		"Disable_Model_Invocation: true":   {"Disable_Model_Invocation: true", "4:1 the key 'Disable_Model_Invocation' is read as disable-model-invocation; other clients do not know it (write disable-model-invocation: true)"},
+		"user-invocable: ''":               {"", "4:17 user-invocable is '', which is neither true nor false: knack takes it for true, and clients differ (write user-invocable: true)"},
+	} {
+		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
+		said := ""
+		for _, p := range s.Problems {
+			if p.Rule == RuleInvocation {
+				said += p.Position.String() + " " + p.Message + " (" + p.Mend + ")"
+			}
+		}
+		diff(t, field, [2]string{s.Disabled, said}, want)
 	}
 }
 

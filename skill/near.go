@@ -10,8 +10,12 @@ import (
 // maxNear is longer than any name that is nearly SKILL.md.
 const maxNear = 40
 
+// heldBack are the words by which people keep a file from being the one that counts.
+const heldBack = `draft|wip|local`
+
 var (
-	reNearMain = regexp.MustCompile(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
+	reHeldBack = regexp.MustCompile(`(?i)^skills?[ ._-](?:` + heldBack + `)\b`)
+	reNearMain = regexp.MustCompile(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?)|[ ._-](?:` + heldBack + `))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
 		`(?: ?(?:\.\.|[._,-])?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old|tmp)|~)+(?: \([0-9]+\))?$`)
 	reNearEnd = regexp.MustCompile(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
@@ -49,6 +53,10 @@ func NearMain(name string) bool {
 	return m != nil && isSlip(m[1])
 }
 
+// HeldBack reports whether the name of a file that is nearly SKILL.md says that its
+// author keeps it back: SKILL-draft.md, SKILL.local.md.
+func HeldBack(name string) bool { return reHeldBack.MatchString(name) }
+
 // MayBeNearMain is false for nearly all that [NearMain] is false for, at the cost of
 // a look at two letters.
 func MayBeNearMain[T string | []byte](name T) bool {
@@ -73,8 +81,11 @@ func isSlip(stem string) bool {
 			return true
 		}
 	}
-	return stem == word+"l"
+	// In most fonts a large I, a small l and a 1 are one stroke.
+	return stem == word+"l" || strokes.Replace(stem) == strokes.Replace(word)
 }
+
+var strokes = strings.NewReplacer("i", "l", "1", "l", "|", "l")
 
 // Spelt is the name of a file for people: as it is, or in quotes with escapes where
 // something in it cannot be seen, or looks like another letter.

@@ -7,6 +7,7 @@ func TestNearMain(t *testing.T) {
 		"SKILLS.md", "SKILL.md.txt", "skill.md.md", "SKILL.markdown", "SKILL.mdx", "Skill.txt", "SKILL (1).md", "SKILL(2).md", "SKILL copy.md",
 		"SKILL-1.md", "SKILL_md", "SKILLmd", "SKILL,md", "SKILL.md~", "SKILL.md.bak", "SKILL.docx", "SKILL", "SKILLS", "SKILL.dm", "SKIL.md", "SKILLL.md", "SIKLL.md", "KSILL.md", "SKLIL.md",
 		".SKILL.md", ".skill.md", "SKILL.md ", " SKILL.md", "SKILL\u200b.md", "SKILL.md\u00a0", "SKILL - Copy.md", "SKILL - Copy (2).md", "Copy of SKILL.md", "SKILL.md.tmp", "SKILL .md", "SKILL..md", "_SKILL.md", "SKILL.en.md", "SKILL.zh-CN.md", "SKILL.md (1)", "ЅKILL.md", "SКILL.md", "S\u212aILL.md", "ＳＫＩＬＬ.md",
+		"SKILL-draft.md", "SKILL.local.md", "SKILL_WIP.md", "SKILL draft.md", "skill.draft.md", "SKlLL.md", "SKI1L.md", "SKILl.txt",
 	} {
 		if !NearMain(name) {
 			t.Errorf("%q is not near", name)
@@ -14,10 +15,22 @@ func TestNearMain(t *testing.T) {
 	}
 	for _, name := range []string{
 		"SKILL.md", "skill.md", "Skill.MD", "README.md", "skill", "skills", "skill-evals.md", "skills-index.md", "skill.go", "skill.py", "skill.html", "skill.json", "skill.md.template",
-		"still.md", "spill.md", "skull.md", "kill.md", "shill.md", "skill_test.go", "sk.md", "", "s", "s.md", "sql.md", "silk.md", "my-skill.md", "md", "copy of README.md", "contributing.md", "skill-copywriting.md", "skill.test.md", "_skills", "skill.sh.py", ".skills", ".ssh", ".SKILL.md.swp",
+		"still.md", "spill.md", "skull.md", "kill.md", "shill.md", "skill_test.go", "sk.md", "", "s", "s.md", "sql.md", "silk.md", "my-skill.md", "md", "copy of README.md", "contributing.md", "skill-copywriting.md", "skill.test.md", "_skills", "skill.sh.py", ".skills", ".ssh", ".SKILL.md.swp", "skill-drafts.md", "skill-locale.md", "SKILL.localhost.md", "skull1.md", "SKILL.local.json",
 	} {
 		if NearMain(name) {
 			t.Errorf("%q is near", name)
+		}
+	}
+}
+
+// A file that its author keeps back is told of, and not made the one that counts.
+func TestHeldBack(t *testing.T) {
+	for name, want := range map[string]bool{
+		"SKILL-draft.md": true, "SKILL.local.md": true, "skill_wip.md": true, "SKILL draft.txt": true,
+		"SKILL.md": false, "SKILLS.md": false, "SKILL-1.md": false, "SKILL copy.md": false, "SKILL.drafty.md": false, "draft.md": false,
+	} {
+		if HeldBack(name) != want {
+			t.Errorf("%q: %t", name, !want)
 		}
 	}
 }

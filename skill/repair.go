@@ -88,8 +88,9 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 	if p.fault != nil {
 		found = true
 		mend := mendFor(p.chunk, p.fault)
-		d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
-		if p.chunk.key == "name" {
+		if p.chunk.key != "name" {
+			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
+		} else {
 			d.add(RuleNameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
 			first["name"] = shift(Position{p.chunk.line, 1})
 			return true

@@ -67,11 +67,9 @@ func TestRepair(t *testing.T) {
 			"yaml-syntax@3:12 description: no blank stands behind the colon of description | put a blank after description:",
 		}},
 		{"---\nname:a\ndescription: b\n---\n", "{\"description\":\"b\"}", "", []string{
-			"yaml-syntax@2:5 name: no blank stands behind the colon of name | put a blank after name:",
 			"name-syntax@2:5 name: the name cannot be read: no blank stands behind the colon of name | put a blank after name:",
 		}},
 		{"---\nname:a\ndescription:b\n---\n", "{\"description\":\"b\"}", "", []string{
-			"yaml-syntax@2:5 name: no blank stands behind the colon of name | put a blank after name:",
 			"name-syntax@2:5 name: the name cannot be read: no blank stands behind the colon of name | put a blank after name:",
 			"yaml-syntax@3:12 description: no blank stands behind the colon of description | put a blank after description:",
 		}},
@@ -94,27 +92,21 @@ func TestRepair(t *testing.T) {
 			"yaml-syntax@6:7 metadata: a value without quotes holds a colon and a blank | put the value in quotes: x: '…'",
 		}},
 		{"---\nname: a: b\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:8 name: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",
 			"name-syntax@2:8 name: the name cannot be read: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",
 		}},
 		{"---\nname: *a\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:7 name: a value that begins with * must stand in quotes | put the value in quotes: name: '…'",
 			"name-syntax@2:7 name: the name cannot be read: a value that begins with * must stand in quotes | put the value in quotes: name: '…'",
 		}},
 		{"---\nname: \"a\" b\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:11 name: text stands behind the closing quote | write one pair of quotes around the whole value; inside of single quotes each ' is written twice",
 			"name-syntax@2:11 name: the name cannot be read: text stands behind the closing quote | write one pair of quotes around the whole value; inside of single quotes each ' is written twice",
 		}},
 		{"---\nname: > a\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:9 name: text stands behind > on the same line | put the text on the next line, indented, or delete the >",
 			"name-syntax@2:9 name: the name cannot be read: text stands behind > on the same line | put the text on the next line, indented, or delete the >",
 		}},
 		{"---\nname: a\x01b\ndescription: c\n---\n", "{\"description\":\"c\"}", "", []string{
-			"yaml-syntax@2:8 name: the character U+0001 must not stand here | delete the character",
 			"name-syntax@2:8 name: the name cannot be read: the character U+0001 must not stand here | delete the character",
 		}},
 		{"---\nname: a: b\nname: c\ndescription: d\n---\n", "{\"description\":\"d\"}", "", []string{
-			"yaml-syntax@2:8 name: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",
 			"name-syntax@2:8 name: the name cannot be read: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",
 			"yaml-duplicate-key@3:1 name: the key 'name' stands twice; the first, on line 2, counts | delete one of the two",
 		}},
@@ -138,7 +130,6 @@ func TestRepair(t *testing.T) {
 			"yaml-mapping@2:1 the frontmatter is not a mapping of keys to values | write name: and description: between the two --- lines",
 		}},
 		{"---\nname: a\n\tdescription: b\n---\n", "{}", "", []string{
-			"yaml-syntax@3:1 name: a tab stands where YAML wants blanks | write blanks instead of the tab",
 			"name-syntax@3:1 name: the name cannot be read: a tab stands where YAML wants blanks | write blanks instead of the tab",
 		}},
 		{"---\nname: a\ndescription: b # c: d\nx: y: z # w\n---\n", "{\"name\":\"a\",\"description\":\"b\",\"x\":\"y: z # w\"}", "", []string{

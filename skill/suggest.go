@@ -2,6 +2,7 @@ package skill
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -55,4 +56,50 @@ func NearField(key string) string {
 		}
 	}
 	return ""
+}
+
+// Meant is the key that was probably meant as a field that is missing. It is certain
+// where the two differ only in what cannot be seen, or in letters of other alphabets
+// that look the same.
+func (d *Document) Meant(field string) (f Field, certain, ok bool) {
+	for _, f := range d.Fields {
+		if f.Key != field && !isASCII(f.Key) && seenKey(f.Key) == field {
+			return f, true, true
+		}
+	}
+	for _, f := range d.Fields {
+		if NearField(f.Key) == field {
+			return f, false, true
+		}
+	}
+	return Field{}, false, false
+}
+
+// seenKey is a key in lower case, as people see it: without what cannot be seen, and
+// with Latin letters for those that look like them.
+func seenKey(key string) string {
+	key = strings.ToLower(strings.TrimSpace(key))
+	if isASCII(key) {
+		return key
+	}
+	return keyLookalikes.Replace(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0xff01 && r <= 0xff5e: // the wide forms of ASCII
+			return unicode.ToLower(r - 0xfee0)
+		case unicode.IsSpace(r), unicode.Is(unicode.Cf, r), unicode.IsControl(r):
+			return -1
+		case r == 0x2010 || r == 0x2011 || r == 0x2013 || r == 0x2212:
+			return '-'
+		}
+		return r
+	}, key))
+}
+
+// keyLookalikes are the letters of the known fields in Cyrillic and Greek.
+var keyLookalikes = strings.NewReplacer("а", "a", "с", "c", "ԁ", "d", "е", "e", "һ", "h", "і", "i", "ӏ", "l", "м", "m", "п", "n", "о", "o", "р", "p", "ѕ", "s", "т", "t", "ս", "u", "ѵ", "v", "у", "y",
+	"α", "a", "ο", "o", "ι", "i", "ν", "v", "ρ", "p")
+
+// isForeign: the key has letters, and none of them is Latin.
+func isForeign(key string) bool {
+	return strings.IndexFunc(key, unicode.IsLetter) >= 0 && strings.IndexFunc(key, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) < 0
 }

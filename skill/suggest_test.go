@@ -30,8 +30,14 @@ func TestNearField(t *testing.T) {
 		}
 	}
 	for block, want := range map[string]Problem{
-		"name: a\ndescripton: d\n":  {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
-		"naem: a\ndescription: d\n": {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},
+		"name: a\ndescripton: d\n":        {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
+		"naem: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},
+		"\u00a0name: a\ndescription: d\n": {RuleNameMissing, Position{2, 1}, "name", `name is missing; the key "\u00a0name" only looks like it`, "write the key so: name:"},
+		"name: a\ndes\u200bcription: d\n": {RuleDescriptionMissing, Position{3, 1}, "description", `description is missing; the key "des\u200bcription" only looks like it`, "write the key so: description:"},
+		"n\u0430me: a\ndescription: d\n":  {RuleNameMissing, Position{2, 1}, "name", `name is missing; the key "n\u0430me" only looks like it`, "write the key so: name:"},
+		"名称: a\ndescription: d\n":         {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key '名称' is in another script, and no client knows it", "write the key name: in English; add a line name: a"},
+		"Name: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'Name' is another one", "write the key in lower case: name:"},
+		"name: a: b\ndescription: d\n":    {RuleNameSyntax, Position{2, 8}, "name", "the name cannot be read: a value without quotes holds a colon and a blank", "put the value in quotes: name: '…'"},
 		// One fault is told once.
 		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": {RuleYAMLSyntax, Position{5, 7}, "metadata", "a value without quotes holds a colon and a blank", "put the value in quotes: a: '…'"},
 	} {
@@ -70,6 +76,10 @@ func TestOddCharactersAreSaid(t *testing.T) {
 		"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n": "1:1 the file is a pointer of Git LFS; its text was not fetched (run git lfs pull)",
 		"\xff\xfe-\x00-\x00-\x00\n\x00":                                      "1:1 the file is UTF-16, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16 -t UTF-8)",
 		"-\x00-\x00-\x00\n\x00":                                              "1:1 the file is UTF-16LE, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-16LE -t UTF-8)",
+		"\xff\xfe\x00\x00-\x00\x00\x00":                                      "1:1 the file is UTF-32, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-32 -t UTF-8)",
+		"\x00\x00\xfe\xff\x00\x00\x00-":                                      "1:1 the file is UTF-32, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-32 -t UTF-8)",
+		"-\x00\x00\x00-\x00\x00\x00":                                         "1:1 the file is UTF-32LE, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-32LE -t UTF-8)",
+		"\x00\x00\x00-\x00\x00\x00-":                                         "1:1 the file is UTF-32BE, not UTF-8 (save it as UTF-8, in an editor or with: iconv -f UTF-32BE -t UTF-8)",
 		"---\nname: \"a\\u200b\"\ndescription: d\n---\n":                     `2:7 the folder is called 'a', not "a\u200b" (write name: a)`,
 		"---\nname: \u0430b\ndescription: d\n---\n":                          `2:7 the folder is called 'a', not "\u0430b" (write name: a)`,
 		"---\nname: größe\ndescription: d\n---\n":                            `2:7 the folder is called 'a', not 'größe' (write name: a)`,
@@ -80,5 +90,14 @@ func TestOddCharactersAreSaid(t *testing.T) {
 		}
 		p := s.Problems[len(s.Problems)-1]
 		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Mend+")", want)
+	}
+}
+
+// A key that hides a character keeps a skill from models as one without does.
+func TestInvocationHidden(t *testing.T) {
+	for _, key := range []string{"disable-model-invocation\u200b", "\u00a0disable-model-invocation", "dis\u0430ble-model-invocation", "disable\u2011model\u2011invocation"} {
+		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !has(s.Problems, RuleInvocation) {
+			t.Errorf("%q: %t %+v", key, s.ModelInvocable, s.Problems)
+		}
 	}
 }

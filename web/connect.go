@@ -25,6 +25,7 @@ type snippet struct {
 	NoRemote       bool
 	FromEnv        bool // the token
 	Reads          []string
+	Tried          string // with which version the entries were, and how
 }
 
 // connect shows a ready entry for each client: for this server, and for one that
@@ -38,7 +39,7 @@ func (s *Site) connect(r *request) error {
 	remote := client.Server{URL: p.URL, Token: p.Token}
 	p.Variable, p.Placeholder = client.TokenVariable, client.TokenPlaceholder
 	for _, c := range client.Clients {
-		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
+		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Tried: c.Tried, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
 		var err error
 		if w.Remote, err = c.Entry(remote); errors.Is(err, client.ErrNoRemote) {
 			w.NoRemote = true

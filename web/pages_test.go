@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -223,7 +224,7 @@ func TestHealth(t *testing.T) {
 func TestConnect(t *testing.T) {
 	f := open(t, files)
 	doc := f.page("/connect")
-	if got := len(all(doc, class("client"))); got != 10 {
+	if got := len(all(doc, class("client"))); got != len(client.Clients) {
 		t.Errorf("%d clients", got)
 	}
 	if !strings.Contains(text(doc), f.url+"/mcp") {

@@ -76,7 +76,9 @@ func noticed(t target, n skill.Notice) (checkedFinding, bool) {
 		return f, false
 	}
 	f.near, f.shown = near.file, near.shown
-	if near.meant {
+	if name := filepath.Base(near.file); skill.HeldBack(name) {
+		f.Mend += ", once it is to be served" // renaming it would publish what is kept back
+	} else if near.meant {
 		f.Fix = check.Guess
 	}
 	return f, true

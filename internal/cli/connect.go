@@ -15,6 +15,7 @@ import (
 
 type connectFlags struct {
 	write, asJSON bool
+	token         bool
 	http, project string
 	command       string
 }
@@ -40,14 +41,17 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 		Args: between(0, 1, "the name of one client, or nothing"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				if f.write || f.http != "" {
-					return usageError("the clients are: "+strings.Join(ids, ", "), "--write and --http want a client")
+				if f.write || f.http != "" || f.token {
+					return usageError("the clients are: "+strings.Join(ids, ", "), "--write, --http and --token want a client")
 				}
 				return listClients(env, &f)
 			}
 			c, ok := client.Find(args[0])
 			if !ok {
 				return usageError("the clients are: "+strings.Join(ids, ", "), "there is no client '%s'", args[0])
+			}
+			if f.token && f.http == "" {
+				return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
 			}
 			return f.connect(env, c)
 		},
@@ -56,6 +60,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "add the entry to the client's file")
 	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
+	flags.BoolVar(&f.token, "token", false, "that server wants a token: the client reads it from KNACK_TOKEN, or the entry has a place for it")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, not this one")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
@@ -74,7 +79,7 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return client.Server{}, usageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
 		}
-		return client.Server{URL: f.http}, nil
+		return client.Server{URL: f.http, Token: f.token}, nil
 	}
 	s := client.Server{Command: executable(), Args: []string{"serve"}}
 	if f.command != "" {
@@ -191,10 +196,22 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	default:
 		fmt.Fprintf(env.Stdout, "%s has the entry now\n", clean(file))
 	}
+	if f.token {
+		sayToken(env, c)
+	}
 	if state.Written {
 		fmt.Fprintf(env.Stderr, "hint: start %s anew to see the skills\n", c.Name)
 	}
 	return nil
+}
+
+// sayToken says where the client finds the token, which no entry holds.
+func sayToken(env *Env, c client.Client) {
+	if c.TokenFromEnvironment() {
+		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
+		return
+	}
+	fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
 }
 
 // explain says where the entry goes.
@@ -206,6 +223,9 @@ func (f *connectFlags) explain(env *Env, c client.Client, s client.Server, state
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
+	}
+	if s.Token {
+		sayToken(env, c)
 	}
 	if c.Command != nil {
 		fmt.Fprintf(env.Stderr, "For all projects: %s\n", clean(c.Command(s)))

@@ -219,7 +219,7 @@ func (x *examined) printSkill(p *paper, e *catalog.Entry) {
 		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), x.view.Called(e))
 	}
 	if !e.ModelInvocable {
-		p.line("    not for models: disable-model-invocation is true")
+		p.line("    not for models: its SKILL.md says %s", skill.OneLine(e.Disabled))
 	}
 	for _, f := range x.unpublished(e) {
 		p.line("    not published: %s", f.brief())

@@ -378,7 +378,7 @@ func (x *examined) printFiles(p *paper, e *catalog.Entry) {
 func (s *story) forModels(x *examined, e *catalog.Entry) string {
 	switch {
 	case !e.ModelInvocable:
-		return "neither listed nor loadable: disable-model-invocation is true"
+		return "neither listed nor loadable: its SKILL.md says " + skill.OneLine(e.Disabled)
 	case e.Status != catalog.Available:
 		return "not listed; the name in 'loads as' loads it"
 	}

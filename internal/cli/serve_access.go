@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -59,6 +60,7 @@ type reloader struct {
 	server    *mcpserver.Server
 	http      *mcpserver.HTTP
 	log       *slog.Logger
+	access    config.Access // what holds
 }
 
 // run reads everything again on each SIGHUP. What is wrong is refused whole, and
@@ -84,10 +86,14 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 
 func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
+	what := "your " + config.Name + " is gone, and"
 	if own, err := newSettings(r.admission.env, r.op.config).own(); err != nil {
 		return err
 	} else if own != nil {
-		now = own.config
+		now, what = own.config, own.shown
+	}
+	if key := r.access.Omits(now.Access); key != "" {
+		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
 	}
 	tokens, policy, err := r.admission.read(now)
 	if err != nil {
@@ -97,6 +103,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
 	}
 	r.admission.tokens.Store(tokens)
+	r.access = now.Access
 	r.server.Restrict(policy)
 	r.http.Recheck()
 	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))

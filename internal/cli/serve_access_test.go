@@ -79,7 +79,15 @@ func TestServeAccess(t *testing.T) {
 	logged(`reason="` + file + `:7:3: there is no key 'rulse' in access`)
 	expect("after a file that is wrong", map[string]string{anna: "3 skills,", bert: "1 skill,"})
 
+	put(t, file, "")
+	hangUp()
+	logged(`reason="` + file + ` says nothing of access.default, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access"`)
 	put(t, file, "access: {default: allow}\n")
+	hangUp()
+	logged(`reason="` + file + ` says nothing of access.rules, `)
+	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
+
+	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
 	hangUp()
 	logged("it holds no token's hash")

@@ -190,7 +190,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	go func() {
 		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
 		warnOfIdle(ctx, c, f.policy, log)
-		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log}
+		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access}
 		r.run(ctx, hangups)
 	}()
 	if at := endpoint(ln.Addr(), host, conf != nil); op.logForm == "json" {

@@ -17,17 +17,23 @@ import (
 )
 
 func reloadPart() part {
-	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable or half written: what held before holds, serving goes on, and a good one is taken afterwards", run: reloads,
+	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: what held before holds, serving goes on, and a good one is taken afterwards; who means to drop the rules can", run: reloads,
 		broken: []variant{
-			{name: "takes-half", says: "not taken over", changes: []change{{"internal/cli/serve_access.go", "	} else if own != nil {\n", "	} else if own != nil && len(own.data) > 0 {\n"}, {"internal/cli/config_file.go", "	case len(f.problems) > 0:\n		return nil, f.refused()\n	}\n	return f, nil", "	}\n	return f, nil"}}},
+			{name: "takes-half", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
+			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
+			{name: "drops-last-rules", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
+			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
 			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
 		}}
 }
 
 func auditPart() part {
-	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, and with names that forge lines: whole lines of JSON, one for each request, and what is lost is counted", run: audits,
+	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
 		broken: []variant{
 			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
+			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/http_watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
+			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/http_watch.go", "		e.Times = x.denied\n", ""}}},
+			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/http_watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
 			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
 		}}
 }
@@ -66,13 +72,11 @@ func reloads(r *trial) {
 		{"half written", func(at, good string) error { return os.WriteFile(at, []byte(good[:len(good)*2/3]), 0o644) }},
 		{"zeros", func(at, _ string) error { return os.WriteFile(at, make([]byte, 4096), 0o644) }},
 		{"of mode 000", func(at, good string) error { return os.WriteFile(at, []byte(good), 0) }},
+		{"a pipe", func(at, _ string) error { return unix.Mkfifo(at, 0o644) }},
 		{"a folder", func(at, _ string) error { return os.Mkdir(at, 0o755) }},
 		{"a link to itself", func(at, _ string) error { return os.Symlink(at, at) }},
 	} {
 		for _, at := range []string{config, tokens} {
-			if at == config && c.name == "empty" {
-				continue // a configuration that says nothing is one
-			}
 			what := filepath.Base(at) + " " + c.name
 			good := map[string]string{config: rules, tokens: line(held)}[at]
 			r.must(os.RemoveAll(at))
@@ -86,6 +90,34 @@ func reloads(r *trial) {
 			serves("a good one after "+what, held)
 		}
 	}
+
+	// Cut short at any byte, as while it is written anew in place.
+	for n := range len(rules) {
+		what := fmt.Sprintf("access.yaml cut after %d bytes", n)
+		r.write(home, map[string]string{"access.yaml": rules[:n]})
+		r.check(what, r.hangUp(k, takenOrNot))
+		serves(what, held)
+	}
+	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n"} {
+		r.write(home, map[string]string{"access.yaml": text})
+		r.check("access.yaml "+what, r.hangUp(k, notTakenOver))
+		serves("access.yaml "+what, held)
+	}
+	r.write(home, map[string]string{"access.yaml": "limits: {rate: 0}\naccess: {default: allow, rules: []}\n"})
+	r.check("no rules, in words", r.hangUp(k, takenOver))
+	a, err := r.browse(client, "GET", base+"/skills/vault/", "", "Authorization", "Bearer "+held)
+	r.check("no rules, in words", errors.Join(err, status(a.status, 200)))
+	r.ends([]*knack{k})
+
+	// The user's own file, which nobody named, is taken away.
+	own := filepath.Join(home, ".config", "knack", "knack.yaml")
+	r.write(home, map[string]string{".config/knack/knack.yaml": rules})
+	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--token-file", tokens)
+	base = strings.TrimSuffix(k.url, "/mcp")
+	serves("by the user's own file", held)
+	r.must(os.Remove(own))
+	r.check("the user's own file is gone", r.hangUp(k, notTakenOver))
+	serves("the user's own file is gone", held)
 	r.ends([]*knack{k})
 }
 
@@ -150,6 +182,8 @@ func audits(r *trial) {
 		}
 		r.check("a forged line", err)
 	}
+
+	r.tokenless()
 
 	// kill -9 while lines are written, and files are rotated.
 	config := filepath.Join(home, "small.yaml")
@@ -258,4 +292,71 @@ func audits(r *trial) {
 		err = fmt.Errorf("%d lines and %d lost, of 110 requests", written, lost)
 	}
 	r.check("what was lost", err)
+}
+
+// tokenless floods a server whose callers need a token with requests that have none,
+// or one that nobody has: each sort from an address of its own, with limits and
+// without. Whoever has a token goes on, and the audit log has a few lines of it.
+func (r *trial) tokenless() {
+	const token = "knack_token-of-one-whom-a-flood-is-to-hide"
+	sorts := []struct{ method, at, form, token string }{
+		{method: "GET", at: "/signin"}, {method: "POST", at: "/signin", form: "token=wrong"}, {method: "GET", at: "/assets/x"}, {method: "GET", at: "/api/v1/skills"}, {method: "GET", at: "/nowhere"}, {method: "POST", at: "/mcp"}, {method: "GET", at: "/mcp", token: "knack_wrong"},
+	}
+	n := r.pick(700, 1500)
+	for _, limits := range []string{"{rate: 100}", "{rate: 0}"} {
+		home := r.dir()
+		root, file := filepath.Join(home, "skills"), filepath.Join(home, "audit")
+		r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+		r.write(home, map[string]string{"access.yaml": admitting(limits, token)})
+		k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "access.yaml"), "--audit", file)
+		base := strings.TrimSuffix(k.url, "/mcp")
+		for i, sort := range sorts {
+			what := fmt.Sprintf("a flood of %s %s at %s", sort.method, sort.at, limits)
+			client, waits := r.from(fmt.Sprintf("127.0.1.%d", i+1)), 0
+			var headers []string
+			if sort.token != "" {
+				headers = []string{"Authorization", "Bearer " + sort.token}
+			}
+			for range n {
+				a, err := r.browse(client, sort.method, base+sort.at, sort.form, headers...)
+				if a.status == 429 {
+					waits++
+				}
+				r.check(what, err)
+			}
+			var err error
+			if limited := limits != "{rate: 0}"; (waits > 0) != limited {
+				err = fmt.Errorf("%d of %d were told to wait", waits, n)
+			}
+			r.check(what, err)
+			a, err := r.browse(client, "GET", base+"/api/v1/skills", "", "Authorization", "Bearer "+token)
+			r.check("who has a token, in "+what, errors.Join(err, status(a.status, 200)))
+		}
+		r.must(k.cmd.Process.Signal(syscall.SIGTERM))
+		<-k.ended
+		lines, times, known := map[any]int{}, map[any]float64{}, map[any]int{}
+		for _, one := range r.auditLines("floods without a token at "+limits, file) {
+			from := one["address"]
+			if one["subject"] == "s0" {
+				known[from]++
+				continue
+			}
+			lines[from]++
+			count, _ := one["times"].(float64)
+			times[from] = max(times[from], count)
+		}
+		for i, sort := range sorts {
+			from := fmt.Sprintf("127.0.1.%d", i+1)
+			var err error
+			switch {
+			case lines[from] < 100 || lines[from] > 200:
+				err = fmt.Errorf("%d lines of a flood of %d", lines[from], n)
+			case times[from] < 64:
+				err = fmt.Errorf("no line says how often: %v times at most", times[from])
+			case known[from] != 1:
+				err = fmt.Errorf("%d lines of who has a token, not 1", known[from])
+			}
+			r.check(sort.method+" "+sort.at+" at "+limits, err)
+		}
+	}
 }

@@ -4,13 +4,17 @@ package safety
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -20,10 +24,13 @@ var everything = change{"internal/cli/serve_operate.go", "	o.level.Set(levelOf(o
 
 func secretParts() []part {
 	return []part{forbiddenPart(), {
-		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no error, no answer", run: secretCanaries,
+		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no audit log nor any other file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
 		broken: []variant{
 			{name: "logs-environment", says: "leaks the environment", changes: []change{{"internal/cli/serve.go", "	c := catalog.New(sources,", "	log.Info(\"started\", \"token\", env.Getenv(\"GITHUB_TOKEN\"))\n	c := catalog.New(sources,"}}},
 			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"errors\"\n", "	\"errors\"\n	\"os\"\n"}, {"mcpserver/tools.go", "		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n", "		_, _ = os.Stderr.Write(req.Params.Arguments)\n		r, err := t.Call(ctx, s.host, req.Params.Arguments)\n"}}},
+			{name: "audits-arguments", says: "a file that was written leaks", changes: []change{{"mcpserver/observe.go", "Asked: skill.RedactURI(cmp.Or(q.uri, q.name))", "Asked: cmp.Or(q.uri, q.name)"}}},
+			{name: "audits-queries", says: "a file that was written leaks", changes: []change{{"mcpserver/http_watch.go", "Asked: skill.RedactURI(r.URL.Path)", "Asked: r.URL.String()"}}},
+			{name: "keeps-requests", says: "a file that was written leaks", changes: []change{{"mcpserver/http_watch.go", "	r := x.r\n	e := audit.Event{\n", "	r := x.r\n	if f, err := os.OpenFile(\"requests\", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {\n		_, _ = fmt.Fprintln(f, r.Header)\n		f.Close()\n	}\n	e := audit.Event{\n"}, {"mcpserver/http_watch.go", "import (\n", "import (\n	\"fmt\"\n	\"os\"\n"}}},
 			{name: "repeats-uris", says: "leaks the (userinfo|query|fragment|path)", changes: []change{{"skill/redact.go", "	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n", "	return s\n	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n"}}},
 			{name: "repeats-headers", says: "leaks the header", changes: []change{{"mcpserver/http_guard.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
 			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"access/token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
@@ -63,6 +70,7 @@ func secretCanaries(r *trial) {
 		"bad/SKILL.md": "---\nname: bad\nkey: " + inFiles["a field of a faulty skill"].text + "\n---\n" + inFiles["the body of a faulty skill"].text, "worse/SKILL.md": "---\n\"" + inFiles["a field of a faulty skill"].text + "\n---\n",
 	})
 	r.write(home, map[string]string{".cursor/mcp.json": `{"mcpServers": {"other": {"env": {"KEY": "` + inFiles["a client's settings"].text + `"}}}}`, "tokens-bad": plant("token").text + "\n", "key.pem": plant("key").text})
+	before := r.filesBelow(home)
 	fileCanaries := map[string]canary{"the line of a token file": newCanary("token"), "a private key": newCanary("key")}
 
 	each := func(what, output string, cs map[string]canary) {
@@ -88,9 +96,31 @@ func secretCanaries(r *trial) {
 	each("knack check URL", o.all(), env)
 	each("knack check URL", o.all(), prefixed("the ", inURL))
 
-	r.secretCalls(set, flags, env, inFiles, plant)
-	r.secretRequests(set, flags, env, inFiles, plant)
+	asked := r.secretCalls(set, flags, env, inFiles, plant)
+	maps.Copy(asked, r.secretRequests(set, flags, env, inFiles, plant))
+	// Each way in has its own audit log; what else is there was written unasked.
+	var logs []string
+	for at, text := range r.filesBelow(home) {
+		if _, ok := before[at]; ok {
+			continue
+		}
+		if strings.HasPrefix(at, "audit-") {
+			logs = append(logs, at)
+		}
+		for _, cs := range []map[string]canary{asked, env, inFiles, fileCanaries, inURL} {
+			for name, c := range cs {
+				err := leaks(text, map[string]canary{name: c})
+				r.check("a file that was written", prefix("a file that was written leaks: "+at+": ", err))
+			}
+		}
+	}
+	slices.Sort(logs)
 	err := error(nil)
+	if want := []string{"audit-default", "audit-http", "audit-runner", "audit-universal", "audit-uri", "audit-wave"}; !slices.Equal(logs, want) {
+		err = fmt.Errorf("%q, want %q", logs, want)
+	}
+	r.check("audit logs", err)
+	err = nil
 	if planted < 50 {
 		err = fmt.Errorf("only %d", planted)
 	}
@@ -106,14 +136,35 @@ func prefixed(with string, cs map[string]canary) map[string]canary {
 	return out
 }
 
-// secretCalls puts canaries into everything that a client may send over stdio.
-func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) {
+// filesBelow are the texts of all files below a folder.
+func (r *trial) filesBelow(folder string) map[string]string {
+	r.Helper()
+	all := map[string]string{}
+	r.must(filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(at)
+		name, _ := filepath.Rel(folder, at)
+		all[name] = string(data)
+		return err
+	}))
+	return all
+}
+
+// secretCalls puts canaries into everything that a client may send over stdio, and
+// returns those that the audit log must not have: all but names and paths.
+func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
+	unwritten := map[string]canary{}
 	for _, tools := range []string{"default", "runner", "wave", "uri", "universal"} {
-		k := r.stdio(set, append([]string{"--tools", tools}, flags...)...)
+		k := r.stdio(set, append([]string{"--tools", tools, "--audit", "audit-" + tools}, flags...)...)
 		logged := map[string]canary{}
 		arg := func(of string) string {
 			c := plant(tools + of)
 			logged["an argument, "+of] = c
+			if !slices.Contains([]string{"name", "skill_name", "file_path", "no file", "authority"}, of) {
+				unwritten[tools+", an argument, "+of] = c
+			}
 			return c.text
 		}
 		for _, name := range []string{"skill", "read_file_in_skill", "find_skills", "get_skill", "Skill", "list_skills"} {
@@ -134,7 +185,8 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 				err = leaks(string(line), map[string]canary{"the value of an unknown argument": value})
 			}
 			r.check(tools+" "+name+" with an unknown argument", err)
-			logged["an unknown argument"] = value
+			logged["an unknown argument of "+name] = value
+			unwritten[tools+", an unknown argument of "+name] = value
 		}
 		for _, method := range []string{"resources/read", "skills/get", "resources/directory/read", "resources/subscribe", "tools/call"} {
 			for part, form := range map[string]string{"userinfo": "skill://user:%s@git/SKILL.md", "query": "skill://git/none.md?token=%s", "fragment": "skill://git/none.md#%s", "path": "skill://git/sk-proj-%s0123456789abcdef0123456789"} {
@@ -152,11 +204,12 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 					err = leaks(string(line), map[string]canary{"the " + part + " of a URI": c})
 				}
 				r.check(method+" of a URI", err)
-				logged["the "+part+" of a URI"] = c
+				logged["the "+part+" of a URI, "+method] = c
+				unwritten[tools+", the "+part+" of a URI, "+method] = c
 			}
 		}
 		bad := newCanary("a broken line")
-		logged["a broken line"] = bad
+		logged["a broken line"], unwritten[tools+", a broken line"] = bad, bad
 		for _, line := range []string{`{"jsonrpc":"2.0","id":9999,"method":"` + bad.text + `"`, bad.text, `{"jsonrpc":"2.0","method":"notifications/` + bad.text + `"}`, `{"` + bad.text + `":1}`, `["` + bad.text + `"]`} {
 			k.write.Lock()
 			_, err := io.WriteString(k.in, line+"\n")
@@ -177,6 +230,7 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 			r.check("the log of "+tools, prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
 		}
 	}
+	return unwritten
 }
 
 func ended(got int) error { return status(got, 0) }
@@ -189,9 +243,11 @@ func prefix(with string, err error) error {
 }
 
 // secretRequests puts canaries into headers, URLs and bodies of requests that are
-// answered, refused and broken.
-func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) {
-	k := r.http(set, flags...)
+// answered, refused and broken, and returns those that the audit log must not have:
+// all but paths.
+func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
+	k := r.http(set, append([]string{"--audit", "audit-http"}, flags...)...)
+	paths := map[string]bool{} // what of logged is the path of a page
 	logged := map[string]canary{}
 	client := &http.Client{Timeout: r.patience()}
 	for _, header := range secretHeaders {
@@ -231,6 +287,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 	for _, at := range []string{"/mcp?token=%s", "/%s", "/mcp/%s", "/healthz?%s", "/mcp#%s", "/%%2e%%2e/%s", "/mcp;%s"} {
 		c := plant("target " + at)
 		logged["the URL "+at] = c
+		paths["the URL "+at] = !strings.ContainsAny(at, "?#")
 		u, err := url.Parse(strings.TrimSuffix(k.url, "/mcp") + fmt.Sprintf(at, c.text))
 		r.must(err)
 		for _, method := range []string{"GET", "POST", "DELETE", "PUT", "OPTIONS"} {
@@ -248,6 +305,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 	for _, at := range []string{"/?q=%s", "/api/v1/skills?q=%s", "/api/v1/skills?root=%s", "/api/v1/skills?cursor=%s", "/skills/%s/", "/skills/git/%s", "/raw/git/%s", "/api/v1/skills/%s", "/api/v1/files/git/%s", "/api/v1/problems/%s", "/health/%s", "/.well-known/agent-skills/%s/SKILL.md", "/assets/%s"} {
 		c := plant("page " + at)
 		logged["the address "+at] = c
+		paths["the address "+at] = !strings.Contains(at, "?")
 		answer, err := (&ways{r: r}).get(strings.TrimSuffix(k.url, "/mcp") + fmt.Sprintf(at, c.text))
 		if err == nil {
 			err = leaks(answer, env)
@@ -298,9 +356,13 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 			r.check("the log over HTTP", prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
 		}
 	}
-	if !json.Valid([]byte("{}")) || !k.alive() {
+	if !k.alive() {
 		r.check("the server", fmt.Errorf("has ended: %s", excerpt(k.said())))
 	}
+	r.must(k.cmd.Process.Signal(syscall.SIGTERM)) // the audit log is whole then
+	<-k.ended
+	maps.DeleteFunc(logged, func(name string, _ canary) bool { return paths[name] })
+	return prefixed("over HTTP, ", logged)
 }
 
 // whole is a response with all its headers and its body.

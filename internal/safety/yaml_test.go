@@ -20,9 +20,9 @@ func yamlParts() []part {
 	return []part{
 		{name: "documents", promise: "hostile documents, each decided within 50 ms of processor time and 32 MiB, above a document of one line", run: hostileDocuments,
 			broken: []variant{
-				{name: "thinks-long", says: "of processor time", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	if len(data) > 60000 {\n		for i := 0; i < 3e9; i++ {\n			if i == -len(data) {\n				break\n			}\n		}\n	}\n"}}},
-				{name: "takes-memory", says: "of memory", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	if len(data) > 60000 {\n		m := make([]byte, 40<<20)\n		for i := 0; i < len(m); i += 4096 {\n			m[i] = 1\n		}\n		defer func() { m[len(data)]++ }()\n	}\n"}}},
-				{name: "runs-forever", says: "did not decide", changes: []change{{"skill/document.go", "func Parse(data []byte) *Document {\n", "func Parse(data []byte) *Document {\n	for len(data) > 60000 {\n	}\n"}}},
+				{name: "thinks-long", says: `(\d{3}(\.\d+)?ms|\ds) of processor time`, changes: []change{{"skill/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	if len(data) > 60000 {\n		for i := 0; i < 1e9; i++ {\n			if i == -len(data) {\n				break\n			}\n		}\n	}\n"}}},
+				{name: "takes-memory", says: "of memory", changes: []change{{"skill/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	if len(data) > 60000 {\n		m := make([]byte, 40<<20)\n		for i := 0; i < len(m); i += 4096 {\n			m[i] = 1\n		}\n		defer func() { m[len(data)]++ }()\n	}\n"}}},
+				{name: "runs-forever", says: "did not decide", changes: []change{{"skill/document.go", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n", "func parse(data []byte, keep func(string) string, room []Field) *Document {\n	for len(data) > 60000 {\n	}\n"}}},
 			}},
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText,
 			broken: []variant{
