@@ -70,7 +70,7 @@ func (b *bench) stdio() ([]row, error) {
 				}
 				each := make([]float64, len(took))
 				for i, d := range took {
-					each[i] = float64(d.Microseconds())
+					each[i] = ms(d) * 1000
 				}
 				b.add(fmt.Sprintf("stdio/%s/%d", side.name, window), quantile(each, .5))
 				b.add(fmt.Sprintf("stdio/%s/%d/p99", side.name, window), quantile(each, .99))

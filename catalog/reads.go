@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"sync"
 	"time"
@@ -28,8 +29,9 @@ type stamped struct {
 // a link.
 type looker interface {
 	Look(name string) (skill.Stamp, error)
-	// Same prepares a look at several: do all have these stamps still?
-	Same(names []string, stamps []skill.Stamp) func() bool
+	// Same prepares a look at several: do all have these stamps still? Looks for
+	// requests that had all arrived before share what they keep in the variable.
+	Same(names []string, stamps []skill.Stamp) func(shared *io.Closer) bool
 }
 
 type readsKey struct{}
@@ -99,13 +101,13 @@ func noteFolders(ctx context.Context, e *Entry) {
 
 // Basis is what an answer was made from, prepared to be looked at.
 type Basis struct {
-	same  []func() bool // one for each file system
+	same  []func(shared *io.Closer) bool // one for each file system
 	count int
 	size  int
 }
 
 // perRead is what a prepared look holds besides its names, more or less.
-const perRead = 128
+const perRead = 512
 
 // Basis is what is noted by now; nil where that is not everything, nothing, more
 // than most files and folders, or one of them in two states.
@@ -146,9 +148,13 @@ func (r *Reads) Basis(most int) *Basis {
 
 // Holds reports whether everything is still as it was read. It looks at each file
 // and folder each time.
-func (b *Basis) Holds() bool {
+//
+// Where several requests had arrived before the first of them is answered, their
+// looks may share what they see of folders, in a variable that begins as nil. It
+// must be closed before another request is received; nil: nothing is shared.
+func (b *Basis) Holds(shared *io.Closer) bool {
 	for _, same := range b.same {
-		if !same() {
+		if !same(shared) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -100,15 +101,16 @@ func used(ctx context.Context, u Use) {
 	}
 }
 
-// recall finds the answer to a request; nil where it must be asked for.
-func (m *memory) recall(v catalog.View, request []byte) *remembered {
+// recall finds the answer to a request; nil where it must be asked for. What looks
+// may share is in shared, see [catalog.Basis.Holds].
+func (m *memory) recall(v catalog.View, request []byte, shared *io.Closer) *remembered {
 	m.mu.Lock()
 	if m.version != v.Version {
 		m.forget(v.Version)
 	}
 	r := m.answers[asked{v, string(request)}]
 	m.mu.Unlock()
-	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.basis.Holds() {
+	if r == nil || !r.until.IsZero() && time.Now().After(r.until) || !r.basis.Holds(shared) {
 		return nil
 	}
 	m.recalled.Add(1)

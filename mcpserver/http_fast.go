@@ -40,7 +40,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *k
 	if !ok || !h.asked(r, subject, body, id, kit) {
 		return nil, false
 	}
-	kept := h.server.memory.recall(v, kit.key)
+	kept := h.server.memory.recall(v, kit.key, nil)
 	if kept == nil {
 		return h.server.memory.learn(v, kit.key), false
 	}

@@ -384,9 +384,19 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
+	relieved := false // the one who reads on shares on
+	defer func() {
+		if !relieved {
+			c.quick.unshare()
+		}
+	}()
 	for {
-		if len(c.quick.batch) > 0 && (c.finished.Load() || !c.lines.more()) && c.flush(nil) != nil {
-			return
+		if c.finished.Load() || !c.lines.more() {
+			c.quick.unshare()
+			if err := c.flush(nil); err != nil {
+				relieved = errors.Is(err, errRelieved)
+				return
+			}
 		}
 		line, err := c.lines.next()
 		if c.finished.Load() {
@@ -403,6 +413,7 @@ func (c *stdioConn) receive() {
 			err = c.take(line)
 		}
 		if err != nil || c.isClosed() {
+			relieved = errors.Is(err, errRelieved)
 			return
 		}
 	}

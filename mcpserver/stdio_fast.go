@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -38,8 +39,10 @@ type quick struct {
 	server  *Server // nil: nothing is kept
 	session []byte  // tells this one's requests apart
 	key     []byte
-	batch   []byte // answers that are to be written; one is owed while there are any
-	held    []byte // the line that comes next, where it was read before they were written
+	batch   []byte    // answers that are to be written; one is owed while there are any
+	held    []byte    // the line that comes next, where it was read before they were written
+	shared  io.Closer // what the looks share that are made for lines which are all read
+	sharing bool      // whether there is more than one such line
 
 	writes  atomic.Uint64 // odd while the reader writes; one more with each begin and end
 	watched atomic.Bool   // whether watch is going to look
@@ -72,7 +75,11 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool, err error) {
 		q.session = append(strconv.AppendUint([]byte("stdio "), sessions.Add(1), 10), 0)
 	}
 	q.key = append(append(append(append(q.key[:0], q.session...), line[:id.from]...), 0), line[id.to:]...)
-	r := q.server.memory.recall(v, q.key)
+	var shared *io.Closer
+	if q.sharing = q.sharing || c.lines.more(); q.sharing {
+		shared = &q.shared
+	}
+	r := q.server.memory.recall(v, q.key, shared)
 	if r == nil {
 		return q.server.memory.learn(v, q.key), false, nil
 	}
@@ -93,6 +100,14 @@ func (c *stdioConn) answered(line []byte) (l *learning, done bool, err error) {
 	}
 	q.batch = append(append(append(append(q.batch, answerHead...), line[id.from:id.to]...), r.tail...), '\n')
 	return nil, true, nil
+}
+
+// unshare ends what looks share, before more is read: for a request that arrives
+// later they would have been made too early.
+func (q *quick) unshare() {
+	if q.sharing = false; q.shared != nil {
+		q.shared.Close()
+	}
 }
 
 // flush writes the answers that were gathered; next is a line that is read and not
@@ -175,7 +190,10 @@ func (c *stdioConn) relieve() {
 	q.batch = nil
 	if next := q.held; next != nil {
 		q.held = nil
-		if c.take(next) != nil {
+		if err := c.take(next); err != nil {
+			if !errors.Is(err, errRelieved) {
+				q.unshare()
+			}
 			return
 		}
 	}

@@ -2,12 +2,14 @@ package mcpserver_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +106,75 @@ func TestAnswersAgainToOneWhoDoesNotRead(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("the end of the input was not seen")
+	}
+}
+
+// What several calls share of their looks ends with the lines that were there: a
+// folder that gave way to a link to where it lies now is noticed by the next ones,
+// though the file has the stamp that it had.
+func TestAnswersAgainShareNoOldLook(t *testing.T) {
+	files := fixtures()
+	files["a-first/moved/deep/in.md"] = "inside"
+	w := start(t, setting{files: files})
+	grow(t, w)
+	in, to, err := os.Pipe()
+	must(t, err)
+	from, out, err := os.Pipe()
+	must(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- w.server.Run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
+	defer func() {
+		to.Close()
+		must(t, <-ended)
+		out.Close()
+		from.Close()
+	}()
+	answers := bufio.NewReader(from)
+	say := func(lines string, n int) (got []message) {
+		t.Helper()
+		_, err := io.WriteString(to, lines)
+		must(t, err)
+		for range n {
+			line, err := answers.ReadBytes('\n')
+			must(t, err)
+			var m message
+			must(t, json.Unmarshal(line, &m))
+			got = append(got, m)
+		}
+		return got
+	}
+	say(pipeHello, 1)
+	n := 0
+	three := func() (got []message) { // two files of one folder, and one of another
+		t.Helper()
+		var lines string
+		for _, file := range []string{"a-first/moved/deep/in.md", "a-first/scripts/run.sh", "d-types/SKILL.md"} {
+			n++
+			lines += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":"skill://%s"}}`+"\n", n, file)
+		}
+		return say(lines, 3)
+	}
+	again := func() uint64 {
+		before := w.server.Recalled()
+		three()
+		return w.server.Recalled() - before
+	}
+	three()
+	if got := again(); got != 3 {
+		t.Fatalf("%d of 3 were given again", got)
+	}
+	at := func(name string) string { return filepath.Join(w.dir, "a-first", name) }
+	must(t, os.Rename(at("moved"), at("lies-here")))
+	must(t, os.Symlink("lies-here", at("moved")))
+	// Of that way nothing is known any more; the other two files are where they were.
+	if got := again(); got != 2 {
+		t.Errorf("%d were given again after a folder became a link, not 2", got)
+	}
+	must(t, os.Remove(at("moved")))
+	must(t, os.Symlink("no-where", at("moved")))
+	for _, m := range three() {
+		if bytes.Contains(m.Result, []byte("inside")) {
+			t.Errorf("%s is given from where nothing is", m.Result)
+		}
 	}
 }

@@ -29,8 +29,9 @@ const aged = 2500 * time.Millisecond
 
 // The controls of the memory, each taken out.
 var (
-	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds()", ""}}}
-	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/open_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
+	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds(shared)", ""}}}
+	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/again_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
+	looksEarly  = variant{name: "looks-early", changes: []change{{"mcpserver/stdio_fast.go", "if q.sharing = false; q.shared != nil {", "if false {"}}}
 )
 
 func (v variant) noticedBy(says string) variant {
@@ -40,7 +41,7 @@ func (v variant) noticedBy(says string) variant {
 
 func treeAgainParts() []part {
 	return []part{{name: "again", promise: "the same entries, asked for three times in each way that answers from memory, and again after a link, nothing or another folder took their place", run: hostileAgain,
-		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after")}}}
+		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after"), looksEarly.noticedBy("is given after")}}}
 }
 
 func raceAgainParts() []part {
@@ -87,6 +88,10 @@ func hostileAgain(r *trial) {
 	r.write(base, map[string]string{"another/in.md": outside})
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
 	all, servers := w.of()
+	all = append(all, calls([]via{{"stdio, two at once", func(method string, params map[string]any) (string, error) {
+		line, err := servers[0].callTwice(method, params)
+		return string(line), err
+	}}})...)
 	time.Sleep(aged)
 	var again []way
 	for _, way := range all {

@@ -214,24 +214,43 @@ var errNoAnswer = errors.New("no answer")
 
 // send writes a call and returns where its answer will come.
 func (k *knack) send(method string, params any) (chan []byte, error) {
-	k.mu.Lock()
-	k.next++
-	id, to := k.next, make(chan []byte, 1)
-	k.wait[id] = to
-	k.mu.Unlock()
-	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-	if err != nil {
-		return nil, err
+	return k.sendTimes(1, method, params)
+}
+
+// sendTimes writes a call several times at once, and returns where the last answer
+// will come.
+func (k *knack) sendTimes(n int, method string, params any) (to chan []byte, err error) {
+	var lines []byte
+	for range n {
+		k.mu.Lock()
+		k.next++
+		id := k.next
+		to = make(chan []byte, 1)
+		k.wait[id] = to
+		k.mu.Unlock()
+		data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+		if err != nil {
+			return nil, err
+		}
+		lines = append(append(lines, data...), '\n')
 	}
 	k.write.Lock()
 	defer k.write.Unlock()
-	_, err = k.in.Write(append(data, '\n'))
+	_, err = k.in.Write(lines)
 	return to, err
 }
 
 // call returns the whole line that answers.
 func (k *knack) call(method string, params any) ([]byte, error) {
-	to, err := k.send(method, params)
+	return k.answer(k.send(method, params))
+}
+
+// callTwice calls twice at once, and returns the line that answers the second.
+func (k *knack) callTwice(method string, params any) ([]byte, error) {
+	return k.answer(k.sendTimes(2, method, params))
+}
+
+func (k *knack) answer(to chan []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"io"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -204,7 +205,11 @@ func (f *folder) Look(name string) (skill.Stamp, error) {
 
 // Same prepares a look at entries that [folder.Look] saw with these stamps. What it
 // returns reports whether all of them have theirs still; no link is passed.
-func (f *folder) Same(names []string, stamps []skill.Stamp) func() bool {
+//
+// Looks may share what is seen of folders: those for requests which had all arrived
+// before the first of them. What they share is kept in the variable that each is
+// given, and closed after the last; nil: nothing is shared.
+func (f *folder) Same(names []string, stamps []skill.Stamp) func(shared *io.Closer) bool {
 	return sameOf(f, names, stamps)
 }
 

@@ -2,16 +2,13 @@ package dir
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -253,145 +250,6 @@ func (h fdHandle) look(name string) (skill.Stamp, error) {
 		err = retry(func() error { return unix.Fstatat(int(h), name, &st, flags) })
 	}
 	return stampOfStat(&st), err
-}
-
-// lookAt takes the stamp of an entry of a folder, without opening it and without
-// passing a link.
-func lookAt(f *folder, name string) (stamp skill.Stamp, err error) {
-	l := f.lookFor(name)
-	fd, err := l.open()
-	if err != nil {
-		return stamp, err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return stamp, err
-	}
-	return stampOfStat(&st), nil
-}
-
-// look is one prepared look: at an entry, and at what lies below it. What the
-// kernel is given lies ready in it.
-type look struct {
-	base  string // a path that may have links in it, behind which there may be none; "" for none
-	at    []byte // behind base, or absolute; ends with NUL
-	how   unix.OpenHow
-	stamp skill.Stamp
-	below []below
-}
-
-// below is an entry of a folder that is looked at through it.
-type below struct {
-	name  string
-	stamp skill.Stamp
-}
-
-func (f *folder) lookFor(name string) *look {
-	l := &look{how: unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}}
-	if !f.plain && f.base != f.alias {
-		// The root's own path may have links in it, and nothing behind it.
-		l.base, l.at, l.how.Resolve = f.base, cString(path.Join(f.sub, name)), beneath
-	} else {
-		l.at, l.how.Resolve = cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS
-	}
-	return l
-}
-
-// cString is a name as the kernel takes it; checkName lets none pass with a NUL in it.
-func cString(name string) []byte { return append([]byte(name), 0) }
-
-func (l *look) open() (int, error) {
-	base := unix.AT_FDCWD
-	if l.base != "" {
-		fd, err := openat2(unix.AT_FDCWD, l.base, unix.O_PATH|unix.O_DIRECTORY, 0)
-		if err != nil {
-			return -1, err
-		}
-		defer unix.Close(fd)
-		base = fd
-	}
-	for range 128 { // as retry
-		// unix.Openat2 would copy the path each time. All that is pointed to is of the
-		// heap, and the conversions are part of the call, so that it stays where it is.
-		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT2, uintptr(base), uintptr(unsafe.Pointer(&l.at[0])), uintptr(unsafe.Pointer(&l.how)), unix.SizeofOpenHow, 0, 0)
-		switch errno {
-		case 0:
-			return int(fd), nil
-		case unix.EINTR, unix.EAGAIN:
-		default:
-			return -1, errno
-		}
-	}
-	return -1, unix.EAGAIN
-}
-
-// same makes the look: one lookup that no link can lead astray, and for each entry
-// below one call more.
-func (l *look) same() bool {
-	fd, err := l.open()
-	if err != nil {
-		return false
-	}
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	same := err == nil && stampOfStat(&st) == l.stamp
-	for i := 0; same && i < len(l.below); i++ {
-		b := &l.below[i]
-		err = retry(func() error { return unix.Fstatat(fd, b.name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT) })
-		same = err == nil && stampOfStat(&st) == b.stamp
-	}
-	unix.Close(fd)
-	return same
-}
-
-// sameOf prepares looks at entries of which the stamps are known.
-//
-// Where every folder down to an entry is among them, the skill's folder is opened
-// once, and the others are looked at through it, the upper ones first. A link on the
-// way could be followed there, and does not matter: a folder that has its stamp
-// still has had the entries that it had, at the moment when the first was looked at;
-// so each thing was in its place then, and has the stamp that it had.
-func sameOf(f *folder, names []string, stamps []skill.Stamp) func() bool {
-	known := map[string]bool{}
-	for _, name := range names {
-		known[name] = true
-	}
-	whole := len(names) > 1
-	for _, name := range names {
-		whole = whole && (name == "." || known[path.Dir(name)])
-	}
-	var looks []*look
-	if whole && known["."] {
-		top := f.lookFor(".")
-		order := make([]int, len(names))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(strings.Count(names[a], "/"), strings.Count(names[b], "/")) })
-		for _, i := range order {
-			if names[i] == "." {
-				top.stamp = stamps[i]
-			} else {
-				top.below = append(top.below, below{names[i], stamps[i]})
-			}
-		}
-		looks = []*look{top}
-	} else {
-		for i, name := range names {
-			l := f.lookFor(name)
-			l.stamp = stamps[i]
-			looks = append(looks, l)
-		}
-	}
-	return func() bool {
-		for i := range looks {
-			if !looks[i].same() {
-				return false
-			}
-		}
-		return true
-	}
 }
 
 // readHandle is a folder that was opened for reading. The file owns the descriptor.

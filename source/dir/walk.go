@@ -259,6 +259,9 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 			if n := int64(len(out[i].folders)); w.large != nil && n > 0 && below.Add(n) > largeLevel {
 				w.tooLarge.Do(w.large)
 			}
+			// The calls of the system are too short for the scheduler to give the processor
+			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
+			runtime.Gosched()
 		}
 	}
 	var wg sync.WaitGroup
