@@ -123,7 +123,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	for _, t := range []struct {
 		label, view string
 		n           int
-	}{{"Read", viewRead, 0}, {"Source", viewSource, 0}, {"Files", viewFiles, 0}, {"What an agent receives", viewAgent, 0}, {"Problems", viewProblems, p.Grave}} {
+	}{{"Read", viewRead, 0}, {"Source", viewSource, 0}, {"Files", viewFiles, 0}, {"Agent's view", viewAgent, 0}, {"Problems", viewProblems, p.Grave}} {
 		href := p.Href
 		if t.view != viewRead {
 			href += "?view=" + t.view

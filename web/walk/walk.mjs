@@ -250,6 +250,21 @@ await step("copying", { permissions: ["clipboard-read", "clipboard-write"] }, as
   must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("skill://"), "the URI is not what was copied");
 });
 
+await step("what is drawn on a phone", { viewport: widths.phone }, async (page, must) => {
+  await page.goto(plan.url + plan.skill);
+  const tops = await page.locator(".tabs a").evaluateAll((all) => all.map((a) => a.getBoundingClientRect().top));
+  must(tops.length === 5 && tops.every((top) => top === tops[0]), `the tabs are not in one row: ${tops}`);
+  await page.goto(plan.url + "/usage");
+  const sizes = await page.locator(".chart text").evaluateAll((all) => all.map((t) => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().d));
+  must(sizes.length > 4 && sizes.every((size) => size > 10), `the chart's words are ${sizes} pixels high`);
+  await page.goto(plan.url + "/connect");
+  const [boxes, covered] = await page.locator(".box").evaluateAll((all) => {
+    const over = (box) => box.querySelector(".copier").getBoundingClientRect().left < box.querySelector("pre").getBoundingClientRect().right;
+    return [all.length, all.filter(over).length];
+  });
+  must(boxes > 10 && covered === 0, `${covered} of ${boxes} buttons cover what they copy`);
+});
+
 await step("raw bytes do nothing", {}, async (page, must) => {
   for (const path of plan.raw) {
     const response = await page.goto(plan.url + path);
