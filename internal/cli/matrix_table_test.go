@@ -184,7 +184,8 @@ func mcpProbes(tools []*tool.Tool) (all []probe) {
 		all[len(all)-1].quiet = true
 		all = append(all, probe{route: "/mcp", path: "/mcp", method: "POST", era: era, body: `{"jsonrpc":"2.0","id":1,"method":"zqx/zqx"}`, more: []string{"Mcp-Method: zqx/zqx"}, quiet: true},
 			probe{route: "/mcp", path: "/mcp", method: "POST", era: era, body: `zqx`, quiet: true},
-			probe{route: "/mcp", path: "/mcp", method: "PUT", era: era, quiet: true})
+			probe{route: "/mcp", path: "/mcp", method: "PUT", era: era, quiet: true},
+			probe{route: "/mcp", path: "/mcp", method: "HEAD", era: era, quiet: true})
 	}
 	return all
 }

@@ -29,14 +29,16 @@ import (
 // configuration, and one of them lacks the skills that are kept from some. Whoever
 // must not see them gets the same answers of both, byte for byte: no name, count,
 // tag, order or problem tells the servers apart. Whoever may see them can tell them
-// apart by every route that shows skills, else the test would test nothing.
+// apart by every route that shows skills, else the test would test nothing. HEAD says
+// what GET says, without the body, and so needs no comparison of its own.
 
 // role is one who asks.
 type role struct {
 	name    string
 	headers []string
-	cookie  string // in place of a header
-	known   bool   // is let in
+	cookie  string    // in place of a header
+	held    [2]string // cookies of before, of each server
+	known   bool      // is let in
 }
 
 // house is one of the two servers.
@@ -48,6 +50,7 @@ type house struct {
 	story    string
 	cursors  map[string]string
 	tag      string            // of the last answer
+	top      string            // of the last answer: status and headers as they came
 	tags     map[string]string // what those who see it were given, by probe
 }
 
@@ -81,6 +84,13 @@ func (h *house) send(r role, p probe) string {
 	got := h.ask(method, path, p.body, headers...)
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
+	h.top = fmt.Sprint(got.code, " ", got.header)
+	if p.route == "/usage" || p.route == "/metrics" { // which count what they are asked
+		top := got.header.Clone()
+		top.Del("Content-Length")
+		top.Del("Etag")
+		h.top = fmt.Sprint(got.code, " ", top)
+	}
 	if strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
 		// An answer that is given again has one event and a length.
 		got.header.Del("Connection")
@@ -146,6 +156,9 @@ func matrix(t *testing.T, set string) {
 	probes := slices.Concat(mcpProbes(tools), pageProbes()) // pages last: they count
 
 	tokens := map[string]string{}
+	tokenFile := filepath.Join(t.TempDir(), "tokens")
+	tokens["nameless"], tokens["nameless's hash"] = access.NewToken()
+	put(t, tokenFile, tokens["nameless's hash"]+"\n")
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	write := func(who ...string) {
 		text := "access:\n  default: deny\n  tokens:\n"
@@ -167,27 +180,13 @@ func matrix(t *testing.T, set string) {
 `)
 	}
 	write("anna", "carl insiders", "guest others", "dora insiders", "revoked insiders")
-	houses := [2]*house{}
-	for i := range houses {
-		dir := t.TempDir()
-		for name, text := range openSkills {
-			put(t, filepath.Join(dir, name), text)
-		}
-		if i == 0 {
-			for name, text := range hiddenSkills {
-				put(t, filepath.Join(dir, name), text)
-			}
-		}
-		ripen(t, dir)
-		base, log := servingLog(t, "--dir", dir, "--config", file, "--tools", set)
-		houses[i] = &house{surfer: newSurfer(t, strings.TrimSuffix(base, "/mcp")), dir: dir, log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
-	}
+	houses := newHouses(t, "--config", file, "--tools", set, "--token-file", tokenFile)
 	real, control := houses[0], houses[1]
 
 	stranger, _ := access.NewToken()
 	bearerOf := func(name string) []string { return []string{"Authorization: Bearer " + tokens[name]} }
 	seeing := []role{{name: "anna", known: true}, {name: "carl", known: true}, {name: "revoked", known: true}}
-	blind := []role{{name: "guest", known: true}, {name: "dora", known: true}}
+	blind := []role{{name: "guest", known: true}, {name: "dora", known: true}, {name: "nameless", known: true}}
 	for _, some := range [][]role{seeing, blind} {
 		for i := range some {
 			some[i].headers = bearerOf(some[i].name)
@@ -209,7 +208,9 @@ func matrix(t *testing.T, set string) {
 	ask := func(r role, p probe) (of [2]string) {
 		for i, h := range houses {
 			mine := r
-			if r.cookie != "" {
+			if r.held[i] != "" {
+				mine.cookie = r.held[i]
+			} else if r.cookie != "" {
 				_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
 				name, value, _ := strings.Cut(r.cookie, "=")
 				if name == "COOKIE" {
@@ -220,6 +221,7 @@ func matrix(t *testing.T, set string) {
 			}
 			first := h.send(mine, p)
 			of[i] = h.send(mine, p)
+			h.heads(mine, p)
 			if p.route == "/usage" || p.route == "/metrics" {
 				first = of[i]
 			}
@@ -283,19 +285,22 @@ func matrix(t *testing.T, set string) {
 			t.Errorf("%s: %s is refused: %s", r.name, p, of[0])
 		}
 	}
+	// The tag of what others see is as good as none, but where they see the same.
+	tagged := func(r role, p probe) {
+		if theirs := real.tags[p.String()]; theirs != "" {
+			whole := real.send(r, p)
+			own := real.tag
+			tagged := p
+			tagged.more = append(slices.Clone(p.more), "If-None-Match: "+theirs)
+			if got := real.send(r, tagged); theirs == own && code(got) != "304" || theirs != own && got != whole {
+				t.Errorf("%s: %s with a tag of others: %s", r.name, p, got)
+			}
+		}
+	}
 	for _, r := range blind {
 		for _, p := range probes {
 			must(r, p)
-			// The tag of what others see is as good as none, but where they see the same.
-			if theirs := real.tags[p.String()]; theirs != "" {
-				whole := real.send(r, p)
-				own := real.tag
-				tagged := p
-				tagged.more = append(slices.Clone(p.more), "If-None-Match: "+theirs)
-				if got := real.send(r, tagged); theirs == own && code(got) != "304" || theirs != own && got != whole {
-					t.Errorf("%s: %s with a tag of others: %s", r.name, p, got)
-				}
-			}
+			tagged(r, p)
 			if p.era == "2025-11-25" && p.route != "mcp initialize" { // a session of one who sees it
 				for _, h := range houses {
 					h.sessions["thief of "+r.name] = h.sessions["anna"]
@@ -310,7 +315,7 @@ func matrix(t *testing.T, set string) {
 	}
 
 	// A cookie is worth its token on pages, and nothing at MCP.
-	for _, name := range []string{"guest", "dora"} {
+	for _, name := range []string{"guest", "dora", "nameless"} {
 		r := role{name: name + "'s cookie", cookie: name + "=", known: true}
 		for _, p := range pageProbes() {
 			if p.route != "/signin" {
@@ -340,12 +345,14 @@ func matrix(t *testing.T, set string) {
 		}
 	}
 
-	// Revoked: at the next request, whatever was there before.
-	var cookies [2]string
+	// Revoked, or in another group: at the next request, whatever was there before.
+	var cookies, carls, guests [2]string
 	for i, h := range houses {
 		cookies[i] = h.signIn(tokens["revoked"]).Value
+		carls[i] = bearing1(h.signIn(tokens["carl"]))[len("Cookie: "):]
+		guests[i] = bearing1(h.signIn(tokens["guest"]))[len("Cookie: "):]
 	}
-	write("anna", "carl insiders", "guest others", "dora insiders")
+	write("anna", "carl others", "guest insiders", "dora insiders")
 	company{log: real.log}.hangUp(t)
 	awaitLog(t, control.log, "the configuration was read again")
 	for _, p := range probes {
@@ -358,9 +365,136 @@ func matrix(t *testing.T, set string) {
 			}
 		}
 	}
+	left := []role{{name: "carl, who left the group", headers: bearerOf("carl"), known: true}, {name: "the cookie of carl, who left the group", held: carls, known: true}}
+	joined := []role{{name: "guest, who joined the group", headers: bearerOf("guest"), known: true}, {name: "the cookie of guest, who joined the group", held: guests, known: true}}
+	for _, h := range houses { // those sessions go on
+		h.sessions[left[0].name], h.sessions[joined[0].name] = h.sessions["carl"], h.sessions["guest"]
+	}
+	for i := range left {
+		shown := map[string]bool{}
+		for _, p := range probes {
+			if i == 1 && (p.era != "" || p.route == "/signin") {
+				continue
+			}
+			must(left[i], p)
+			if i == 0 { // the tags are of what bearers of tokens were given
+				tagged(left[i], p)
+			}
+			of := ask(joined[i], p)
+			shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+		}
+		for route, ok := range shown {
+			if !ok && !(set == "uri" && (strings.HasPrefix(route, "/") || route == "mcp tools/list")) {
+				t.Errorf("%s is shown nothing by %s", joined[i].name, route)
+			}
+		}
+	}
 	// And who may see it still does.
 	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
 		t.Error("anna is shown nothing any more")
+	}
+}
+
+// newHouses begins to serve both, with the arguments beside --dir.
+func newHouses(t *testing.T, args ...string) (houses [2]*house) {
+	t.Helper()
+	for i := range houses {
+		dir := t.TempDir()
+		for name, text := range openSkills {
+			put(t, filepath.Join(dir, name), text)
+		}
+		if i == 0 {
+			for name, text := range hiddenSkills {
+				put(t, filepath.Join(dir, name), text)
+			}
+		}
+		ripen(t, dir)
+		base, log := servingLog(t, append([]string{"--dir", dir}, args...)...)
+		houses[i] = &house{surfer: newSurfer(t, strings.TrimSuffix(base, "/mcp")), dir: dir, log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
+	}
+	return houses
+}
+
+// heads: HEAD says what the GET that was sent last said, without its body.
+func (h *house) heads(r role, p probe) {
+	h.t.Helper()
+	if p.method != "" {
+		return
+	}
+	const empty = " Content-Length:[0]" // which net/http leaves out of an answer to HEAD
+	top, tag := strings.Replace(h.top, empty, "", 1), h.tag
+	p.method = http.MethodHead
+	answer := h.send(r, p)
+	if _, body, _ := strings.Cut(answer, "\n\n"); strings.Replace(h.top, empty, "", 1) != top || body != "" {
+		h.t.Errorf("%s: %s says\n%s\nand GET\n%s", r.name, p, h.top+body, top)
+	}
+	h.tag = tag
+}
+
+// TestMatrixNobody: where no token is needed, everybody is the subject without name and
+// groups, whatever they send: the rules hold for them as for anybody.
+func TestMatrixNobody(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	const closed = `limits: {rate: 0}
+access:
+  default: deny
+  rules:
+    - allow: ["skill://open", "skill://person", "skill://broken", "skill://odd", "skill://twin"]
+    - {subjects: [anna], groups: [insiders], allow: ["skill://**"]}
+`
+	put(t, file, closed)
+	const set = "default,universal,runner,wave"
+	tools, err := tool.ParseSets(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	houses := newHouses(t, "--no-auth", "--config", file, "--tools", set)
+	stranger, _ := access.NewToken()
+	roles := []role{{name: "nobody"}, {name: "one with a token", headers: []string{"Authorization: Bearer " + stranger}}, {name: "one with a name", headers: []string{"Authorization: Bearer anna"}}, {name: "one with a cookie", cookie: "knack=anna"}}
+	for _, r := range roles {
+		for _, h := range houses {
+			h.enter(r)
+		}
+	}
+	houses[0].story, houses[1].story = "/health/none", "/health/none"
+	probes := slices.Concat(mcpProbes(tools), pageProbes())
+	ask := func(r role, p probe) (of [2]string) {
+		for i, h := range houses {
+			of[i] = h.send(r, p)
+			h.heads(r, p)
+		}
+		return of
+	}
+	for _, r := range roles {
+		for _, p := range probes {
+			of := ask(r, p)
+			if of[0] != of[1] {
+				t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+			}
+			if strings.Contains(strings.ToLower(of[0]), "zqxword") && !strings.Contains(p.String(), "zqxword") {
+				t.Errorf("%s: %s tells of it\n%s", r.name, p, of[0])
+			}
+			if strings.HasPrefix(of[0], "401") {
+				t.Errorf("%s: %s asks for a token\n%s", r.name, p, of[0])
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	// The rules are what hides it: without them every route shows it, at once.
+	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
+	company{log: houses[0].log}.hangUp(t)
+	awaitLog(t, houses[1].log, "the configuration was read again")
+	shown := map[string]bool{}
+	for _, p := range probes {
+		of := ask(roles[0], p)
+		shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+	}
+	for route, ok := range shown {
+		if !ok && route != "/health/" { // its address is that of nothing
+			t.Errorf("nobody is shown nothing by %s: the test tests nothing", route)
+		}
 	}
 }
 
