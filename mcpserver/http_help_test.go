@@ -41,6 +41,7 @@ type site struct {
 	dir     string
 	catalog *catalog.Catalog
 	server  *mcpserver.Server
+	http    *mcpserver.HTTP
 	url     string // of MCP
 	addr    string
 	token   string
@@ -159,7 +160,7 @@ func start(t testing.TB, s setting) *site {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &site{t: t, dir: root, catalog: c, server: server, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	w := &site{t: t, dir: root, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	w.url = "http://" + w.addr + "/mcp"
 	go func() { _ = c.Run(ctx) }()
 	go func() { w.ended <- h.Serve(ctx, ln, nil) }()

@@ -39,7 +39,8 @@ severities (doc/configuration.md); flags go before them.
 For a URL, check how that MCP server serves skills over the Skills extension
 (SEP-2640): what it declares, the shape of its answers, each entry, and each file's
 size, digest and frontmatter. A token, if it wants one, is taken from the environment
-variable KNACK_TOKEN.
+variable KNACK_TOKEN. Where it answers 429 with Retry-After, the check waits, a minute
+each time and five times at most.
 
 The exit status is 1 if there are errors (with --strict, or warnings) or, with --diff,
 anything to mend.`,

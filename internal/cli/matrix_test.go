@@ -176,10 +176,10 @@ func matrix(t *testing.T, set string) {
     - allow: ["skill://open", "skill://person", "skill://broken", "skill://odd", "skill://twin"]
     - {subjects: [anna, revoked], allow: ["skill://**"]}
     - {groups: [insiders], allow: ["skill://**"]}
-    - {subjects: [dora], deny: ["skill://**/*zqx*/**"]}
+    - {groups: [outsiders], deny: ["skill://**/*zqx*/**"]}
 `)
 	}
-	write("anna", "carl insiders", "guest others", "dora insiders", "revoked insiders")
+	write("anna", "carl insiders", "guest others", "dora insiders, outsiders", "revoked insiders")
 	houses := newHouses(t, "--config", file, "--tools", set, "--token-file", tokenFile)
 	real, control := houses[0], houses[1]
 
@@ -352,7 +352,7 @@ func matrix(t *testing.T, set string) {
 		carls[i] = bearing1(h.signIn(tokens["carl"]))[len("Cookie: "):]
 		guests[i] = bearing1(h.signIn(tokens["guest"]))[len("Cookie: "):]
 	}
-	write("anna", "carl others", "guest insiders", "dora insiders")
+	write("anna", "carl others", "guest insiders", "dora insiders, outsiders")
 	company{log: real.log}.hangUp(t)
 	awaitLog(t, control.log, "the configuration was read again")
 	for _, p := range probes {

@@ -1,0 +1,157 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+)
+
+// TestMeasuresOfLimits: each reason of a 429 that a client can be given is counted as
+// often as the client was given it. (The reason "busy" is counted where there can be
+// too much at once: TestNumbersOfTooMuch in mcpserver.)
+func TestMeasuresOfLimits(t *testing.T) {
+	etc := t.TempDir()
+	anna, annaLine := access.NewToken()
+	bert, bertLine := access.NewToken()
+	// One request in 100 seconds: none comes back while the test runs, or the counts
+	// of both sides are of more.
+	put(t, filepath.Join(etc, "knack.yaml"), "limits: {rate: 0.01, burst: 20}\naccess:\n  tokens:\n    - {hash: "+annaLine+", subject: anna}\n    - {hash: "+bertLine+", subject: bert}\n")
+	url, _ := servingLog(t, "--dir", t.TempDir(), "--config", filepath.Join(etc, "knack.yaml"))
+	a := &asker{t: t, url: url}
+	// until asks until it was refused n times, and says how often each status came.
+	until := func(n int, method, path, token string) map[int]int {
+		codes := map[int]int{}
+		for end := time.Now().Add(time.Minute); codes[429] < n; {
+			code, _, header := a.send(method, path, token, "")
+			if codes[code]++; code == 429 && header.Get("Retry-After") == "" {
+				t.Errorf("%s %s: no Retry-After", method, path)
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s %s: %v within a minute", method, path, codes)
+			}
+		}
+		return codes
+	}
+	rate := until(2, "GET", "/api/v1/skills", anna)
+	atMCP := until(3, "POST", "/mcp", anna)
+	unknown := until(4, "GET", "/signin", "")
+	refused := until(5, "GET", "/api/v1/skills", "wrong")
+	if rate[200] != 20 || refused[401] < 100 || unknown[200] < 400 {
+		t.Errorf("%v, %v, %v", rate, unknown, refused)
+	}
+	_, text, _ := a.send("GET", "/metrics", bert, "")
+	got := regexp.MustCompile(`(?m)^knack_http_refusals.*$`).FindAllString(text, -1)
+	want := []string{
+		fmt.Sprintf(`knack_http_refusals_total{code="401",reason="token"} %d`, refused[401]),
+		fmt.Sprintf(`knack_http_refusals_total{code="429",reason="rate"} %d`, rate[429]+atMCP[429]),
+		fmt.Sprintf(`knack_http_refusals_total{code="429",reason="refused"} %d`, refused[429]),
+		fmt.Sprintf(`knack_http_refusals_total{code="429",reason="unknown"} %d`, unknown[429]),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestMeasuresOfLostLines: what the metrics say was written stands in the files, and
+// what they say was lost is what the log itself says is missing. The log's folder goes
+// when a new file is due, and comes back.
+func TestMeasuresOfLostLines(t *testing.T) {
+	etc := t.TempDir()
+	logs := filepath.Join(etc, "logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// What stands in the file is of a server before; a new one is due at 1 MiB.
+	const old = `{"time":"2026-01-02T03:04:05Z","surface":"web","result":"ok"}` + "\n"
+	before := (1<<20 - 10<<10) / len(old)
+	put(t, filepath.Join(logs, "audit.log"), strings.Repeat(old, before))
+	token, line := access.NewToken()
+	put(t, filepath.Join(etc, "knack.yaml"), "limits: {rate: 0}\naudit: {to: logs/audit.log, max-size: 1}\naccess:\n  tokens:\n    - {hash: "+line+", subject: anna}\n")
+	url, _ := servingLog(t, "--dir", t.TempDir(), "--config", filepath.Join(etc, "knack.yaml"))
+	a := &asker{t: t, url: url}
+	totals := func() (written, lost int) {
+		t.Helper()
+		_, text, _ := a.send("GET", "/metrics", token, "")
+		for _, m := range regexp.MustCompile(`(?m)^knack_audit_(lines|lost_lines)_total (\d+)$`).FindAllStringSubmatch(text, -1) {
+			n := 0
+			if _, err := fmt.Sscan(m[2], &n); err != nil {
+				t.Fatal(err)
+			}
+			if m[1] == "lines" {
+				written = n
+			} else {
+				lost = n
+			}
+		}
+		return written, lost
+	}
+	// in reads all files of the log, and counts this server's lines and what they say is
+	// missing.
+	in := func(folder string) (lines, missing int) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(folder, "audit.log*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range bytes.Lines(data) {
+				var e struct {
+					Result string
+					Times  int
+				}
+				if err := json.Unmarshal(line, &e); err != nil {
+					t.Fatalf("%s: %s: %v", file, line, err)
+				}
+				if e.Result == "lost" {
+					missing += e.Times
+				} else {
+					lines++
+				}
+			}
+		}
+		return lines - before, missing
+	}
+	sent := 0
+	settled := func(what string, ok func(written, lost int) bool) {
+		t.Helper()
+		for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			written, lost := totals()
+			if sent++; ok(written, lost) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d written, %d lost, of %d", what, written, lost, sent)
+			}
+		}
+	}
+	settled("at first", func(written, lost int) bool { return written > 0 && lost == 0 })
+
+	away := filepath.Join(etc, "away")
+	if err := os.Rename(logs, away); err != nil {
+		t.Fatal(err)
+	}
+	settled("without the folder", func(_, lost int) bool { return lost > 0 })
+	if err := os.Rename(away, logs); err != nil {
+		t.Fatal(err)
+	}
+	settled("with the folder", func(written, lost int) bool {
+		lines, missing := in(logs)
+		return written == lines && lost == missing && written+lost >= sent-1 && missing > 0
+	})
+}
