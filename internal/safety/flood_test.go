@@ -74,43 +74,55 @@ func busy(during time.Duration) float64 {
 	return max(after-before, 0) / max(allAfter-allBefore, 1) * float64(runtime.NumCPU())
 }
 
-// ownTicks is the processor time of this process and all that it started, as long as
-// their parents live: what has ended counts for its parent.
+// ownTicks is the processor time of this process and all that it started: what has
+// ended counts for its parent.
 func ownTicks() (ticks float64) {
-	type process struct {
-		parent string
-		ticks  float64
-	}
-	all := map[string]process{}
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		_, rest, ok := strings.Cut(string(data[bytes.LastIndexByte(data, ')')+1:]), " ")
-		fields := strings.Fields(rest) // from the state on, behind a name of any sort
-		if err != nil || !ok || len(fields) < 15 {
-			continue // it has ended
-		}
-		p := process{parent: fields[1]}
-		for _, f := range fields[11:15] { // in user and system, its own and of ended children
-			n, _ := strconv.ParseFloat(f, 64)
-			p.ticks += n
-		}
-		all[filepath.Base(filepath.Dir(file))] = p
-	}
-	own := strconv.Itoa(os.Getpid())
-	for pid, p := range all {
-		at := pid
-		for range 100 { // a pid may come again while this looks
-			if at == own || all[at].parent == "" {
-				break
-			}
-			at = all[at].parent
-		}
-		if at == own {
-			ticks += p.ticks
-		}
+	for _, pid := range family() {
+		_, n, _ := ticksOf(pid)
+		ticks += n
 	}
 	return ticks
+}
+
+// ticksOf is a process's parent, and the processor time that it and its ended
+// children took.
+func ticksOf(pid string) (parent string, ticks float64, ok bool) {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, ok := strings.Cut(string(data[bytes.LastIndexByte(data, ')')+1:]), " ")
+	fields := strings.Fields(rest) // from the state on, behind a name of any sort
+	if err != nil || !ok || len(fields) < 15 {
+		return "", 0, false // it has ended
+	}
+	for _, f := range fields[11:15] { // in user and system, its own and of ended children
+		n, _ := strconv.ParseFloat(f, 64)
+		ticks += n
+	}
+	return fields[1], ticks, true
+}
+
+// family is this process and all that it started, as long as their parents live.
+func family() (pids []string) {
+	parents := map[string]string{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		if parent, _, ok := ticksOf(filepath.Base(dir)); ok {
+			parents[filepath.Base(dir)] = parent
+		}
+	}
+	own := strconv.Itoa(os.Getpid())
+	for pid := range parents {
+		at := pid
+		for range 100 { // a pid may come again while this looks
+			if at == own || parents[at] == "" {
+				break
+			}
+			at = parents[at]
+		}
+		if at == own {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // TestOwnTicks: what a child takes is this test's own, while it runs and once it has

@@ -21,7 +21,7 @@ func treeParts() []part {
 		{linux, "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
 		{linux, "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"},
 	}
-	sleeps := []change{{"catalog/refresh.go", "	f, err := Within(ctx, v, e, func() file {\n", "	time.Sleep(1100 * time.Millisecond)\n	f, err := Within(ctx, v, e, func() file {\n"}}
+	sleeps := []change{{"catalog/refresh.go", "	f, err := Within(ctx, v, e, func() file {\n", "	time.Sleep(3 * time.Second)\n	f, err := Within(ctx, v, e, func() file {\n"}}
 	return []part{
 		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries,
 			broken: []variant{
