@@ -253,7 +253,7 @@ func choose(spellings []string) (entry string, others []string) {
 		for i, have := range spellings {
 			if have == want {
 				others = append(others, spellings[:i]...)
-				return have, append(others, spellings[i+1:]...)
+				return want, append(others, spellings[i+1:]...) // one text for all skills
 			}
 		}
 	}
