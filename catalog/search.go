@@ -262,6 +262,8 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 				return
 			}
 			headings := c.headings(ctx, s.searched[places[i]])
+			// Whoever asks for a page meanwhile would wait for the end of a time slice.
+			runtime.Gosched()
 			mu.Lock()
 			if !over && headings != nil {
 				each(i, headings)
@@ -271,7 +273,12 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), len(places)) { // some wait for the disk
+	workers := 2 * runtime.GOMAXPROCS(0) // some wait for the disk
+	if c.ahead.Load() {
+		// Nobody waits for this index yet, but for everything else that is asked.
+		workers = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	for range min(workers, len(places)) {
 		wg.Go(work)
 	}
 	done := make(chan struct{})
