@@ -17,9 +17,11 @@ import (
 // A scan of a tree in which nothing has changed finds what the last one found. To
 // know that it need not read a single folder: a folder's time stamps change with
 // its entries, so that a look at every folder and every entry is enough, one call
-// of the system each. Where time stamps prove nothing, the tree is scanned anew:
-// where one is so young that a later change could have left it as it is, on file
-// systems that are not known to keep them, where a folder could not be read.
+// of the system each. Where time stamps prove nothing, the tree is scanned anew: on
+// file systems that are not known to keep them, where a folder could not be read.
+// Where some are others, or so young that a later change could have left them as they
+// are, only what has them is looked at: see [Source.again]
+// and [part].
 
 // versions tells the states of trees apart, of all sources of a process: one may
 // stand in for another on the same root.
