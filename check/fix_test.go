@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -222,8 +223,24 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if !bytes.HasSuffix(data, got[is.Body:]) {
 		t.Errorf("%s: there is a body that was not there", name)
 	}
+	// What cannot be seen, and letters that look like others, may go from a key.
 	words := func(s []byte) string {
-		return strings.Join(regexp.MustCompile(`[\pL\pN]+`).FindAllString(string(s), -1), " ")
+		seen := strings.Map(func(r rune) rune {
+			if r > unicode.MaxASCII && (unicode.Is(unicode.Cf, r) || unicode.IsSpace(r)) {
+				return -1
+			}
+			return r
+		}, string(s))
+		all := regexp.MustCompile(`[\pL\pN]+`).FindAllString(seen, -1)
+		for i, w := range all {
+			for _, field := range []string{"name", "description"} {
+				key := skill.Document{Fields: []skill.Field{{Key: w}}}
+				if _, certain, _ := key.Meant(field); certain {
+					all[i] = field
+				}
+			}
+		}
+		return strings.Join(all, " ")
 	}
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
 	// Where the fence was missing, twins show only once it is there: of equal lines one goes.

@@ -63,7 +63,7 @@ func fold(text string) string {
 // plain are the letters of Latin scripts that Unicode does not decompose and
 // that people type without their stroke.
 var plain = map[rune]string{
-	'ø': "o", 'Ø': "o", 'ł': "l", 'Ł': "l", 'đ': "d", 'Đ': "d", 'ı': "i", 'æ': "ae", 'Æ': "ae", 'œ': "oe", 'Œ': "oe", 'ð': "d", 'þ': "th",
+	'ø': "o", 'Ø': "o", 'ł': "l", 'Ł': "l", 'đ': "d", 'Đ': "d", 'ı': "i", 'æ': "ae", 'Æ': "ae", 'œ': "oe", 'Œ': "oe", 'ð': "d", 'Ð': "d", 'þ': "th", 'Þ': "th",
 	'’': "'", // as word processors write it
 }
 

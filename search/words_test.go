@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -109,5 +110,16 @@ func TestLettersAreNear(t *testing.T) {
 			try(1, swapped)
 		}
 		try(1, slices.Delete(slices.Clone(letters), i, i+1))
+	}
+}
+
+// TestFoldOnce: what was folded is as it is, or a word that is copied from a page
+// would not be found in it.
+func TestFoldOnce(t *testing.T) {
+	for r := range unicode.MaxRune {
+		once := fold("a" + string(r) + "a")
+		if twice := fold(once); twice != once {
+			t.Errorf("%q: %q, and then %q", r, once, twice)
+		}
 	}
 }
