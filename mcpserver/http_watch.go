@@ -135,7 +135,7 @@ func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Sub
 	}
 	who := "subject " + subject.Name
 	if subject.Name == "" {
-		who = "address " + x.address
+		who = "address " + networkOf(x.address)
 	}
 	wait, denied := l.clients.Take(who)
 	if wait > 0 {

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"html/template"
 	"net/url"
 	"path"
@@ -75,7 +76,7 @@ func (m *renderer) render(ctx context.Context, source string, at place) (templat
 	data := []byte(source)
 	doc := m.md.Parser().Parse(text.NewReader(data))
 	rewrite(doc, data, at)
-	var out bytes.Buffer
+	var out markup
 	if err := m.md.Renderer().Render(&out, data, doc); err != nil {
 		return "", false
 	}
@@ -88,24 +89,44 @@ func (m *renderer) render(ctx context.Context, source string, at place) (templat
 // a paragraph, and what it does with quotes and lists with the marks that begin a
 // line. Of 3,389 real Markdown files of skills none has more than 55,000 of the
 // first (as counted by hostile) and 42 of the second.
+//
+// A row of a table is filled up to as many cells as its head has, so that a table
+// grows with the product of the two. None of the same files has more than 2,651 cells, counted so.
 const (
-	maxMarks = 10_000_000
-	maxOpen  = 64
+	maxMarks  = 10_000_000
+	maxOpen   = 64
+	maxCells  = 100_000
+	maxMarkup = 8 << 20 // bytes, of whatever grows otherwise
 )
+
+// markup takes what a renderer writes, within bounds.
+type markup struct{ bytes.Buffer }
+
+func (m *markup) Write(p []byte) (int, error) {
+	if m.Len()+len(p) > maxMarkup {
+		return 0, errLong
+	}
+	return m.Buffer.Write(p)
+}
+
+var errLong = errors.New("more markup than a page shows")
 
 // hostile reports text that no one wrote to be read: it would cost a parser
 // seconds.
 func hostile(source string) bool {
 	total, marks := 0, 0
+	cells, columns, rows := 0, 0, 0
 	for line := range strings.Lines(source) {
 		if strings.TrimSpace(line) == "" {
 			total += marks * marks
-			marks = 0
+			cells += columns * rows
+			marks, columns, rows = 0, 0, 0
 			continue
 		}
 		if opened(line) > maxOpen {
 			return true
 		}
+		columns, rows = max(columns, strings.Count(line, "|")), rows+1
 		for i := range len(line) {
 			switch c := line[i]; c {
 			case '*', '_', '~':
@@ -117,7 +138,7 @@ func hostile(source string) bool {
 			}
 		}
 	}
-	return total+marks*marks > maxMarks
+	return total+marks*marks > maxMarks || cells+columns*rows > maxCells
 }
 
 // opened counts the marks of quotes and lists that a line begins with. A line of

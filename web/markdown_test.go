@@ -121,6 +121,19 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("%.40q… is not rendered", source)
 		}
 	}
+	for _, size := range [][2]int{{100, 1000}, {1000, 10_000}, {10, 30_000}} {
+		table := strings.Repeat("|a", size[0]) + "\n" + strings.Repeat("|-", size[0]) + "\n" + strings.Repeat("|\n", size[1])
+		if _, ok := m.render(t.Context(), table, at); ok {
+			t.Errorf("a table of %d columns and %d rows is rendered", size[0], size[1])
+		}
+		if _, ok := m.render(t.Context(), "> "+strings.ReplaceAll(table, "\n", "\n> "), at); ok {
+			t.Errorf("a table of %d columns and %d rows in a quote is rendered", size[0], size[1])
+		}
+	}
+	var out markup
+	if _, err := out.Write(make([]byte, maxMarkup+1)); err == nil {
+		t.Error("endless markup is taken")
+	}
 	if _, ok := m.render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); ok {
 		t.Error("an endless text is rendered")
 	}

@@ -28,6 +28,7 @@ func skillsOf(doc *html.Node) (out []string) {
 
 func TestHome(t *testing.T) {
 	f := open(t, files)
+	f.get("/api/v1/skills?q=git") // waits for the index, which a page does not
 	lost := "lost skipped " + skippedHref(f)
 	for path, want := range map[string][]string{
 		"/": {
