@@ -268,7 +268,9 @@ func (s *Snapshot) shadow() {
 		})
 		rest = rest[n:]
 	}
-	s.searched = slices.Concat(s.Listed, kept, shadowed)
+	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed) > 0 {
+		s.searched = slices.Concat(s.Listed, kept, shadowed)
+	}
 }
 
 // Place is where a skill's file lies, as people write it:

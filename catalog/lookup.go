@@ -110,7 +110,14 @@ func shallowest(all []*Entry) *Entry {
 // skill that is kept from models is met in upper and lower case, since some file
 // systems do not tell these apart.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
-	for at := join(e.Path, file); skill.IsBelow(at, e.Path); at = parent(at) {
+	at := join(e.Path, file)
+	// No deeper than any skill lies, so that an endless path costs no more. In small
+	// letters a path may take more bytes, at most twice as many; what is skipped has no
+	// URI that would count.
+	if most := max(2*s.longest, 8<<10); len(at) > most {
+		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
+	}
+	for ; skill.IsBelow(at, e.Path); at = parent(at) {
 		if in := s.placedAt(e.Root.Label, at); in != nil {
 			return in
 		}

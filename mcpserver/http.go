@@ -44,6 +44,12 @@ const (
 	// at most 64 MiB.
 	smallBody   = 16 << 10
 	maxArriving = 4096
+	// maxLoading is how many larger ones, or such as do not say how large they are,
+	// arrive at once: at most 256 MiB.
+	maxLoading = 64
+	// maxInitialize is for what a session keeps of its client; real ones send less than
+	// a hundredth.
+	maxInitialize = 64 << 10
 	// maxEvents bounds what is kept, of all sessions together, for clients that
 	// resume a stream; the oldest goes first.
 	maxEvents = 32 << 20
@@ -127,6 +133,7 @@ type HTTP struct {
 
 	calls, streams chan struct{}
 	arriving       chan struct{} // small bodies on their way
+	loading        chan struct{} // large ones
 	entering       chan struct{} // requests at the way in, of whom nobody is known yet
 	creating       sync.Mutex    // held while a session may be made, so that the cap holds
 	handshakes     handshakes
@@ -143,7 +150,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate)}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate)}
 	s.mcp.AddReceivingMiddleware(h.counted)
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
@@ -309,13 +316,18 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		}
 	}
 	// A body that comes slowly must not take a place from a call that could be worked
-	// on: a small one has to be here first.
+	// on: it has to be here first. A large one takes none from a small one either.
 	small := r.ContentLength > 0 && r.ContentLength <= smallBody
 	kit := kits.Get().(*kit)
 	var body []byte
 	ok := true
 	if small {
 		if body, ok = h.readSmall(w, r, kit); !ok {
+			return
+		}
+	}
+	if !small {
+		if body, ok = h.readLarge(w, r); !ok {
 			return
 		}
 	}
@@ -329,11 +341,6 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 			<-h.calls
 		}
 	}()
-	if !small {
-		if body, ok = h.read(w, r); !ok {
-			return
-		}
-	}
 	l, done := h.quick(w, r, body, kit)
 	if done {
 		kits.Put(kit)
@@ -413,9 +420,6 @@ const tooManyCalls = "too many calls at once; try again"
 
 // readSmall reads one of a bounded number of small bodies.
 func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]byte, bool) {
-	if r.ContentLength > h.o.MaxBody {
-		return h.read(w, r)
-	}
 	if !take(h.arriving) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return nil, false
@@ -439,6 +443,25 @@ func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]by
 	}
 }
 
+// readLarge reads one of a few bodies that are large, or do not say how large they are.
+func (h *HTTP) readLarge(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	if r.ContentLength > h.o.MaxBody {
+		w.Header().Set("Connection", "close") // what comes is not read
+		h.tooLarge(w)
+		return nil, false
+	}
+	if !take(h.loading) {
+		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
+		return nil, false
+	}
+	defer func() { <-h.loading }()
+	return h.read(w, r)
+}
+
+func (h *HTTP) tooLarge(w http.ResponseWriter) {
+	refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
+}
+
 func notWhole(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 	refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
@@ -454,7 +477,7 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		refuse(w, http.StatusRequestEntityTooLarge, "the request is over "+strconv.FormatInt(h.o.MaxBody, 10)+" bytes")
+		h.tooLarge(w)
 		return nil, false
 	case err != nil:
 		notWhole(w)

@@ -16,7 +16,8 @@ import (
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	srv := &http.Server{
 		Handler: h, TLSConfig: conf,
-		ReadHeaderTimeout: min(headerTimeout, h.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is asked of the guard as everything is
+		ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
 	}
 	ended := make(chan struct{})

@@ -29,6 +29,11 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, s sent) {
 
 // create makes a session, unless there are enough that are in use.
 func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
+	if r.ContentLength > maxInitialize { // the body is here, and that is its length
+		refuseRPC(w, http.StatusRequestEntityTooLarge, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
+		return
+	}
 	h.creating.Lock()
 	n := 0
 	for ss := range h.server.mcp.Sessions() {

@@ -48,18 +48,22 @@ func (a arguments) onlyKeys(allowed []string) error {
 	var unknown []string
 	for k := range a {
 		if !slices.Contains(allowed, k) {
-			unknown = append(unknown, "'"+skill.Excerpt(skill.RedactURI(k))+"'")
+			unknown = append(unknown, k)
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
 	slices.Sort(unknown)
+	shown := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million
+	for i, k := range shown {
+		shown[i] = "'" + skill.Excerpt(skill.RedactURI(k)) + "'"
+	}
 	keys := "key"
 	if len(unknown) > 1 {
 		keys = "keys"
 	}
-	return fmt.Errorf("unrecognized %s %s; the only one is '%s'", keys, strings.Join(unknown[:min(len(unknown), 5)], ", "), allowed[0])
+	return fmt.Errorf("unrecognized %s %s; the only one is '%s'", keys, strings.Join(shown, ", "), allowed[0])
 }
 
 // text returns a string argument; given is false where it is missing or null.

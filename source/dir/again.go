@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"io"
 	"reflect"
+	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +17,11 @@ import (
 // A scan of a tree in which nothing has changed finds what the last one found. To
 // know that it need not read a single folder: a folder's time stamps change with
 // its entries, so that a look at every folder and every entry is enough, one call
-// of the system each. Where time stamps prove nothing, the tree is scanned anew:
-// where one is so young that a later change could have left it as it is, on file
-// systems that are not known to keep them, where a folder could not be read.
+// of the system each. Where time stamps prove nothing, the tree is scanned anew: on
+// file systems that are not known to keep them, where a folder could not be read.
+// Where some are others, or so young that a later change could have left them as they
+// are, only what has them is looked at: see [Source.again]
+// and [part].
 
 // versions tells the states of trees apart, of all sources of a process: one may
 // stand in for another on the same root.
@@ -38,19 +42,26 @@ func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
 // visited is one folder that the last scan visited: there are many.
 type visited struct {
 	sub string // as in place, below the root where bases has nothing else
-	sum uint64
+	sum uint64 // or unsure
 }
+
+// unsure is no folder's sum: its stamp does not tell whether its entries change.
+const unsure = 0
+
+// is reports whether a folder's stamp proves that it has the entries that it had.
+func (v *visited) is(stamp skill.Stamp) bool { return v.sum != unsure && sumOf(stamp) == v.sum }
 
 // last is what a scan leaves for the next one.
 type last struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
+	levels  []int          // where the folders of each level end
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []metLink
 	special []int // bundles whose entry is no regular file, or has a fault
 	scan    skill.Scan
-	// sure: the stamps prove that nothing has changed.
+	// sure: the stamps prove that nothing has changed, but for the folders that are unsure.
 	sure bool
 }
 
@@ -98,11 +109,13 @@ type lookHandle interface {
 	look(name string) (skill.Stamp, error)
 }
 
-// unchanged reports whether a scan would find what the last one did.
-func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string) bool {
+// again is what a scan would leave now, where the stamps prove that no folder and no
+// link has changed: what the last one left, or that with the new stamps of the files
+// that are others. It is nil where that is not known.
+func (s *Source) again(ctx context.Context, l *last, top handle, real string) *last {
 	h, ok := top.(lookHandle)
-	if l == nil || !l.sure || !ok || l.real != real || time.Since(l.begun) > trusted {
-		return false
+	if !ok || !l.good(real) {
+		return nil
 	}
 	for i := range l.folders {
 		f := &l.folders[i]
@@ -110,38 +123,38 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 		if _, linked := l.bases[i]; linked {
 			name = l.realOf(i)
 		}
-		if i%256 == 0 && ctx.Err() != nil {
-			return false
+		if !pause(ctx, i) {
+			return nil
 		}
-		if stamp, err := h.look(name); err != nil || sumOf(stamp) != f.sum {
-			return false
+		if stamp, err := h.look(name); err != nil || !f.is(stamp) {
+			return nil
 		}
 	}
+	changed := map[int]skill.Stamp{}
 	special := l.special
 	for i := range l.scan.Bundles {
+		b := &l.scan.Bundles[i]
 		if len(special) > 0 && special[0] == i {
 			special = special[1:]
-			if !sameEntry(&l.scan.Bundles[i]) {
-				return false
+			if !sameEntry(b) {
+				return nil
 			}
 			continue
 		}
-		b := &l.scan.Bundles[i]
 		if b.Entry == "" {
 			continue
 		}
-		name := b.Entry
-		if b.Path != "." {
-			name = b.Path + "/" + b.Entry
+		if !pause(ctx, i) {
+			return nil
 		}
-		if b.Link != "" || name[0] == '/' {
-			name = b.FS.(*folder).base + "/" + b.Entry
-		}
-		if i%256 == 0 && ctx.Err() != nil {
-			return false
-		}
-		if stamp, err := h.look(name); err != nil || stamp != b.Stamp {
-			return false
+		if stamp, err := h.look(entryOf(b)); err != nil {
+			return nil
+		} else if stamp != b.Stamp {
+			now, fault := examined(b)
+			if fault != nil || now.Dev != b.Stamp.Dev {
+				return nil
+			}
+			changed[i] = now
 		}
 	}
 	w := &walk{source: s, real: real, ground: s.groundOf(real)}
@@ -150,32 +163,76 @@ func (s *Source) unchanged(ctx context.Context, l *last, top handle, real string
 		in := l.links[i].in
 		w.link(&now, &in, l.links[i].name, nil)
 		if !reflect.DeepEqual(now, l.links[i].out) {
-			return false
+			return nil
 		}
 	}
-	return true
+	if len(changed) == 0 {
+		return l
+	}
+	next := *l // trusted no longer than it was
+	next.scan.Version = versions.Add(1)
+	next.scan.Bundles = slices.Clone(l.scan.Bundles)
+	for i, stamp := range changed {
+		next.scan.Bundles[i].Stamp = stamp
+	}
+	return &next
+}
+
+// good: the stamps of what the last scan of the root left can be believed.
+func (l *last) good(real string) bool {
+	return l != nil && l.sure && l.real == real && time.Since(l.begun) <= trusted
+}
+
+// pause lets others have the processor now and then: the calls of the system are too
+// short for the scheduler to take it away, and whoever is to answer would wait for
+// the end of a time slice, 10 ms. It reports whether to go on.
+func pause(ctx context.Context, i int) bool {
+	if i%32 != 0 {
+		return true
+	}
+	runtime.Gosched()
+	return ctx.Err() == nil
+}
+
+// entryOf is how a bundle's entry is called below the root, or absolutely.
+func entryOf(b *skill.Bundle) string {
+	switch {
+	case b.Link != "":
+		return b.FS.(*folder).base + "/" + b.Entry
+	case b.Path == ".":
+		return b.Entry
+	}
+	return b.Path + "/" + b.Entry
 }
 
 // sameEntry examines an entry again that no stamp of its own describes.
 func sameEntry(b *skill.Bundle) bool {
-	h, err := b.FS.(*folder).enter()
+	stamp, fault := examined(b)
+	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
+}
+
+// examined examines an entry again.
+func examined(b *skill.Bundle) (skill.Stamp, error) {
+	f := b.FS.(*folder)
+	h, err := f.enter()
 	if err != nil {
-		return false
+		return skill.Stamp{}, err
 	}
 	defer h.close()
-	stamp, fault := examine(h, b.Entry, b.FS.(*folder))
-	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
+	return examine(h, b.Entry, f)
 }
 
 // leave makes what the scan leaves for the next one.
 func (w *walk) leave() *last {
-	l := &last{real: w.real, begun: w.begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+	l := &last{real: w.real, begun: w.trustedFrom(), levels: w.levels, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
 		l.folders[i] = visited{p.sub, p.sum}
+		if !p.sure {
+			l.folders[i].sum = unsure
+		}
 		if p.base != w.real {
 			l.bases[i] = p.base
 		}
-		l.sure = l.sure && p.sure
 	}
 	for i := range w.scan.Bundles {
 		b := &w.scan.Bundles[i]

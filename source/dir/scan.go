@@ -100,15 +100,20 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 	s.mu.Lock()
 	before := s.last
 	s.mu.Unlock()
-	if each == nil && s.unchanged(ctx, before, top, real) {
-		s.told()
-		return before.scan, nil
+	if each == nil {
+		if now := s.again(ctx, before, top, real); now != nil {
+			s.remember(now)
+			return now.scan, nil
+		}
 	}
 	look, ok := top.(lookHandle)
 	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev = stamp.Dev
+		}
+		if each == nil && before != nil {
+			w.part, w.alone = w.partOf(before, look), true
 		}
 	}
 	scan, err := w.run(ctx)
@@ -248,7 +253,7 @@ func choose(spellings []string) (entry string, others []string) {
 		for i, have := range spellings {
 			if have == want {
 				others = append(others, spellings[:i]...)
-				return have, append(others, spellings[i+1:]...)
+				return want, append(others, spellings[i+1:]...) // one text for all skills
 			}
 		}
 	}

@@ -60,6 +60,7 @@ type place struct {
 	skill *place // the innermost skill it lies in, maybe itself
 	sum   uint64 // of its stamp before its entries were read
 	sure  bool   // that stamp would tell if they changed
+	anew  bool   // it is to be visited, whatever is known of it
 }
 
 // origin is what all places have in common that were reached in one way. It does
@@ -116,6 +117,9 @@ type walk struct {
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
 	links   []metLink
+	part    *part           // nil: all is visited
+	alone   bool            // with one worker
+	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
@@ -133,6 +137,9 @@ type found struct {
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	level := []*place{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
 	for depth := 0; len(level) > 0; depth++ {
+		if w.part != nil {
+			w.part.enter(depth)
+		}
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
 			return skill.Scan{}, err
@@ -141,6 +148,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			return skill.Scan{}, results[0].err
 		}
 		w.folders = append(w.folders, level...)
+		w.levels = append(w.levels, len(w.folders))
 		level = w.next(level, results, depth)
 	}
 	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
@@ -242,7 +250,8 @@ func (w *walk) notice(ns ...skill.Notice) {
 
 // visitAll visits one level's folders, in parallel. Two workers for each
 // processor keep it busy while others wait for the disk, and bound the
-// descriptors.
+// descriptors. A refresh on a disk of this machine has one, so that a processor is
+// left to those whose calls are answered meanwhile.
 func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
 	var at, below atomic.Int64
@@ -254,7 +263,11 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 			if i >= len(level) {
 				return
 			}
-			out[i] = w.visit(level[i], r)
+			if w.part != nil {
+				out[i] = w.part.visit(level[i], r)
+			} else {
+				out[i] = w.visit(level[i], r)
+			}
 			// Not at the level's end: who waits is told as soon as it is known.
 			if n := int64(len(out[i].folders)); w.large != nil && n > 0 && below.Add(n) > largeLevel {
 				w.tooLarge.Do(w.large)
@@ -265,7 +278,11 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), len(level)) {
+	workers := 2 * runtime.GOMAXPROCS(0)
+	if w.alone {
+		workers = 1
+	}
+	for range min(workers, len(level)) {
 		wg.Go(work)
 	}
 	wg.Wait()
