@@ -24,6 +24,7 @@ type admission struct {
 	env       *Env
 	tokenFile string
 	tokens    atomic.Pointer[access.Tokens] // nil: everybody may ask
+	held      []byte                        // the token file that holds
 }
 
 // Verify knows the tokens that were read last.
@@ -31,11 +32,11 @@ func (a *admission) Verify(ctx context.Context, token string) (access.Subject, b
 	return a.tokens.Load().Verify(ctx, token)
 }
 
-// read reads the token file, and what the configuration says beside it.
-func (a *admission) read(given config.Config) (*access.Tokens, *access.Policy, error) {
-	var tokens *access.Tokens
+// read reads the token file, whose bytes it gives too, and adds the tokens of the
+// configuration.
+func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
-		data, err := readOwn(absolute(*a.env, a.tokenFile))
+		data, err = readOwn(absolute(*a.env, a.tokenFile))
 		if err == nil && len(data) > config.MaxSize {
 			err = skill.ErrTooLarge
 		}
@@ -49,7 +50,13 @@ func (a *admission) read(given config.Config) (*access.Tokens, *access.Policy, e
 	if more := given.Access.Tokens; len(more) > 0 {
 		tokens = tokens.With(more)
 	}
-	return tokens, given.Access.Policy, nil
+	return tokens, data, nil
+}
+
+// take lets hold what read gave.
+func (a *admission) take(tokens *access.Tokens, data []byte) {
+	a.tokens.Store(tokens)
+	a.held = data
 }
 
 // reloader takes over what the configuration says now.
@@ -61,6 +68,7 @@ type reloader struct {
 	http      *mcpserver.HTTP
 	log       *slog.Logger
 	access    config.Access // what holds
+	data      []byte        // the configuration file that holds
 }
 
 // run reads everything again on each SIGHUP. What is wrong is refused whole, and
@@ -86,24 +94,34 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 
 func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
+	var data []byte
 	what := "your " + config.Name + " is gone, and"
-	if own, err := newSettings(r.admission.env, r.op.config).own(); err != nil {
+	own, err := newSettings(r.admission.env, r.op.config).own()
+	if err != nil {
 		return err
-	} else if own != nil {
-		now, what = own.config, own.shown
+	}
+	if own != nil {
+		now, what, data = own.config, own.shown, own.data
 	}
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
 	}
-	tokens, policy, err := r.admission.read(now)
+	if own != nil && cutShort(r.data, data) {
+		return lessThan(what)
+	}
+	tokens, tokenData, err := r.admission.read(now)
 	if err != nil {
 		return err
+	}
+	if cutShort(r.admission.held, tokenData) {
+		return lessThan("--token-file " + r.admission.tokenFile)
 	}
 	if (tokens == nil) != (r.admission.tokens.Load() == nil) {
 		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
 	}
-	r.admission.tokens.Store(tokens)
-	r.access = now.Access
+	r.admission.take(tokens, tokenData)
+	r.access, r.data = now.Access, data
+	policy := now.Access.Policy
 	r.server.Restrict(policy)
 	r.http.Recheck()
 	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
@@ -117,6 +135,19 @@ func (r *reloader) reload(ctx context.Context) error {
 	warnOfStrangers(policy, tokens, r.log)
 	warnOfIdle(ctx, r.catalog, policy, r.log)
 	return nil
+}
+
+// cutShort is whether a file is the beginning of the one that holds, and no more: the
+// keys, names and groups that it lacks may be those that hid something. White space
+// at the end says nothing.
+func cutShort(held, now []byte) bool {
+	const blank = " \t\r\n"
+	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)
+	return len(now) < len(held) && bytes.HasPrefix(held, now)
+}
+
+func lessThan(file string) error {
+	return fmt.Errorf("%s is the beginning of the file that holds, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
 }
 
 // warnOfStrangers names those in the rules whom no token is of.

@@ -33,7 +33,8 @@ func TestServeAccess(t *testing.T) {
 	head := "access:\n  default: deny\n  tokens:\n    - {hash: " + annaLine + ", subject: anna, groups: [insiders]}\n"
 	const common, inside = "    - allow: [\"skill://common\"]\n", "    - {groups: [insiders], allow: [\"skill://**\"]}\n"
 	withBert := "    - {hash: " + bertLine + ", subject: bert}\n"
-	put(t, file, head+withBert+"  rules:\n"+common+inside+"    - deny: [\"skill://sercet\"]\n"+strange)
+	held := head + withBert + "  rules:\n" + common + inside + "    - deny: [\"skill://sercet\"]\n" + strange
+	put(t, file, held)
 
 	url, log := servingLog(t, "--dir", dir, "--config", file, "--token-file", tokens)
 	sees := func(token string) string {
@@ -87,11 +88,21 @@ func TestServeAccess(t *testing.T) {
 	logged(`reason="` + file + ` says nothing of access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
+	put(t, file, strings.TrimSuffix(held, strange))
+	hangUp()
+	const cut = " is the beginning of the file that holds, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
+	logged(`reason="` + file + cut)
+	put(t, file, strings.TrimSpace(held)) // the last line's end alone
+	put(t, tokens, carlLine+" car")
+	hangUp()
+	logged(`reason="--token-file ` + tokens + cut)
+	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
+
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
 	hangUp()
 	logged("it holds no token's hash")
-	put(t, tokens, carlLine+"\n")
+	put(t, tokens, "# without a name\n"+carlLine+"\n")
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
 	hangUp()

@@ -93,15 +93,15 @@ func (f *httpFlags) merge(o *operation) {
 // admit reads who may ask, and what they see.
 func (f *httpFlags) admit(env *Env, o *operation) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
-	tokens, policy, err := f.admission.read(o.given())
+	tokens, data, err := f.admission.read(o.given())
 	if err != nil {
 		return err
 	}
 	if tokens != nil && f.noAuth {
 		return usageError("leave out --no-auth, or the tokens", "--no-auth: the configuration has tokens")
 	}
-	f.admission.tokens.Store(tokens)
-	f.policy, f.tokens = policy, tokens != nil
+	f.admission.take(tokens, data)
+	f.policy, f.tokens = o.given().Access.Policy, tokens != nil
 	return nil
 }
 
@@ -191,6 +191,9 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
 		warnOfIdle(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access}
+		if op.file != nil {
+			r.data = op.file.data
+		}
 		r.run(ctx, hangups)
 	}()
 	if at := endpoint(ln.Addr(), host, conf != nil); op.logForm == "json" {

@@ -19,11 +19,13 @@ import (
 func reloadPart() part {
 	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: what held before holds, serving goes on, and a good one is taken afterwards; who means to drop the rules can", run: reloads,
 		broken: []variant{
-			{name: "takes-half", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
+			{name: "takes-half", says: "access.yaml wrong at its end: .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
 			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
-			{name: "drops-last-rules", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
+			{name: "drops-last-rules", says: "access.yaml without the rules: .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
+			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if own != nil && cutShort(r.data, data) {\n", "	if false {\n"}}},
+			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if cutShort(r.admission.held, tokenData) {\n", "	if false {\n"}}},
 			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
-			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, policy, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
+			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
 		}}
 }
 
@@ -91,14 +93,38 @@ func reloads(r *trial) {
 		}
 	}
 
-	// Cut short at any byte, as while it is written anew in place.
-	for n := range len(rules) {
-		what := fmt.Sprintf("access.yaml cut after %d bytes", n)
-		r.write(home, map[string]string{"access.yaml": rules[:n]})
-		r.check(what, r.hangUp(k, takenOrNot))
-		serves(what, held)
+	// Cut short at any byte: rules that close, rules that open to some, tokens and
+	// groups in the settings, and names in the token file.
+	cut := func(name, whole, token string) {
+		for n := range len(whole) {
+			what, before := fmt.Sprintf("%s cut after %d bytes", name, n), strings.Count(k.said(), takenOver)
+			r.write(home, map[string]string{name: whole[:n]})
+			err := r.hangUp(k, takenOrNot)
+			taken := strings.Count(k.said(), takenOver) > before
+			if end := n == len(whole)-1; err == nil && taken != end { // the last line's end alone is no loss
+				err = fmt.Errorf("taken over: %v, want %v", taken, end)
+			}
+			r.check(what, err)
+			serves(what, token)
+		}
+		r.write(home, map[string]string{name: whole})
+		r.check(name+" whole again", r.hangUp(k, takenOver))
 	}
-	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n"} {
+	cut("access.yaml", rules, held)
+	cut("tokens", line(held), held)
+	const listed = "knack_token-of-the-settings"
+	opens := "limits: {rate: 0}\naccess:\n  default: deny\n  tokens:\n    - hash: " + hashOf(listed) + "\n      subject: bob\n      groups: [staff]\n  rules:\n    - allow: [\"skill://git/**\"]\n    - allow: [\"skill://vault/**\"]\n      groups: [admins]\n"
+	closes := "limits: {rate: 0}\naccess:\n  default: allow\n  rules:\n    - deny: [\"skill://vault/**\"]\n      groups: [staff]\n  tokens:\n    - hash: " + hashOf(listed) + "\n      subject: bob\n      groups: [staff]\n"
+	for _, text := range []string{opens, closes} {
+		r.write(home, map[string]string{"access.yaml": text})
+		r.check("settings with a token", r.hangUp(k, takenOver))
+		cut("access.yaml", text, listed)
+	}
+	r.write(home, map[string]string{"access.yaml": rules})
+	r.check("the rules of before", r.hangUp(k, takenOver))
+	serves("the rules of before", held)
+
+	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n", "wrong at its end": "access: {default: allow, rules: []}\nlimits: {rat: 0}\n"} {
 		r.write(home, map[string]string{"access.yaml": text})
 		r.check("access.yaml "+what, r.hangUp(k, notTakenOver))
 		serves("access.yaml "+what, held)
