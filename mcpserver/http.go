@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -132,10 +133,13 @@ type HTTP struct {
 	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls, streams chan struct{}
-	arriving       chan struct{} // small bodies on their way
-	loading        chan struct{} // large ones
-	entering       chan struct{} // requests at the way in, of whom nobody is known yet
-	creating       sync.Mutex    // held while a session may be made, so that the cap holds
+	arriving       chan struct{}     // small bodies on their way
+	loading        chan struct{}     // large ones
+	entering       chan struct{}     // requests at the way in, of whom nobody is known yet
+	creating       sync.Mutex        // held while a session may be made, so that the cap holds
+	owners         map[string]string // of sessions, by id: the client; under creating
+	streaming      sync.Mutex
+	streamsOf      map[string]int // by client; under streaming
 	handshakes     handshakes
 	limits         atomic.Pointer[limits]
 	counts         counts
@@ -150,7 +154,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate)}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate), owners: map[string]string{}, streamsOf: map[string]int{}}
 	s.mcp.AddReceivingMiddleware(h.counted)
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
@@ -516,29 +520,34 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 
 // stream serves what waits for news until the client or the server ends.
 func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
-	if !take(h.streams) {
-		refuseBusy(w, http.StatusTooManyRequests, s.id, "too many streams; end one, or try again later")
+	client := h.sharer(r)
+	if no := h.takeStream(client); no != "" {
+		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
 	}
-	defer func() { <-h.streams }()
+	defer h.leaveStream(client)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ended, cancel)()
-	token, _ := bearer(r.Header.Values("Authorization"))
-	open := &openStream{token, cancel}
+	open := &openStream{holderIn(auth.TokenInfoFromContext(r.Context())), cancel}
 	h.open.Store(open, nil)
 	defer h.open.Delete(open)
+	if !open.holder.holds(ctx) {
+		cancel() // the token was asked for before, and Recheck may have been in between
+	}
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
 // openStream is one that waits for news.
 type openStream struct {
-	token string
-	end   context.CancelFunc
+	holder *holder
+	end    context.CancelFunc
 }
 
-// Recheck ends the streams, and what a [Door] has given out, for tokens that the
-// verifier does not know any more. Requests are asked for their token each time.
+// Recheck ends what a [Door] has given out for tokens that the verifier does not know
+// any more, and the streams for those that it does not know as the same subject's.
+// From now on sessions hear of what the subject sees that their token is of now.
+// Requests are asked for their token each time.
 func (h *HTTP) Recheck() {
 	if h.o.Verifier == nil {
 		return
@@ -546,9 +555,10 @@ func (h *HTTP) Recheck() {
 	if door, ok := h.o.Pages.(Door); ok {
 		door.Recheck(h.ended)
 	}
+	h.server.renew(h.ended)
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)
-		if _, ok := h.o.Verifier.Verify(h.ended, open.token); !ok {
+		if !open.holder.holds(h.ended) {
 			open.end()
 		}
 		return true

@@ -95,14 +95,11 @@ type lengthHeader struct {
 }
 
 // subject is who sends a request; nobody has a name where no tokens are asked for.
-func (h *HTTP) subject(r *http.Request) (subject access.Subject) {
+func (h *HTTP) subject(r *http.Request) access.Subject {
 	if h.o.Verifier == nil {
-		return subject
+		return access.Subject{}
 	}
-	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-		subject, _ = info.Extra[subjectKey].(access.Subject)
-	}
-	return subject
+	return holderIn(auth.TokenInfoFromContext(r.Context())).subject
 }
 
 // An answer in a session is the one event of its stream. It has no id by which the

@@ -169,7 +169,7 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		// Two tokens of one subject have two sessions: either may be revoked.
 		sum := sha256.Sum256([]byte(token))
-		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{subjectKey: access.SubjectOf(ctx)}}, nil
+		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{holderKey: &holder{access.SubjectOf(ctx), token, h.o.Verifier}}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		subject, ok := h.holder(r)

@@ -35,13 +35,14 @@ func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
 		return
 	}
 	h.creating.Lock()
-	n := 0
-	for ss := range h.server.mcp.Sessions() {
-		if ss.ID() != "" {
-			n++
-		}
+	client := h.sharer(r)
+	n, own := h.sessionsOf(client)
+	if overShare(client, own, n, h.o.MaxSessions) && !h.handshakes.evict(client) {
+		h.creating.Unlock()
+		refuseBusy(w, http.StatusTooManyRequests, s.id, fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later", own, n))
+		return
 	}
-	if n >= h.o.MaxSessions && !h.handshakes.evict() {
+	if n >= h.o.MaxSessions && !h.handshakes.evict("") {
 		h.creating.Unlock()
 		refuseBusy(w, http.StatusTooManyRequests, s.id, fmt.Sprintf("there are %d sessions, and no more can be had: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later", n))
 		return
@@ -52,7 +53,8 @@ func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
 		if id := w.Header().Get("Mcp-Session-Id"); id != "" {
 			for ss := range h.server.mcp.Sessions() {
 				if ss.ID() == id {
-					h.handshakes.begin(ss)
+					h.owners[id] = client
+					h.handshakes.begin(ss, client)
 				}
 			}
 		}
@@ -73,18 +75,19 @@ type handshakes struct {
 
 type handshake struct {
 	session *mcp.ServerSession
+	client  string // whose it is
 	timer   *time.Timer
 	last    time.Time // of a request
 	busy    int       // requests that are being answered
 }
 
-func (h *handshakes) begin(ss *mcp.ServerSession) {
+func (h *handshakes) begin(ss *mcp.ServerSession, client string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.of == nil {
 		h.of = map[string]*handshake{}
 	}
-	h.of[ss.ID()] = &handshake{session: ss, last: time.Now(), timer: time.AfterFunc(h.timeout, func() { h.expire(ss.ID()) })}
+	h.of[ss.ID()] = &handshake{session: ss, client: client, last: time.Now(), timer: time.AfterFunc(h.timeout, func() { h.expire(ss.ID()) })}
 }
 
 // enter notes a request; what it returns notes its end, and whether it was the one
@@ -121,13 +124,14 @@ func (h *handshakes) expire(id string) {
 	}
 }
 
-// evict ends the session that has been silent for longest, if there is one.
-func (h *handshakes) evict() bool {
+// evict ends the session that has been silent for longest, if there is one: a
+// client's, or with "" any.
+func (h *handshakes) evict(client string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	oldest := ""
 	for id, shake := range h.of {
-		if shake.busy == 0 && (oldest == "" || shake.last.Before(h.of[oldest].last)) {
+		if shake.busy == 0 && (client == "" || shake.client == client) && (oldest == "" || shake.last.Before(h.of[oldest].last)) {
 			oldest = id
 		}
 	}

@@ -133,16 +133,22 @@ func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Sub
 	if l == nil || h.o.Verifier == nil && isLoopback(x.address) {
 		return true
 	}
-	who := "subject " + subject.Name
-	if subject.Name == "" {
-		who = "address " + networkOf(x.address)
-	}
+	who := nameOf(subject, x.address)
 	wait, denied := l.clients.Take(who)
 	if wait > 0 {
 		x.denied, x.reason = denied, whyRate
 		h.tooOften(w, r, wait)
 	}
 	return wait == 0
+}
+
+// nameOf is what one client is told from another by.
+func nameOf(subject access.Subject, address string) string {
+	who := "subject " + subject.Name
+	if subject.Name == "" {
+		who = "address " + networkOf(address)
+	}
+	return who
 }
 
 // admitsUnknown is [HTTP.admits] for a request that may come without a token, and

@@ -91,7 +91,7 @@ func absent(ctx context.Context) {
 }
 
 func useOf(method string, req mcp.Request) (u Use, q question) {
-	u = Use{Method: method, Subject: subjectOf(req)}
+	u = Use{Method: method, Subject: holderOf(req).subject}
 	if !withoutParams(req) {
 		u.Client = clientOf(req).Name
 	}

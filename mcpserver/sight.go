@@ -2,9 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
@@ -28,19 +32,55 @@ type audience struct {
 
 // listener is a session that can be told of changes.
 type listener struct {
-	subject access.Subject
-	heard   map[string]catalog.Marks // by notification: the state that it was told of, or began with
+	holder *holder
+	heard  map[string]catalog.Marks // by notification: the state that it was told of, or began with
 }
 
-// subjectKey is where the SDK's note on a token has the subject.
-const subjectKey = "subject"
+// holder is who sends a request: the subject of a token, as it was when the request
+// came. The zero value is who sends none where none is needed.
+type holder struct {
+	subject  access.Subject
+	token    string
+	verifier access.Verifier // nil: no token is needed
+}
 
-func subjectOf(req mcp.Request) access.Subject {
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		subject, _ := extra.TokenInfo.Extra[subjectKey].(access.Subject)
-		return subject
+// now is whose the token is by what the verifier knows at this moment.
+func (h *holder) now(ctx context.Context) (access.Subject, bool) {
+	if h.verifier == nil {
+		return h.subject, true
 	}
-	return access.Subject{}
+	return h.verifier.Verify(ctx, h.token)
+}
+
+// holds reports whether the token is still the same subject's.
+func (h *holder) holds(ctx context.Context) bool {
+	now, ok := h.now(ctx)
+	return ok && sameSubject(now, h.subject)
+}
+
+func sameSubject(a, b access.Subject) bool {
+	return a.Name == b.Name && slices.Equal(a.Groups, b.Groups)
+}
+
+// holderKey is where the SDK's note on a token has the holder.
+const holderKey = "holder"
+
+var nobody = &holder{}
+
+func holderIn(info *auth.TokenInfo) *holder {
+	if info != nil {
+		if h, ok := info.Extra[holderKey].(*holder); ok {
+			return h
+		}
+	}
+	return nobody
+}
+
+func holderOf(req mcp.Request) *holder {
+	if extra := req.GetExtra(); extra != nil {
+		return holderIn(extra.TokenInfo)
+	}
+	return nobody
 }
 
 // see gives a request its sight: whatever is read while it is answered is what its
@@ -51,10 +91,10 @@ func (s *Server) see(next mcp.MethodHandler) mcp.MethodHandler {
 		if p == nil {
 			return next(ctx, method, req)
 		}
-		subject := subjectOf(req)
-		ctx = catalog.WithSight(ctx, p.Sight(subject))
+		who := holderOf(req)
+		ctx = catalog.WithSight(ctx, p.Sight(who.subject))
 		if session, ok := req.GetSession().(*mcp.ServerSession); ok && (session.ID() != "" || method == "subscriptions/listen") {
-			if err := s.listen(ctx, session, subject); err != nil {
+			if err := s.listen(ctx, session, who); err != nil {
 				return nil, err
 			}
 		}
@@ -64,15 +104,15 @@ func (s *Server) see(next mcp.MethodHandler) mcp.MethodHandler {
 
 // listen notes a session at its first request. A later one may know another
 // subject for its token, after the configuration has changed.
-func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, subject access.Subject) error {
+func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, who *holder) error {
 	a := &s.audience
 	a.mu.Lock()
-	if l := a.of[session]; l != nil {
-		l.subject = subject
-		a.mu.Unlock()
+	l := a.of[session]
+	known := l != nil && sameSubject(l.holder.subject, who.subject)
+	a.mu.Unlock()
+	if known {
 		return nil
 	}
-	a.mu.Unlock()
 	v, err := s.view(ctx)
 	if err != nil {
 		return err
@@ -80,13 +120,20 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, subject
 	now := v.Marks()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.of[session] != nil {
+	if !who.holds(ctx) { // the request is older than what renew has read
+		return &jsonrpc.Error{Code: codeBusy, Message: "what you may see has changed; ask again"}
+	}
+	was := a.of[session]
+	if was != nil && sameSubject(was.holder.subject, who.subject) {
 		return nil
 	}
 	if a.of == nil {
 		a.of = map[*mcp.ServerSession]*listener{}
 	}
-	a.of[session] = &listener{subject, map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}}
+	a.of[session] = newListener(who, now)
+	if was != nil {
+		return nil
+	}
 	go func() {
 		_ = session.Wait()
 		a.mu.Lock()
@@ -94,6 +141,45 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, subject
 		delete(a.of, session)
 	}()
 	return nil
+}
+
+// newListener is one that was told of everything up to now.
+func newListener(who *holder, now catalog.Marks) *listener {
+	return &listener{who, map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}}
+}
+
+// renew asks again whose the tokens of all listeners are. Who has become another
+// hears from now on of what that one sees, and whose token is not known any more, of
+// nothing.
+func (s *Server) renew(ctx context.Context) {
+	a := &s.audience
+	a.mu.Lock()
+	sessions := slices.Collect(maps.Keys(a.of))
+	a.mu.Unlock()
+	for _, session := range sessions {
+		a.mu.Lock()
+		// Asked with the lock held: a request that came earlier must not undo it.
+		if l := a.of[session]; l != nil && !l.holder.holds(ctx) {
+			delete(a.of, session)
+			if subject, ok := l.holder.now(ctx); ok {
+				s.become(session, &holder{subject, l.holder.token, l.holder.verifier})
+			}
+		}
+		a.mu.Unlock()
+	}
+}
+
+// become makes a session another subject's. It begins with what that one sees now,
+// so that no later change of what it does not see is news. Where that cannot be
+// known, the next request begins. The caller holds the audience's lock.
+func (s *Server) become(session *mcp.ServerSession, who *holder) {
+	var sight *catalog.Sight
+	if p := s.audience.policy.Load(); p != nil {
+		sight = p.Sight(who.subject)
+	}
+	if v, ok := s.catalog.Now(sight); ok {
+		s.audience.of[session] = newListener(who, v.Marks())
+	}
 }
 
 // sightOf is what a session may hear of: everything where there is no policy, and
@@ -109,7 +195,7 @@ func (a *audience) sightOf(session *mcp.ServerSession) (sight *catalog.Sight, kn
 	if l == nil {
 		return nil, false
 	}
-	return p.Sight(l.subject), true
+	return p.Sight(l.holder.subject), true
 }
 
 // The notifications that speak of skills.

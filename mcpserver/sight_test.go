@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -318,5 +320,97 @@ func TestRestrictLater(t *testing.T) {
 	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
 	if m := await(t, stream, "notifications/resources/updated"); !strings.Contains(string(m.Params), "open") {
 		t.Errorf("told of %s", m.Params)
+	}
+}
+
+// changing is a verifier whose tokens can become others'.
+type changing struct{ atomic.Pointer[access.Tokens] }
+
+func (c *changing) Verify(ctx context.Context, token string) (access.Subject, bool) {
+	return c.Load().Verify(ctx, token)
+}
+
+// A subject that loses its group while sessions and streams are open: the streams
+// end, and what it does not see any more is told to it neither then nor to who
+// resumes.
+func TestGroupTakenAway(t *testing.T) {
+	t.Parallel()
+	h := twoHolders(t)
+	token, line := access.NewToken()
+	d, err := skill.ParseDigest(line)
+	must(t, err)
+	in := func(group string) *access.Tokens {
+		return access.NewTokens([]access.Holder{{Hash: d, Subject: access.Subject{Name: "ann", Groups: []string{group}}}})
+	}
+	verifier := &changing{}
+	verifier.Store(in("all"))
+	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, http: mcpserver.HTTPOptions{Verifier: verifier}, private: true})
+	w.server.LookEvery(50 * time.Millisecond)
+	w.token = token
+	both := []string{"skill://open/notes.txt", "skill://zebra/zebra.txt"}
+	m := w.dial(modern)
+	listening := m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
+		"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true, "resourceSubscriptions": both,
+	}}))
+	defer listening.Body.Close()
+	c := w.dial(legacy)
+	get := func(last string) <-chan message {
+		r := c.request("GET", "")
+		if last != "" {
+			r.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		must(t, err)
+		t.Cleanup(func() { resp.Body.Close() })
+		if resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
+		}
+		return events(resp)
+	}
+	streams := map[string]<-chan message{legacy: get(""), modern: events(listening)}
+	for _, uri := range both {
+		c.result("resources/subscribe", map[string]any{"uri": uri}, nil)
+	}
+	put(t, w.dir, map[string]string{"zebra/zebra.txt": "told while it may be"}) // the stream's event _0
+	for _, stream := range streams {
+		await(t, stream, "notifications/resources/updated")
+	}
+
+	verifier.Store(in("some"))
+	w.http.Recheck()
+	put(t, w.dir, map[string]string{"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra/zebra.txt": "another", "zebra-new/SKILL.md": skillText("zebra-new", "A zebra.")})
+	must(t, w.catalog.Refresh(t.Context()))
+	deadline := time.After(20 * time.Second)
+	for era, stream := range streams {
+		for open := true; open; {
+			select {
+			case said, more := <-stream:
+				if open = more; more && strings.HasPrefix(said.Method, "notifications/") {
+					t.Errorf("%s is told %s %s", era, said.Method, said.Params)
+				}
+			case <-deadline:
+				t.Fatal(era, ": the stream does not end")
+			}
+		}
+	}
+	time.Sleep(500 * time.Millisecond) // what should not come would be on its way
+	again := get("_0")
+	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
+	for {
+		select {
+		case said, more := <-again:
+			if !more {
+				t.Fatal("the stream that resumes has ended")
+			}
+			if said.Method == "" {
+				continue
+			}
+			if said.Method == "notifications/resources/updated" && strings.Contains(string(said.Params), "open/notes.txt") {
+				return
+			}
+			t.Errorf("who resumes is told %s %s", said.Method, said.Params)
+		case <-deadline:
+			t.Fatal("what may be told is not")
+		}
 	}
 }
