@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -39,6 +40,27 @@ func (t *Tokens) With(held []Holder) *Tokens {
 		return NewTokens(held)
 	}
 	return NewTokens(slices.Concat(t.held, held))
+}
+
+// Within reports whether each token is one of before too, and whose it was then: at
+// most some are taken away. Either may be nil, which accepts none.
+func (t *Tokens) Within(before *Tokens) bool {
+	subjects := func(t *Tokens) map[skill.Digest]Subject {
+		all := map[skill.Digest]Subject{}
+		if t != nil {
+			for _, h := range t.held {
+				all[h.Hash] = h.Subject // of several the last, as in Verify
+			}
+		}
+		return all
+	}
+	then := subjects(before)
+	for hash, s := range subjects(t) {
+		if b, ok := then[hash]; !ok || b.Name != s.Name || !slices.Equal(b.Groups, s.Groups) {
+			return false
+		}
+	}
+	return true
 }
 
 // NewToken makes a token and the line by which a token file knows it.
@@ -71,7 +93,11 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d is no hash of a token: want sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints", n)
 		}
-		t.held = append(t.held, Holder{d, Subject{Name: strings.Join(fields[1:], " ")}})
+		name := strings.Join(fields[1:], " ")
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return nil, fmt.Errorf("line %d has a control character in whose the token is: the file may be damaged; write the name anew", n)
+		}
+		t.held = append(t.held, Holder{d, Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token a line, as 'knack config token' prints it, and whose it is", n)

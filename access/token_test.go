@@ -25,3 +25,46 @@ func TestParseTokens(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
+
+// TestParseTokensDamaged: a file whose end a crash left as zeros gives nobody a name
+// that no rule knows.
+func TestParseTokensDamaged(t *testing.T) {
+	_, line := access.NewToken()
+	for _, name := range []string{"an\x00\x00\x00", "\x1b[2Janna"} {
+		const want = "line 2 has a control character in whose the token is: the file may be damaged; write the name anew"
+		if _, err := access.ParseTokens(strings.NewReader("# one\n" + line + " " + name + "\n")); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v\nwant %s", name, err, want)
+		}
+	}
+}
+
+// TestWithin: tokens that are gone are no loss of a name or a group, and a token that
+// has another owner now is.
+func TestWithin(t *testing.T) {
+	a, b := access.Holder{Subject: access.Subject{Name: "anna", Groups: []string{"staff"}}}, access.Holder{Subject: access.Subject{Name: "bert"}}
+	a.Hash[0], b.Hash[0] = 1, 2
+	nameless, alone, other := a, a, a
+	nameless.Name, alone.Groups, other.Name = "", nil, "bert"
+	of := func(held ...access.Holder) *access.Tokens { return access.NewTokens(held) }
+	for _, c := range []struct {
+		name        string
+		now, before *access.Tokens
+		want        bool
+	}{
+		{"the same", of(a, b), of(a, b), true},
+		{"one is gone", of(a), of(a, b), true},
+		{"all are gone", of(), of(a, b), true},
+		{"none at all", nil, nil, true},
+		{"another one", of(a, b), of(a), false},
+		{"the first", of(a), nil, false},
+		{"lost its name", of(nameless), of(a), false},
+		{"lost its groups", of(alone), of(a), false},
+		{"is another's", of(other), of(a), false},
+		{"listed twice, and the one that counts is gone", of(alone), of(alone, a), false},
+		{"listed twice, and the other one is gone", of(a), of(alone, a), true},
+	} {
+		if got := c.now.Within(c.before); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

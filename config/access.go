@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,12 @@ func (a Access) Omits(now Access) string {
 		return "access.rules"
 	}
 	return ""
+}
+
+// SameRules reports whether another section shows to each subject what this one does,
+// by its words: the same default, and the same rules in the same order.
+func (a Access) SameRules(other Access) bool {
+	return (a.Policy == nil) == (other.Policy == nil) && a.Open == other.Open && reflect.DeepEqual(a.Rules, other.Rules)
 }
 
 // accessSection is the section before it is judged as a whole.

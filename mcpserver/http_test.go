@@ -466,12 +466,12 @@ func TestHalfARequest(t *testing.T) {
 		}
 	}()
 	<-begun
-	for status, text := range map[string]string{
-		"429": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + large,
-		"408": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half, // small: it asks for no place before it is here
-		"403": "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n" + half,
-		"415": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half,
-		"404": "POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half,
+	for text, status := range map[string]string{ // neither asks for a call's place before it is here
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + large: "408",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half:  "408",
+		"POST /mcp HTTP/1.1\r\nHost: elsewhere\r\nContent-Type: application/json\r\n" + half:  "403",
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + half:        "415",
+		"POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + half:                                "404",
 	} {
 		conn, err := net.Dial("tcp", w.addr)
 		must(t, err)

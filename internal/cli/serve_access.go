@@ -106,15 +106,17 @@ func (r *reloader) reload(ctx context.Context) error {
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
 	}
-	if own != nil && cutShort(r.data, data) {
-		return lessThan(what)
-	}
 	tokens, tokenData, err := r.admission.read(now)
 	if err != nil {
 		return err
 	}
-	if cutShort(r.admission.held, tokenData) {
-		return lessThan("--token-file " + r.admission.tokenFile)
+	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens.Load()); loses {
+		switch {
+		case own != nil && cutShort(r.data, data):
+			return lessThan(what)
+		case cutShort(r.admission.held, tokenData):
+			return lessThan("--token-file " + r.admission.tokenFile)
+		}
 	}
 	if (tokens == nil) != (r.admission.tokens.Load() == nil) {
 		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
@@ -137,9 +139,10 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// cutShort is whether a file is the beginning of the one that holds, and no more: the
-// keys, names and groups that it lacks may be those that hid something. White space
-// at the end says nothing.
+// cutShort is whether a file is the beginning of the one that holds, and no more.
+// Where rules, names or groups have changed as well, a cut cannot be told from what
+// was meant, and what is gone may have hidden something; tokens that are gone as a
+// whole only shut out. White space at the end says nothing.
 func cutShort(held, now []byte) bool {
 	const blank = " \t\r\n"
 	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)
@@ -147,7 +150,7 @@ func cutShort(held, now []byte) bool {
 }
 
 func lessThan(file string) error {
-	return fmt.Errorf("%s is the beginning of the file that holds, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
+	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
 }
 
 // warnOfStrangers names those in the rules whom no token is of.

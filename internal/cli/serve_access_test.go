@@ -90,13 +90,31 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, strings.TrimSuffix(held, strange))
 	hangUp()
-	const cut = " is the beginning of the file that holds, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
+	const cut = " is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
 	logged(`reason="` + file + cut)
 	put(t, file, strings.TrimSpace(held)) // the last line's end alone
 	put(t, tokens, carlLine+" car")
 	hangUp()
 	logged(`reason="--token-file ` + tokens + cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
+
+	// A token is taken back by deleting its line, also the last one.
+	dora, doraLine := access.NewToken()
+	again := func() {
+		before := strings.Count(log(), "the configuration was read again")
+		hangUp()
+		for deadline := time.Now().Add(15 * time.Second); strings.Count(log(), "the configuration was read again") == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it was not read again:\n%s", log())
+			}
+		}
+	}
+	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
+	again()
+	expect("with one more", map[string]string{carl: "1 skill,", dora: "1 skill,"})
+	put(t, tokens, carlLine+" carl\n")
+	again()
+	expect("without it", map[string]string{carl: "1 skill,", dora: "Unauthorized"})
 
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")

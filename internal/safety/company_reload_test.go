@@ -22,8 +22,8 @@ func reloadPart() part {
 			{name: "takes-half", says: "access.yaml wrong at its end: .*skills/vault/: 200", changes: []change{{"config/config.go", "	if len(d.problems) == 0 {\n		return c, nil\n", "	if c.Access.Policy != nil || len(d.problems) == 0 {\n		return c, nil\n"}}},
 			{name: "drops-rules", says: "skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 			{name: "drops-last-rules", says: "access.yaml without the rules: .*skills/vault/: 200", changes: []change{{"config/access.go", "	case now.Open && now.Rules == nil && len(a.Rules) > 0:\n		return \"access.rules\"\n", ""}}},
-			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if own != nil && cutShort(r.data, data) {\n", "	if false {\n"}}},
-			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "	if cutShort(r.admission.held, tokenData) {\n", "	if false {\n"}}},
+			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "		case own != nil && cutShort(r.data, data):\n", "		case false:\n"}}},
+			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_access.go", "		case cutShort(r.admission.held, tokenData):\n", "		case false:\n"}}},
 			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
 			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
 		}}
@@ -95,17 +95,31 @@ func reloads(r *trial) {
 
 	// Cut short at any byte: rules that close, rules that open to some, tokens and
 	// groups in the settings, and names in the token file.
+	revoked := 0
 	cut := func(name, whole, token string) {
 		for n := range len(whole) {
 			what, before := fmt.Sprintf("%s cut after %d bytes", name, n), strings.Count(k.said(), takenOver)
 			r.write(home, map[string]string{name: whole[:n]})
 			err := r.hangUp(k, takenOrNot)
 			taken := strings.Count(k.said(), takenOver) > before
-			if end := n == len(whole)-1; err == nil && taken != end { // the last line's end alone is no loss
+			end := n == len(whole)-1 // the last line's end alone is no loss
+			gone := taken && !strings.Contains(whole[:n], hashOf(token))
+			if err == nil && taken != (end || gone) {
 				err = fmt.Errorf("taken over: %v, want %v", taken, end)
 			}
 			r.check(what, err)
-			serves(what, token)
+			if !gone {
+				serves(what, token)
+				continue
+			}
+			// The token went as a whole, and what was taken is the beginning no more.
+			for _, at := range []string{"/skills/git/", "/skills/vault/"} {
+				a, err := r.browse(client, "GET", base+at, "", "Authorization", "Bearer "+token)
+				r.check(what+", without the token", errors.Join(err, status(a.status, 401)))
+			}
+			revoked++
+			r.write(home, map[string]string{name: whole})
+			r.check(name+" whole again", r.hangUp(k, takenOver))
 		}
 		r.write(home, map[string]string{name: whole})
 		r.check(name+" whole again", r.hangUp(k, takenOver))
@@ -119,6 +133,9 @@ func reloads(r *trial) {
 		r.write(home, map[string]string{"access.yaml": text})
 		r.check("settings with a token", r.hangUp(k, takenOver))
 		cut("access.yaml", text, listed)
+	}
+	if revoked == 0 {
+		r.check("tokens that a cut takes whole", errors.New("none was met"))
 	}
 	r.write(home, map[string]string{"access.yaml": rules})
 	r.check("the rules of before", r.hangUp(k, takenOver))
