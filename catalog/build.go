@@ -37,13 +37,14 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 		indexing: indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
 		Listed:   make([]*Entry, 0, n),
-		byKey:    map[skill.Key]*Entry{},
 		clashes:  map[skill.Key][]*Entry{},
 		reserved: map[place]*Entry{},
 	}
-	if whole == nil {
-		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
+	if whole != nil {
+		n = 0 // of the keys, those that clash; of the bases, the whole's
 	}
+	s.byKey = newBook(func(e *Entry) string { return string(e.Key) }, n)
+	s.byBase = newBook(func(e *Entry) string { return e.Base }, n)
 	return s
 }
 
@@ -60,7 +61,7 @@ func (s *Snapshot) addRoot(f *foundRoot) {
 		}
 		s.add(e)
 	}
-	s.assignURIs(*root, s.Entries[from:], f.claimed)
+	s.assignURIs(*root, from, f.claimed)
 }
 
 // add takes in an entry, behind those of its root that lie before it.
@@ -77,23 +78,23 @@ func (s *Snapshot) add(e *Entry) {
 	}
 }
 
-// assignURIs gives every served skill of a root its path in the URI space. The
+// assignURIs gives every served skill of a root, from a place on, its path in the URI space. The
 // last segment is the name where that is valid, else the folder's. A name gives
 // way to the folder where it would claim what belongs to another: two equal
 // paths, or a path in which another skill's folder or file lies.
-func (s *Snapshot) assignURIs(root skill.Root, entries []*Entry, claimed map[string]bool) {
-	folders := foldersOf(entries)
-	for _, e := range entries {
+func (s *Snapshot) assignURIs(root skill.Root, from int, claimed map[string]bool) {
+	folders := foldersOf(s.Entries[from:])
+	for i, e := range s.Entries[from:] {
 		if e.Status == Skipped {
 			continue
 		}
 		for n := 0; ; n++ {
 			base := candidate(root, e, claimed, folders, n)
 			uri, err := skill.NewURI(base + "/" + skill.MainFile)
-			if err == nil && s.byBase[base] == nil {
+			if err == nil && s.byBase.find(s.Entries, base) == nil {
 				base = uri.Path()[:len(base)] // a part of it, to be kept once
 				e.URI, e.Base = uri, base
-				s.byBase[base] = e
+				s.byBase.add(s.Entries, from+i)
 				s.longest = max(s.longest, len(base))
 				break
 			}
@@ -226,16 +227,16 @@ func (s *Snapshot) shadow() {
 	}
 	same := map[content]*Entry{} // of the names that clash
 	var kept, shadowed []*Entry
-	for _, e := range s.Entries {
+	for i, e := range s.Entries {
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		switch first := s.byKey[e.Key]; {
+		switch first := s.byKey.find(s.Entries, string(e.Key)); {
 		case first == nil && s.whole != nil && s.whole.clashes[e.Key] == nil:
 			// It is the only one of its name there too.
 		case first == nil:
-			s.byKey[e.Key] = e
+			s.byKey.add(s.Entries, i)
 		default:
 			if s.clashes[e.Key] == nil {
 				s.clashes[e.Key] = []*Entry{first}

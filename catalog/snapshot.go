@@ -122,9 +122,9 @@ type Snapshot struct {
 	whole *Snapshot
 
 	spans    []span                 // of Entries
-	byKey    map[skill.Key]*Entry   // not skipped, the first in root order; of a part, those that clash in the whole
+	byKey    book                   // not skipped, the first in root order; of a part, those that clash in the whole
 	clashes  map[skill.Key][]*Entry // all of a key that several have, in root order
-	byBase   map[string]*Entry      // not skipped; of a whole
+	byBase   book                   // not skipped; of a whole
 	reserved map[place]*Entry       // not for models, by the path in lower case
 	longest  int                    // the length of the longest key of byBase
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]

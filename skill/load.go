@@ -34,12 +34,12 @@ type Skill struct {
 	// ModelInvocable is false where the author keeps the skill from models
 	// (disable-model-invocation: true).
 	ModelInvocable bool
-	// Disabled is the line by which the author does that: "disable-model-invocation:
-	// true" in most; "" where it is available to models.
-	Disabled string
 	// UserInvocable is false where the author keeps the skill from people's
 	// menus (user-invocable: false).
 	UserInvocable bool
+	// Disabled is the line by which the author keeps it from models:
+	// "disable-model-invocation: true" in most; "" where it is available to them.
+	Disabled string
 	// Frontmatter is every field as written, as one JSON object; nil where there
 	// is none.
 	Frontmatter json.RawMessage
@@ -64,26 +64,31 @@ func LoadBy(b Bundle, read func() ([]byte, Stamp, error)) *Skill {
 		s.judgeFile()
 		return s
 	}
-	return s.Parsed(data, s.Stamp)
+	return s.parsed(data, s.Stamp)
 }
 
 // Parsed is the same skill with other bytes of SKILL.md.
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
-	n.Stamp, n.Size, n.Digest = stamp, int64(len(data)), DigestOf(data)
+	return n.parsed(data, stamp)
+}
+
+// parsed fills in a skill of which nothing but the bundle is known.
+func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
+	s.Stamp, s.Size, s.Digest = stamp, int64(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
-	d := parse(data, func(s string) string { return s }, scratch.fields)
-	n.Problems = d.Problems
+	d := parse(data, func(text string) string { return text }, scratch.fields)
+	s.Problems = d.Problems
 	if len(d.Fields) > 0 {
 		scratch.json = Value{Kind: Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
-		n.Frontmatter = bytes.Clone(scratch.json) // without the room that appending left
+		s.Frontmatter = bytes.Clone(scratch.json) // without the room that appending left
 	}
-	n.judgeFields(d)
-	n.explainEmpty(d, data)
-	n.judgeFile()
-	n.own()
-	return n
+	s.judgeFields(d)
+	s.explainEmpty(d, data)
+	s.judgeFile()
+	s.own()
+	return s
 }
 
 // scratch is what one reading of a file needs and leaves.
@@ -231,11 +236,7 @@ func (s *Skill) InURI() bool {
 	if at == "." {
 		at = s.Folder
 	}
-	_, err := NewURI(at + "/" + MainFile)
-	if err != nil && ValidName(s.Name) {
-		_, err = NewURI(path.Join(path.Dir(at), s.Name, MainFile))
-	}
-	return err == nil
+	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
 }
 
 // SkipReason is the first problem that makes the skill unavailable.

@@ -29,15 +29,13 @@ func NewURI(path string) (URI, error) {
 		return URI{}, err
 	}
 	var b strings.Builder
-	b.Grow(len(Scheme) + len(path) + 8)
+	b.Grow(len(Scheme) + len(path)) // nearly always all of it: URIs are kept
 	b.WriteString(Scheme)
-	for i, seg := range strings.Split(path, "/") {
-		if i > 0 {
+	keep := inAuthority
+	for seg := range strings.SplitSeq(path, "/") {
+		if b.Len() > len(Scheme) { // no segment is empty
 			b.WriteByte('/')
-		}
-		keep := inSegment
-		if i == 0 {
-			keep = inAuthority
+			keep = inSegment
 		}
 		escapeInto(&b, seg, keep)
 	}
