@@ -105,11 +105,15 @@ func arrange(rows []row, st style, escape func(string) string, budget int, more 
 	}
 	note := shortened(more, "descriptions are shortened")
 	rest := budget - length(note) - 1
-	// The longest cut that fits, by bisection.
-	n := sort.Search(longest-leastDescription, func(i int) bool {
-		_, ok := fit(rows, st, escape, rest, leastDescription+i)
-		return !ok
-	})
+	// The longest cut that fits, by bisection; of very many skills not even the shortest
+	// does, which is soon seen.
+	n := 0
+	if _, ok := fit(rows, st, escape, rest, leastDescription); ok {
+		n = sort.Search(longest-leastDescription, func(i int) bool {
+			_, ok := fit(rows, st, escape, rest, leastDescription+i)
+			return !ok
+		})
+	}
 	if n > 0 {
 		cut := leastDescription + n - 1
 		s, _ := fit(rows, st, escape, rest, cut)

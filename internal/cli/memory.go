@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -16,20 +18,68 @@ const (
 	// request or a file of 16 MiB and its copies.
 	softLimit = 128 << 20
 	// roomy is the garbage that may grow beside what lives, within these percentages of
-	// that. The lower is that of the first scan, which makes little that does not live.
+	// that. The upper is also that of the start, until it is known what lives: what a
+	// thousand skills leave when they are read is less than collections need for their own
+	// work.
 	roomy               = 16 << 20
 	leastRoom, mostRoom = 100, 400
+	// scanRoom is that of a first scan which has come to a collection. It makes little that
+	// does not live, so that little more of them take little of the processor, and it is
+	// then that a process takes the most memory.
+	scanRoom = 40
 )
 
-// tuneCollector tunes the collector for the first scan, unless the operator has
-// chosen; it reports whether it may.
-func tuneCollector(env *Env) bool {
+// collector is how the collector is tuned.
+type collector struct {
+	mu      sync.Mutex
+	percent int
+	fitted  bool // to what lives
+}
+
+// tuneCollector tunes the collector for the start, unless the operator has chosen: then
+// it is nil, and stays as it is.
+func tuneCollector(env *Env) *collector {
 	if env.Getenv("GOGC") != "" || env.Getenv("GOMEMLIMIT") != "" {
-		return false
+		return nil
 	}
-	debug.SetGCPercent(leastRoom)
+	c := &collector{percent: mostRoom}
+	debug.SetGCPercent(mostRoom)
 	debug.SetMemoryLimit(softLimit)
-	return true
+	afterCollection(c.scanned)
+	return c
+}
+
+// afterCollection calls f once, when a collection has ended.
+func afterCollection(f func()) {
+	type unused struct{ _ *int } // with a pointer: one without may share its place with others
+	runtime.SetFinalizer(new(unused), func(*unused) { f() })
+}
+
+// scanned tunes it for the rest of the first scan.
+func (c *collector) scanned() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.fitted {
+		c.set(scanRoom)
+	}
+}
+
+// fit tunes it for what lives, in bytes.
+func (c *collector) fit(live uint64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fitted = true
+	c.set(percentFor(live))
+}
+
+func (c *collector) set(percent int) {
+	if percent != c.percent {
+		debug.SetGCPercent(percent) // stops everybody for a moment: seldom
+		c.percent = percent
+	}
 }
 
 // percentFor is the collector's percentage for what lives, in bytes.
@@ -48,13 +98,12 @@ const (
 // giveBack returns to the system what a flood of calls or connections has left.
 // The collector alone would keep it: it waits for the heap to grow, which it does
 // not once the flood is over. Nor is what lives known then, only what lived at the
-// last collection: where none came since the last look, one is made, once. With
-// tune it fits the collector to what lives.
-func giveBack(ctx context.Context, tune bool) {
+// last collection: where none came since the last look, one is made, once. The
+// collector is fitted to what lives.
+func giveBack(ctx context.Context, tuned *collector) {
 	next := time.NewTimer(giveFirst)
 	defer next.Stop()
 	held := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	percent := leastRoom
 	var seen, own uint64 // collections, at the last look and after the last of these
 	for {
 		select {
@@ -65,10 +114,7 @@ func giveBack(ctx context.Context, tune bool) {
 		next.Reset(giveEvery)
 		metrics.Read(held)
 		taken, live, cycles := held[0].Value.Uint64()-held[1].Value.Uint64(), held[2].Value.Uint64(), held[3].Value.Uint64()
-		if now := percentFor(live); tune && now != percent {
-			debug.SetGCPercent(now)
-			percent = now
-		}
+		tuned.fit(live)
 		idle := cycles == seen && cycles != own
 		seen = cycles
 		if taken > 2*live+spare || idle && taken > 2*spare {

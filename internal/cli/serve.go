@@ -79,7 +79,7 @@ http.listen, that is the address.`,
 const patience = 2 * time.Second
 
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
-	tune := tuneCollector(env)
+	tuned := tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go func() { _ = c.Run(ctx) }()
-	go giveBack(ctx, tune)
+	go giveBack(ctx, tuned)
 	if web.addr != "" {
 		go fitLimit(ctx)
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)

@@ -1,6 +1,11 @@
 package cli
 
-import "testing"
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
 
 // TestPercentFor: garbage has room that does not grow with what lives.
 func TestPercentFor(t *testing.T) {
@@ -8,5 +13,47 @@ func TestPercentFor(t *testing.T) {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB live: %d %%, not %d", live>>20, got, want)
 		}
+	}
+}
+
+// TestCollector: the first collection fits the collector to the scan, unless it is
+// fitted to what lives by then, and an operator's choice stands.
+func TestCollector(t *testing.T) {
+	was, limit := debug.SetGCPercent(77), debug.SetMemoryLimit(-1)
+	defer func() { debug.SetGCPercent(was); debug.SetMemoryLimit(limit) }()
+	now := func() int {
+		percent := debug.SetGCPercent(77)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	env := func(set map[string]string) *Env {
+		return &Env{Getenv: func(name string) string { return set[name] }}
+	}
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		c := tuneCollector(env(map[string]string{name: "90"}))
+		c.fit(1 << 20)
+		if c != nil || now() != 77 || debug.SetMemoryLimit(-1) != limit {
+			t.Errorf("%s is set, and the collector is tuned: %d %%", name, now())
+		}
+	}
+	c := tuneCollector(env(nil))
+	if now() != mostRoom || debug.SetMemoryLimit(-1) != softLimit {
+		t.Errorf("at the start: %d %%, limit %d", now(), debug.SetMemoryLimit(-1))
+	}
+	for range 1000 {
+		runtime.GC()
+		if now() == scanRoom {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if now() != scanRoom {
+		t.Errorf("after a collection: %d %%, want %d", now(), scanRoom)
+	}
+	if c.fit(8 << 20); now() != 200 {
+		t.Errorf("with 8 MiB that live: %d %%, want 200", now())
+	}
+	if c.scanned(); now() != 200 {
+		t.Errorf("a collection after that makes it %d %%", now())
 	}
 }
