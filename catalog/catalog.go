@@ -62,7 +62,7 @@ const (
 	// settle is how long the catalogue waits after a change for the next one, and
 	// settleMost how long it lets itself be held up: an editor writes a file in
 	// several steps, and a client is told within 2 s.
-	settle     = 50 * time.Millisecond
+	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
 )
 

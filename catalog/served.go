@@ -27,19 +27,16 @@ func (v View) Served() []*Entry {
 // sorted once for a snapshot.
 func (s *Snapshot) Invocable() []*Entry {
 	s.invocableOnce.Do(func() {
-		order := make(map[string]int, len(s.Roots))
-		for i, r := range s.Roots {
-			order[r.Label] = i
-		}
-		var all []*Entry
-		for _, e := range s.Entries {
-			if e.Status == Available && e.UserInvocable {
-				all = append(all, e)
+		all := make([]*Entry, 0, len(s.Entries))
+		for _, root := range s.spans {
+			from := len(all)
+			for _, e := range s.Entries[root.from:root.to] {
+				if e.Status == Available && e.UserInvocable {
+					all = append(all, e)
+				}
 			}
+			slices.SortFunc(all[from:], byName)
 		}
-		slices.SortStableFunc(all, func(a, b *Entry) int {
-			return cmp.Or(order[a.Root.Label]-order[b.Root.Label], cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name))
-		})
 		s.invocable = all
 	})
 	return s.invocable
