@@ -21,7 +21,7 @@ func many(n int) *memory {
 
 func BenchmarkBuild1000(b *testing.B) {
 	c := catalogOf(b, many(1000))
-	found := c.current.Load().found
+	found := c.current.Load().basis()
 	b.ReportAllocs()
 	for b.Loop() {
 		build(found)

@@ -325,6 +325,8 @@ func (c *Catalog) publish(next *Snapshot) {
 	}
 	d := diff(prev, next)
 	if d.Empty() && sameRoots(prev, next) {
+		// The next scan that finds the tree as this one did has nothing to build.
+		prev.found.Store(next.found.Load())
 		return
 	}
 	c.current.Store(next)

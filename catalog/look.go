@@ -118,7 +118,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	l.late = true
 	r := foundRoot{status: RootStatus{Root: h.Root()}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
-		for _, f := range now.found {
+		for _, f := range now.basis() {
 			if f.status.Root == h.Root() {
 				r = f
 				r.skills = slices.Clone(f.skills)

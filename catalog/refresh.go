@@ -160,8 +160,9 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 
 // ofVersion is what the snapshot has of a root, where that is of one scan with r.
 func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
-	for i := range s.found {
-		if f := &s.found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && f.status.Err == nil {
+	found := s.basis()
+	for i := range found {
+		if f := &found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && f.status.Err == nil {
 			return f
 		}
 	}
@@ -173,7 +174,8 @@ func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
 // is another one by now, since a call has found out more, is that other one. The
 // caller holds mu.
 func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
-	all := len(found) == len(now.found)
+	basis := now.basis()
+	all := len(found) == len(basis)
 	for i := range found {
 		r := &found[i]
 		if !r.same {
@@ -181,7 +183,7 @@ func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
 			continue
 		}
 		was := now.of(r.status.Root)
-		all = all && i < len(now.found) && now.found[i].status.Root == r.status.Root
+		all = all && i < len(basis) && basis[i].status.Root == r.status.Root
 		if was == nil {
 			continue
 		}
@@ -195,8 +197,9 @@ func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
 
 // of is what the snapshot has of a root.
 func (s *Snapshot) of(root skill.Root) *foundRoot {
-	for i := range s.found {
-		if f := &s.found[i]; f.status.Root == root {
+	found := s.basis()
+	for i := range found {
+		if f := &found[i]; f.status.Root == root {
 			return f
 		}
 	}
@@ -303,7 +306,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
 	}
-	next.found = found
+	next.found.Store(&found)
 	c.forgetAllBut(found)
 	c.logNews(next)
 	c.publish(next)
@@ -314,7 +317,7 @@ func (c *Catalog) rebuild(found []foundRoot) {
 // current one where somebody else was faster.
 func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
-	for _, f := range c.current.Load().found {
+	for _, f := range c.current.Load().basis() {
 		if f.status.Label == e.Root.Label {
 			claims = f
 			claims.claim(fresh)
@@ -327,7 +330,7 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 		c.mu.Unlock()
 		return prev
 	}
-	found := slices.Clone(prev.found)
+	found := slices.Clone(prev.basis())
 	for r := range found {
 		f := &found[r]
 		if f.status.Label != e.Root.Label {

@@ -435,3 +435,47 @@ type uncomparable struct {
 }
 
 func (u uncomparable) Watch(ctx context.Context, poke func()) { watched{u.memory}.Watch(ctx, poke) }
+
+// versioned tells the states of its tree apart.
+type versioned struct {
+	*memory
+	version uint64
+}
+
+func (v *versioned) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := v.memory.Scan(ctx)
+	scan.Version = v.version
+	return scan, err
+}
+
+// A change that nobody can see costs one refresh and not every one after it, and what
+// is seen later is seen.
+func TestUnseenChangeIsTakenInOnce(t *testing.T) {
+	s := &versioned{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two")), 1}
+	c := catalogOf(t, s)
+	first := c.current.Load()
+	built := func() uint64 { return first.basis()[0].version }
+	if built() != 1 {
+		t.Fatalf("made of version %d", built())
+	}
+	s.version = 2
+	refresh(t, c)
+	if c.current.Load() != first {
+		t.Fatal("nothing to be seen has changed, and the snapshot is another one")
+	}
+	if built() != 2 {
+		t.Errorf("the scan of version 2 is forgotten: the next would build all again (%d)", built())
+	}
+	taken := first.found.Load()
+	refresh(t, c)
+	if first.found.Load() != taken {
+		t.Error("a scan that found what the last one did was built again")
+	}
+	s.write("x/SKILL.md", text("x", "three"))
+	s.remove("y/SKILL.md")
+	s.version = 3
+	refresh(t, c)
+	if all := view(t, c).Entries; len(all) != 1 || all[0].Description != "three" {
+		t.Errorf("%v after a change that is seen", said(all))
+	}
+}

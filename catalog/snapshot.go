@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -132,7 +133,7 @@ type Snapshot struct {
 	foldersOnce sync.Once
 	folders     []*Entry // all, by folder, then in root order
 
-	found []foundRoot // what it was built from
+	found atomic.Pointer[[]foundRoot] // what it was built from, or a later scan of which it would be the same
 
 	seen seen
 
@@ -144,6 +145,14 @@ type Snapshot struct {
 
 	marksOnce sync.Once
 	marks     Marks
+}
+
+// basis is what the snapshot shows, as the last scan found it.
+func (s *Snapshot) basis() []foundRoot {
+	if found := s.found.Load(); found != nil {
+		return *found
+	}
+	return nil
 }
 
 // View is what one request reads: a snapshot, as the one who asks may see it.

@@ -52,7 +52,7 @@ func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
 // TestBuildAllocates: a snapshot is built anew after every change.
 func TestBuildAllocates(t *testing.T) {
 	c := catalogOf(t, many(1000))
-	found := c.current.Load().found
+	found := c.current.Load().basis()
 	// A URI with its path, and its text while it is split.
 	if n := alloctest.Least(5, func() { build(found) }); n > 4.5*1000 {
 		t.Errorf("%.0f allocations for 1,000 skills", n)
