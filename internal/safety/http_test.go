@@ -19,8 +19,8 @@ func httpParts() []part {
 		signInPart(), limitsPart(),
 		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
 			broken: []variant{
-				{name: "any-host", says: "Host", changes: []change{{guard, "		if !g.allowsHost(r.Host) {", "		if r.Host == \"\" {"}}},
-				{name: "any-origin", says: "Origin", changes: []change{{guard, "len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):", "len(origins) > 1:"}}},
+				{name: "any-host", says: "this Host gets", changes: []change{{guard, "		if !g.allowsHost(r.Host) {", "		if r.Host == \"\" {"}}},
+				{name: "any-origin", says: "this Origin gets", changes: []change{{guard, "len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):", "len(origins) > 1:"}}},
 			}},
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{

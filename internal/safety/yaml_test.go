@@ -33,7 +33,7 @@ func yamlParts() []part {
 				}},
 				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/cli.go", "		case r == '\\n' || r == '\\t' ||", "		case true ||"}}},
 				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"skill/text.go", "|| r >= 0xe0000\n", "\n"}}},
-				{name: "json", says: `knack \["list" "--all" "--json"\]: direction or unseen character`, changes: []change{{"internal/cli/cli.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
+				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/cli.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
 			}},
 	}
 }
