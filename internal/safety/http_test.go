@@ -33,6 +33,7 @@ func httpParts() []part {
 				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/http_session.go", "	if n >= h.o.MaxSessions && !h.handshakes.evict(\"\") {", "	if n < 0 {"}}},
 				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"mcpserver/subscribe.go", "len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max", "len(mine) < 0"}}},
 			}},
+		sharesPart(),
 	}
 }
 
