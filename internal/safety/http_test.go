@@ -26,7 +26,8 @@ func httpParts() []part {
 			broken: []variant{
 				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/http_serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
 				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "small := r.ContentLength > 0 && r.ContentLength <= smallBody", "small := false"}}},
-				{name: "reads-it-all", says: "1 GiB", changes: []change{{server, "io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))", "io.ReadAll(r.Body)"}}},
+				{name: "reads-it-all", says: "1 GiB", changes: []change{
+					{server, "		w.Header().Set(\"Connection\", \"close\") // what comes is not read\n		h.tooLarge(w)\n		return nil, false\n", "		return h.read(w, r)\n"}, {server, "io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))", "io.ReadAll(r.Body)"}}},
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{
