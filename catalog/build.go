@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -27,6 +28,18 @@ func build(found []foundRoot) *Snapshot {
 	s.shadow()
 	return s
 }
+
+// pause lets calls have the processor now and then: where a refresh and what follows
+// from it have all of them, a call waits for the end of a time slice, 10 ms, for each
+// goroutine that it passes through.
+func pause(i int) {
+	if i%pauseEvery == 0 {
+		runtime.Gosched()
+	}
+}
+
+// pauseEvery is how many skills take some tenths of a millisecond.
+const pauseEvery = 128
 
 // newSnapshot makes one with room for n skills: a part of a whole, or one of its
 // own.
@@ -54,6 +67,7 @@ func (s *Snapshot) addRoot(f *foundRoot) {
 	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
 	from := len(s.Entries)
 	for i, sk := range f.skills {
+		pause(i)
 		e := &made[i]
 		*e = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
@@ -85,6 +99,7 @@ func (s *Snapshot) add(e *Entry) {
 func (s *Snapshot) assignURIs(root skill.Root, from int, claimed map[string]bool) {
 	folders := foldersOf(s.Entries[from:])
 	for i, e := range s.Entries[from:] {
+		pause(i)
 		if e.Status == Skipped {
 			continue
 		}
@@ -182,7 +197,8 @@ func renamed(sk *skill.Skill) (string, bool) {
 // things. It asks the disk, so nobody may hold a lock meanwhile.
 func (f *foundRoot) claim(skills ...*skill.Skill) {
 	claimed := map[string]bool{}
-	for _, sk := range skills {
+	for i, sk := range skills {
+		pause(i)
 		if named, ok := renamed(sk); ok && f.taken(sk, named) {
 			claimed[named] = true
 		}
@@ -228,6 +244,7 @@ func (s *Snapshot) shadow() {
 	same := map[content]*Entry{} // of the names that clash
 	var kept, shadowed []*Entry
 	for i, e := range s.Entries {
+		pause(i)
 		if e.Status == Skipped {
 			s.Skipped = append(s.Skipped, e)
 			continue

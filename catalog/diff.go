@@ -39,7 +39,8 @@ func (d Diff) Served() bool {
 
 func diff(prev, next *Snapshot) Diff {
 	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
-	for _, e := range next.Entries {
+	for i, e := range next.Entries {
+		pause(i)
 		old := prev.at(e)
 		switch {
 		case old == nil:
@@ -48,7 +49,8 @@ func diff(prev, next *Snapshot) Diff {
 			d.Changed, d.Before = append(d.Changed, e), append(d.Before, old)
 		}
 	}
-	for _, e := range prev.Entries {
+	for i, e := range prev.Entries {
+		pause(i)
 		if next.at(e) == nil {
 			d.Removed = append(d.Removed, e)
 		}

@@ -166,7 +166,8 @@ func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	for uri, e := range prev.blocked {
 		keep(uri, e)
 	}
-	for _, e := range prev.Entries {
+	for i, e := range prev.Entries {
+		pause(i)
 		if now := s.at(e); e.Status != Skipped && (now == nil || now.Status == Skipped) {
 			keep(e.URI.Path(), e)
 		}

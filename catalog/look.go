@@ -213,6 +213,7 @@ func (c *Catalog) reuse(r *foundRoot) {
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
 	was := inOrder(c.known[r.status.Label])
 	for i, b := range r.scan.Bundles {
+		pause(i)
 		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
 			r.skills[i] = k.skill
 			continue

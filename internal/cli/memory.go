@@ -23,10 +23,11 @@ const (
 	// work.
 	roomy               = 16 << 20
 	leastRoom, mostRoom = 100, 400
-	// scanRoom is that of a first scan which has come to a collection. It makes little that
-	// does not live, so that little more of them take little of the processor, and it is
-	// then that a process takes the most memory.
-	scanRoom = 40
+	// scanRoom is that of a first scan which has come to a collection, until scanMost live.
+	// It makes little that does not live, so that some more of them take little of the
+	// processor, and it is then that a process takes the most memory.
+	scanRoom = 25
+	scanMost = 20 << 20
 )
 
 // collector is how the collector is tuned.
@@ -55,12 +56,19 @@ func afterCollection(f func()) {
 	runtime.SetFinalizer(new(unused), func(*unused) { f() })
 }
 
-// scanned tunes it for the rest of the first scan.
+// scanned tunes it for the rest of the first scan, after each collection.
 func (c *collector) scanned() {
+	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(held)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.fitted {
+	switch live := held[0].Value.Uint64(); {
+	case c.fitted:
+	case live > scanMost:
+		c.set(percentFor(live))
+	default:
 		c.set(scanRoom)
+		afterCollection(c.scanned)
 	}
 }
 

@@ -88,6 +88,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		if l != nil {
 			folders = make([]string, len(l.folders))
 			for i := range l.folders {
+				pause(ctx, i)
 				folders[i] = l.realOf(i)
 			}
 		}

@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -148,7 +149,8 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	dirs = f.withLinks(dirs)
 	keep := make(map[string]bool, len(dirs))
 	fresh := 0
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		pause(context.Background(), i)
 		keep[dir] = true
 		if w.spots[dir] == nil {
 			fresh++
@@ -162,7 +164,8 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	if room := maxWatches - len(w.spots); fresh > room {
 		return false, noRoom{len(dirs), max(room, 0) + len(dirs) - fresh}
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		pause(context.Background(), i)
 		new, err := w.add(f, dir)
 		switch {
 		case gone(err):
