@@ -145,7 +145,7 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 // indexTime is how long a page waits for the index of the search. After a change it
 // is there within milliseconds; after the start, or where all has changed, reading the
 // headings of every skill takes longer than anybody waits for a page.
-const indexTime = 20 * time.Millisecond
+const indexTime = 10 * time.Millisecond
 
 // foundSoon is [found] for a page, which does not wait for an index that is still being
 // made. Then it is the skills that have the words in their names, and after them those
