@@ -116,6 +116,14 @@ func TestServeAccess(t *testing.T) {
 	again()
 	expect("without it", map[string]string{carl: "1 skill,", dora: "Unauthorized"})
 
+	// A bearer is in the groups that the file says now: in another one, and again.
+	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
+	again()
+	expect("with another group", map[string]string{anna: "1 skill,", bert: "1 skill,"})
+	put(t, file, held)
+	again()
+	expect("with its group again", map[string]string{anna: "3 skills,", bert: "1 skill,"})
+
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
 	hangUp()
