@@ -92,6 +92,10 @@ type RootStatus struct {
 // Late reports whether the root is still being read; see [ErrLate].
 func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
 
+// Unread reports whether the root is late from its first look on, so that nothing is
+// known of it. One that is absent or cannot be read was looked at.
+func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
+
 // Reason says in words why the root is not read, and what to do: no path of the
 // machine in it. Both are empty where it is.
 func (r RootStatus) Reason() (reason, mend string) {

@@ -57,6 +57,9 @@ var elements = style{
 // length counts characters as the clients that cut do, in UTF-16 units: never
 // fewer than there are code points.
 func length(s string) int {
+	if n := utf8.RuneCountInString(s); n == len(s) { // in ASCII, as nearly all are
+		return n
+	}
 	n := 0
 	for _, r := range s {
 		n++
@@ -98,7 +101,9 @@ func arrange(rows []row, st style, escape func(string) string, budget int, more 
 	}
 	longest := 0
 	for _, r := range rows {
-		longest = max(longest, utf8.RuneCountInString(r.description))
+		if len(r.description) > longest { // it has no more characters than bytes
+			longest = max(longest, utf8.RuneCountInString(r.description))
+		}
 	}
 	if s, ok := fit(rows, st, escape, budget, longest); ok {
 		return s, arranged{form: FormWhole}

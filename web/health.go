@@ -231,6 +231,9 @@ func (p *healthPage) heavy(v catalog.View) {
 func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
 	for _, e := range listed {
+		if len(most) == n && len(e.Name)+len(e.Description) <= sizes[n-1] {
+			continue // it has no more characters than bytes
+		}
 		size := charactersOf(e)
 		if len(most) == n && size <= sizes[n-1] {
 			continue
