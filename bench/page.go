@@ -93,17 +93,17 @@ of what lives is garbage, which takes 6 % more of the processor than to collect 
 
 ## What bounds manifests and refreshes
 
-Of the processor time for full manifests of 10,000 skills (` + "`perf record`" + ` of the process, to the last page) 35 % is the scan, 25 % opens, reads and hashes files, 12 % opens and reads their folders, 11 %
-writes the pages as JSON, twice through encoding/json in the SDK, 5 % makes their entries, and 4 % is the collector. The whole is 1.7 × the processor time of the *all* floor, which has neither answers nor
+Of the processor time for full manifests of 10,000 skills (` + "`perf record`" + ` of the process, to the last page) 35 % is the scan, 25 % opens, reads and hashes files, 12 % opens and reads their folders, 8 %
+writes the pages as JSON, twice through encoding/json in the SDK, and 5 % makes their entries. The whole is 1.7 × the processor time of the *all* floor, which has neither answers nor
 a ` + "`SKILL.md`" + ` to judge. A manifest needs the skill's folders a second time: the scan has read them for its names, and hashes nothing that nobody has asked for. To hash while the first scan goes on would
-save an eighth of the whole, and not bring it to the target: no page goes out before all skills are known, and from then on every answer waits for one processor.
+save about an eighth of the whole, by this profile; it is not done.
 
 A refresh looks at each folder and each ` + "`SKILL.md`" + ` by one ` + "`fstatat`" + ` of 2 µs, one after the other; of 100,000 skills that is 640 ms of one processor. Contract 002 asks for a refresh at least each 30 s, so
 that it takes 2.1 %: the contract stands, and the 1 % does not. Notices of the system would not replace the looks, as they do not tell of every write, and so many folders may not be watched at once.
 
-The slowest calls all fall into a refresh that has something to build or into a collection of the calls' own garbage. No lock is held: a call takes the snapshot by a pointer. A refresh with a change takes
-110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. What is left is the system's scheduler: two processors, client and server
-on both, and a switch for each line there and back, each of which may wait for a slice of some ms where anybody else runs.
+Nearly all slow calls fall into a refresh that has something to build or into a collection of the calls' own garbage. No lock is held: a call takes the snapshot by a pointer. A refresh with a change takes
+110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. What the slowest waits for
+then was not traced; two processors carry client, server and refresh, and each line there and back is a switch, which may wait for a slice of some ms where anybody else runs.
 
 ## What bounds the calls
 
