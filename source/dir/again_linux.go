@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -39,6 +40,9 @@ type look struct {
 	how   unix.OpenHow
 	stamp skill.Stamp
 	below []below
+
+	calm atomic.Pointer[calm] // in which it was made the long way; nil: none
+	wait atomic.Int64         // when it may be looked for again, in the clock's nanoseconds
 }
 
 // below is an entry of a folder that is looked at through it.
@@ -86,9 +90,52 @@ func (l *look) open() (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// same makes the look: one lookup that no link can lead astray, and for each entry
-// below one call more.
+// same makes the look. Where it is calm it takes one call for an entry.
 func (l *look) same() bool {
+	if c := l.calmed(); c != nil && len(l.below) == 0 && c.lasts() {
+		return sameBelow(unix.AT_FDCWD, &below{l.at, l.stamp})
+	}
+	return l.settle(l.cover())
+}
+
+// calmed is the calm in which the look was made, unless it is known to be over.
+func (l *look) calmed() *calm {
+	if c := l.calm.Load(); c != nil && !c.over.Load() {
+		return c
+	}
+	return nil
+}
+
+// settle makes the look the long way, and relies on a calm from then on.
+func (l *look) settle(c *calm) bool {
+	same := l.long()
+	if same && c != nil {
+		l.calm.Store(c)
+	}
+	return same
+}
+
+// cover is the calm that watches the folders above, or nil. The path must be without
+// links all the way; several entries below are looked at through their folder, which is
+// opened for it anyway.
+func (l *look) cover() *calm {
+	if l.base != "" || len(l.below) > 0 {
+		return nil
+	}
+	now := time.Now().UnixNano()
+	if now < l.wait.Load() {
+		return nil
+	}
+	if c := calmNow(); c != nil && c.covers(l.at) {
+		return c
+	}
+	l.wait.Store(now + int64(calmEvery))
+	return nil
+}
+
+// long makes one lookup that no link can lead astray, and for each entry below one
+// call more.
+func (l *look) long() bool {
 	fd, err := l.open()
 	if err != nil {
 		return false
@@ -124,8 +171,10 @@ func stampBelow(fd int, name []byte) (stamp skill.Stamp, ok bool) {
 // looks are what several looks share: folders that were looked at after each
 // request had arrived that is answered by them.
 type looks struct {
-	roots []openRoot // opened, and looked at
-	seen  []seen     // looked at through one of these
+	roots  []openRoot // opened, and looked at
+	seen   []seen     // looked at through one of these
+	calm   *calm      // that was asked for
+	lasted bool       // and what it said
 }
 
 type openRoot struct {
@@ -151,8 +200,17 @@ func (s *looks) Close() error {
 	}
 	clear(s.roots)
 	clear(s.seen)
-	s.roots, s.seen = s.roots[:0], s.seen[:0]
+	s.roots, s.seen, s.calm = s.roots[:0], s.seen[:0], nil
 	return nil
+}
+
+// lasts asks a calm, once. Looks that come after that rely on it: each folder was in
+// its place at that moment.
+func (s *looks) lasts(c *calm) bool {
+	if s.calm != c {
+		s.calm, s.lasted = c, c.lasts()
+	}
+	return s.lasted
 }
 
 // root opens the root that a look is at, and looks at it, once; nil where there are
@@ -240,10 +298,20 @@ func (f *folder) wayTo(name string, l *look) *way {
 	return w
 }
 
-// same makes the look; where not all on the way is as it was, the answer is not known.
-func (w *way) same(shared *looks) (same, known bool) {
+// same makes the look, which goes the whole way by itself too; where not all on the
+// way is as it was, the answer is not known.
+func (w *way) same(whole *look, shared *looks) (same, known bool) {
 	root := shared.root(w.root)
-	if root == nil || root.fd < 0 || root.now != w.root.stamp {
+	if root == nil || root.fd < 0 {
+		return false, false
+	}
+	if c := whole.calmed(); c != nil && shared.lasts(c) {
+		return sameBelow(root.fd, &w.entry), true
+	}
+	if c := whole.cover(); c != nil {
+		return whole.settle(c), true
+	}
+	if root.now != w.root.stamp {
 		return false, false
 	}
 	for i := range w.past {
@@ -305,7 +373,7 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func(*io.Closer) bo
 				*shared = &looks{}
 			}
 			if s, ok := (*shared).(*looks); ok {
-				if same, known := through.same(s); known {
+				if same, known := through.same(all[0], s); known {
 					return same
 				}
 			}
