@@ -212,7 +212,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		_, before := was.Field(field)
 		_, after := is.Field(field)
 		if f, _, ok := was.Meant(field); ok && !before && after {
-			at := bytes.Index(data, []byte("\n"+f.Key)) + 1
+			at := max(bytes.Index(data, []byte("\n"+f.Key)), bytes.Index(data, []byte("\r"+f.Key))) + 1 // a line may end in CR alone
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
 			was = skill.Parse(data)
 		}
