@@ -33,6 +33,9 @@ const (
 	calmLasts = time.Minute
 )
 
+// timeZero is where this package's time begins, which no setting of the clock moves.
+var timeZero = time.Now()
+
 // calm is a time in which no folder that it watches was moved. It ends with the first
 // one that is, or that goes; what relies on it is then looked at the long way.
 type calm struct {

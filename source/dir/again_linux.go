@@ -42,7 +42,7 @@ type look struct {
 	below []below
 
 	calm atomic.Pointer[calm] // in which it was made the long way; nil: none
-	wait atomic.Int64         // when it may be looked for again, in the clock's nanoseconds
+	wait atomic.Int64         // when it may be looked for again, in nanoseconds since timeZero
 }
 
 // below is an entry of a folder that is looked at through it.
@@ -122,7 +122,7 @@ func (l *look) cover() *calm {
 	if l.base != "" || len(l.below) > 0 {
 		return nil
 	}
-	now := time.Now().UnixNano()
+	now := int64(time.Since(timeZero))
 	if now < l.wait.Load() {
 		return nil
 	}
