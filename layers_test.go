@@ -42,7 +42,7 @@ var directions = map[string][]string{
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	// What a server writes of its answers, and how often it gives them: nobody's business but its own.
-	"audit":     {},
+	"audit":     {"skill"}, // one place says what nobody sees in a text
 	"limit":     {},
 	"tool":      {"catalog", "skill"},
 	"function":  {"tool"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // Result is how a request ended.
@@ -72,30 +74,7 @@ func (e Event) appendTo(b []byte) []byte {
 	if err != nil {
 		panic(err) // strings, numbers and a time of this century
 	}
-	for _, r := range string(line) {
-		if r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff || r >= 0xe0000 {
-			b = appendEscape(b, r)
-			continue
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return append(b, '\n')
-}
-
-// appendEscape writes a character as JSON may: above 16 bits as two halves.
-func appendEscape(b []byte, r rune) []byte {
-	const hex = "0123456789abcdef"
-	half := func(r rune) {
-		b = append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-	}
-	if r > 0xffff {
-		r -= 0x10000
-		half(0xd800 + r>>10)
-		half(0xdc00 + r&0x3ff)
-		return b
-	}
-	half(r)
-	return b
+	return append(skill.AppendVisibleJSON(b, line), '\n')
 }
 
 func cut(s string) string {

@@ -49,6 +49,27 @@ func TestLateRoot(t *testing.T) {
 	waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
 }
 
+// A root that was read once is late, and not unread, when its disk answers no more.
+func TestUnreadRoot(t *testing.T) {
+	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+	c := New([]Source{d}, Options{Patience: 20 * time.Millisecond})
+	for _, step := range []struct {
+		what         string
+		answers      bool
+		late, unread bool
+	}{{"at first", false, true, true}, {"still", false, true, true}, {"once it answers", true, false, false}, {"when it answers no more", false, true, false}} {
+		if step.answers {
+			d.answer <- struct{}{}
+			waitFor(t, "the root joins", func() bool { refresh(t, c); return view(t, c).Named("x") != nil })
+		} else {
+			refresh(t, c)
+		}
+		if r := view(t, c).Roots[0]; r.Late() != step.late || r.Unread() != step.unread {
+			t.Errorf("%s: %v", step.what, r.Err)
+		}
+	}
+}
+
 // Without patience a refresh waits, and ends with its context.
 func TestNoPatience(t *testing.T) {
 	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,6 +17,9 @@ import (
 // ended yet, since it is large or its disk does not answer. It joins as soon as it
 // has.
 var ErrLate = errors.New("it is still being read")
+
+// errUnread is [ErrLate] of a root at which no look has ended yet.
+var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 
 // A look is one scan of one source with the reading that follows from it. It runs
 // on its own, so that a disk that does not answer holds up nobody else.
@@ -116,7 +120,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	default:
 	}
 	l.late = true
-	r := foundRoot{status: RootStatus{Root: h.Root()}, begun: l.begun}
+	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.found {
 			if f.status.Root == h.Root() {
@@ -125,7 +129,9 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 			}
 		}
 	}
-	r.status.Err = ErrLate
+	if !r.status.Unread() {
+		r.status.Err = ErrLate
+	}
 	return r, nil
 }
 

@@ -91,6 +91,10 @@ type RootStatus struct {
 // Late reports whether the root is still being read; see [ErrLate].
 func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
 
+// Unread reports whether the root is late from its first look on, so that nothing is
+// known of it. One that is absent or cannot be read was looked at.
+func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
+
 // Reason says in words why the root is not read, and what to do: no path of the
 // machine in it. Both are empty where it is.
 func (r RootStatus) Reason() (reason, mend string) {
@@ -106,6 +110,8 @@ func (r RootStatus) Reason() (reason, mend string) {
 // Snapshot is one immutable state of the merged view. Nothing in it changes
 // after it was published, so it may be shared without locks.
 type Snapshot struct {
+	// Version counts the changes of the whole, those too that a restricted sight hides:
+	// it tells nothing to whom it is not shown.
 	Version uint64
 	Roots   []RootStatus
 	// Entries are all skills in root order, then path order.
@@ -152,6 +158,10 @@ type View struct {
 	catalog *Catalog
 	sight   *Sight // what the snapshot was narrowed by; nil for one who sees all
 }
+
+// Narrowed reports whether the view is of somebody whose sight is restricted: it may
+// lack skills, and its Version counts changes of what it does not show.
+func (v View) Narrowed() bool { return v.sight != nil }
 
 // span is where the entries of one root are, in path order.
 type span struct {

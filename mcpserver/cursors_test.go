@@ -3,7 +3,12 @@ package mcpserver_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/mcpserver"
 )
 
 // A cursor that no answer has given is refused, by every list, in every era; a list
@@ -53,4 +58,32 @@ func TestHintsByEra(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCursorsTellNoVersion: where rules hide skills from anybody, nobody hears the
+// snapshot's number, which counts changes of what is hidden too.
+func TestCursorsTellNoVersion(t *testing.T) {
+	t.Parallel()
+	h := twoHolders(t)
+	files := hiddenLibrary()
+	for i := range 600 {
+		files[fmt.Sprintf("many-%d/SKILL.md", i)] = skillText(fmt.Sprintf("many-%d", i), "One of many.")
+	}
+	for i := range 600 {
+		files[fmt.Sprintf("open/file-%d.txt", i)] = "x"
+	}
+	for want, policy := range map[string]*access.Policy{"1": nil, "0": h.policy} {
+		w := start(t, setting{files: files, http: mcpserver.HTTPOptions{Verifier: h.verifier}, policy: policy})
+		w.token = h.some
+		eachEra(t, w, func(t *testing.T, c *client) {
+			for method, params := range map[string]map[string]any{"resources/list": nil, "skills/list": nil, "resources/directory/read": {"uri": "skill://open"}} {
+				var page struct{ NextCursor string }
+				c.result(method, params, &page)
+				cursor, err := base64.RawURLEncoding.DecodeString(page.NextCursor)
+				if version, _, _ := strings.Cut(string(cursor), " "); err != nil || version != want {
+					t.Errorf("%s: cursor %q, want version %s", method, cursor, want)
+				}
+			}
+		})
+	}
 }

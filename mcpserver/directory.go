@@ -58,7 +58,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *ski
 			return nil, ctx.Err()
 		}
 		if len(res.Resources) == pageSize {
-			res.NextCursor = cursorAfter(v.Version, names[start+i-1].uri.String())
+			res.NextCursor = cursorAfter(toldVersion(v), names[start+i-1].uri.String())
 			break
 		}
 		if r := child(v, e, c); r != nil {

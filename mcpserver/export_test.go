@@ -24,3 +24,6 @@ func (s *Server) Recalled() uint64 { return s.memory.recalled.Load() }
 
 // Forget drops the answers that are kept.
 func (s *Server) Forget() { s.memory.clear() }
+
+// WaitForFirstLook has the server give roots up that are still not read after d.
+func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }

@@ -145,6 +145,8 @@ type HTTP struct {
 	counts         counts
 	lines          *limit.Clients // what is written down of addresses of which nobody is known
 	draining       atomic.Bool
+	begun          time.Time
+	firstLook      time.Duration   // the constant; tests wait for less
 	open           sync.Map        // of *openStream
 	ended          context.Context // ends with the server: streams hang on it
 	end            context.CancelFunc
@@ -154,7 +156,7 @@ type HTTP struct {
 // cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
-	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate), owners: map[string]string{}, streamsOf: map[string]int{}}
+	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate), owners: map[string]string{}, streamsOf: map[string]int{}, begun: time.Now(), firstLook: firstLook}
 	s.mcp.AddReceivingMiddleware(h.counted)
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout

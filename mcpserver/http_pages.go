@@ -2,7 +2,9 @@ package mcpserver
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/access"
@@ -107,17 +109,48 @@ func (h *HTTP) seeing(r *http.Request) *http.Request {
 	return r.WithContext(catalog.WithSight(r.Context(), p.Sight(access.SubjectOf(r.Context()))))
 }
 
-// readyz says whether the skills have been read once.
+// firstLook bounds how long a server is not ready for roots that nobody has read yet.
+// What is there is then served without them: a disk that never answers keeps no
+// server from its clients.
+const firstLook = time.Minute
+
+// readyz says whether the skills have been read once, of every root.
 func (h *HTTP) readyz(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-h.server.catalog.Ready():
-		h.healthz(w, r)
-	default:
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = w.Write([]byte("the skills are being read\n"))
+	waits := "the skills are being read"
+	if v, ok := h.server.catalog.Now(nil); ok {
+		waits = h.unread(v)
 	}
+	if waits == "" || h.draining.Load() {
+		h.healthz(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = io.WriteString(w, waits+"\n")
+}
+
+// unread says for which roots the server waits, or nothing. Anybody may ask: their
+// names are for those who are shown everything.
+func (h *HTTP) unread(v catalog.View) string {
+	if time.Since(h.begun) >= h.firstLook {
+		return ""
+	}
+	var names []string
+	for _, root := range v.Roots {
+		if root.Unread() {
+			names = append(names, root.Label)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case h.o.Verifier != nil || h.server.audience.policy.Load() != nil:
+		return "a root of the skills is still being read; the server's log says which"
+	case len(names) == 1:
+		return "the root " + names[0] + " is still being read"
+	}
+	return "the roots " + strings.Join(names, ", ") + " are still being read"
 }
 
 // paced gives up on a client that does not read.

@@ -1,35 +1,98 @@
 package mcpserver_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/knack-dev/knack/skill"
 )
 
-// TestReady: ready is who has read the skills once.
+// TestReady: ready is who has read the skills of every root once. A root that is not
+// there or cannot be read was looked at, and one that answers nothing is given up. Who
+// it is that is waited for is said to those who may see everything.
 func TestReady(t *testing.T) {
-	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{})
-	if err != nil {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	disks := [2]silent{{folder(t.TempDir()), "shelf", make(chan struct{})}, {folder(t.TempDir()), "attic", make(chan struct{})}}
+	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: 10 * time.Millisecond})
+	serve := func(o mcpserver.HTTPOptions) *mcpserver.HTTP {
+		t.Helper()
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), o)
+		must(t, err)
+		return h
 	}
-	get := func() (int, string) {
+	holders := twoHolders(t)
+	open, closed := serve(mcpserver.HTTPOptions{}), serve(mcpserver.HTTPOptions{Verifier: holders.verifier})
+	ruled, patient := mcpserver.New(mcpserver.Options{Catalog: c}), serve(mcpserver.HTTPOptions{})
+	ruled.Restrict(holders.policy)
+	rules, err := mcpserver.NewHTTP(ruled, mcpserver.HTTPOptions{})
+	must(t, err)
+	patient.WaitForFirstLook(0)
+	says := func(when string, h *mcpserver.HTTP, code int, body string) {
+		t.Helper()
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/readyz", nil))
-		return w.Code, w.Body.String()
+		if w.Code != code || w.Body.String() != body+"\n" {
+			t.Errorf("%s: %d %q", when, w.Code, w.Body)
+		}
 	}
-	if code, body := get(); code != 503 || body != "the skills are being read\n" {
-		t.Errorf("before the first snapshot: %d %q", code, body)
+	says("before the first snapshot", open, 503, "the skills are being read")
+	says("before the first snapshot, with no patience for roots", patient, 503, "the skills are being read")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _ = c.Run(ctx) }()
+	<-c.Ready()
+	says("with two roots late", open, 503, "the roots shelf, attic are still being read")
+	const unnamed = "a root of the skills is still being read; the server's log says which"
+	says("with two late, for those without a token", closed, 503, unnamed)
+	says("with two late, where rules hide something", rules, 503, unnamed)
+	says("when they are given up", patient, 200, "ok")
+	read := func(label string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			v, err := c.View(t.Context())
+			must(t, err)
+			if slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Err == nil }) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal(label, " is not read")
+			}
+		}
 	}
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if code, body := get(); code != 200 || body != "ok\n" {
-		t.Errorf("after it: %d %q", code, body)
+	close(disks[0].answers)
+	read("shelf")
+	says("with one late", open, 503, "the root attic is still being read")
+	close(disks[1].answers)
+	read("attic")
+	says("with all read", open, 200, "ok")
+	says("with all read, for those without a token", closed, 200, "ok")
+}
+
+// silent is a source whose disk answers when it is told to.
+type silent struct {
+	catalog.Source
+	label   string
+	answers chan struct{}
+}
+
+func (s silent) Root() skill.Root { return skill.Root{Label: s.label, Scope: skill.ScopeProject} }
+
+func (s silent) Scan(ctx context.Context) (skill.Scan, error) {
+	select {
+	case <-s.answers:
+		return s.Source.Scan(ctx)
+	case <-ctx.Done():
+		return skill.Scan{}, ctx.Err()
 	}
 }
 

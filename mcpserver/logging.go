@@ -65,7 +65,7 @@ func (s *Server) logSkipped(d catalog.Diff) {
 		return
 	}
 	for session := range s.mcp.Sessions() {
-		sight, known := s.audience.sightOf(session)
+		sight, known, _ := s.audience.sightOf(session)
 		if !known {
 			continue
 		}

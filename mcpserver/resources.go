@@ -49,7 +49,7 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 	}
 	res := newResult(p, s.cacheable(skillsTTL), "resources", resources)
 	if end < len(served) {
-		res.NextCursor = cursorAfter(v.Version, served[end-1].URI.String())
+		res.NextCursor = cursorAfter(toldVersion(v), served[end-1].URI.String())
 	}
 	return res, nil
 }
@@ -58,6 +58,15 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 // so a cursor from an older snapshot goes on behind the same place.
 func cursorAfter(version uint64, uri string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatUint(version, 10) + " " + uri))
+}
+
+// toldVersion is the version of a view that whoever has it may know: it counts changes
+// of what is hidden from them too.
+func toldVersion(v catalog.View) uint64 {
+	if v.Narrowed() {
+		return 0
+	}
+	return v.Version
 }
 
 func parseCursor(cursor string) (uri string, err error) {

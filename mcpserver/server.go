@@ -268,27 +268,33 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	}
 }
 
-// announce tells every session of a change. The SDK has no public call for it:
-// replacing a tool, and adding or removing a template or prompt, make it notify, once
-// each. What is added shows nowhere, since the lists are our own. (go-sdk#1238 brings one for its own skills package.)
+// announce tells every session of a change.
 func (s *Server) announce(d catalog.Diff) {
+	s.subscriptions.poke()
+	s.logSkipped(d)
+	// A skipped skill is in no list.
+	s.nudge(d.Listing, d.Invocable >= 0 && d.Invocable < maxPrompts, d.Listing || d.Served())
+}
+
+// nudge has every session told that lists have changed. The SDK has no public call for
+// it: replacing a tool, and adding or removing a template or prompt, make it notify, once
+// each. What is added shows nowhere, since the lists are our own. (go-sdk#1238 brings one for its own skills package.)
+func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if d.Listing && len(s.tools) > 0 {
+	if tools && len(s.tools) > 0 {
 		t := s.tools[0]
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.subscriptions.poke()
-	s.logSkipped(d)
-	if d.Invocable >= 0 && d.Invocable < maxPrompts {
+	if prompts {
 		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
 			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
 		} else {
 			s.mcp.RemovePrompts("changed")
 		}
 	}
-	if !d.Listing && !d.Served() {
-		return // a skipped skill is in no list
+	if !resources {
+		return
 	}
 	if s.nudged.templates = !s.nudged.templates; s.nudged.templates {
 		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)

@@ -18,8 +18,30 @@ import (
 
 // Restrict lets every request see what a policy shows to its subject, from now
 // on; nil lets all see everything. Who sends no token, where none is required, is
-// the subject without name and groups.
-func (s *Server) Restrict(p *access.Policy) { s.audience.policy.Store(p) }
+// the subject without name and groups. Sessions that see something else than before
+// are told at once which lists have changed.
+func (s *Server) Restrict(p *access.Policy) {
+	a := &s.audience
+	whole, ready := s.catalog.Now(nil)
+	a.mu.Lock()
+	was := a.policy.Swap(p)
+	if was == nil && p != nil && len(a.of) > 0 {
+		var now catalog.Marks
+		if ready {
+			now = whole.Marks()
+		}
+		for _, l := range a.of {
+			if l.heard == nil {
+				l.hear(now) // until here it was told of everything
+			}
+		}
+	}
+	listens := len(a.of) > 0
+	a.mu.Unlock()
+	if listens && ready && was != p {
+		s.nudge(true, true, true)
+	}
+}
 
 // audience knows who hears of changes, so that nobody hears of what is out of
 // sight.
@@ -33,7 +55,14 @@ type audience struct {
 // listener is a session that can be told of changes.
 type listener struct {
 	holder *holder
-	heard  map[string]catalog.Marks // by notification: the state that it was told of, or began with
+	// heard is, by notification, the state that it was told of, or began with. It is
+	// nil where it is told of everything: there has been no policy in its time.
+	heard map[string]catalog.Marks
+}
+
+// hear notes that a listener was told of everything up to now.
+func (l *listener) hear(now catalog.Marks) {
+	l.heard = map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
 }
 
 // holder is who sends a request: the subject of a token, as it was when the request
@@ -87,12 +116,10 @@ func holderOf(req mcp.Request) *holder {
 // subject may see.
 func (s *Server) see(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		p := s.audience.policy.Load()
-		if p == nil {
-			return next(ctx, method, req)
-		}
 		who := holderOf(req)
-		ctx = catalog.WithSight(ctx, p.Sight(who.subject))
+		if p := s.audience.policy.Load(); p != nil {
+			ctx = catalog.WithSight(ctx, p.Sight(who.subject))
+		}
 		if session, ok := req.GetSession().(*mcp.ServerSession); ok && (session.ID() != "" || method == "subscriptions/listen") {
 			if err := s.listen(ctx, session, who); err != nil {
 				return nil, err
@@ -113,15 +140,21 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, who *ho
 	if known {
 		return nil
 	}
-	v, err := s.view(ctx)
-	if err != nil {
-		return err
+	l = &listener{holder: who}
+	if a.policy.Load() != nil {
+		v, err := s.view(ctx)
+		if err != nil {
+			return err
+		}
+		l.hear(v.Marks())
 	}
-	now := v.Marks()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if l.heard == nil && a.policy.Load() != nil {
+		return &jsonrpc.Error{Code: codeBusy, Message: askAgain} // the request is older than the policy
+	}
 	if !who.holds(ctx) { // the request is older than what renew has read
-		return &jsonrpc.Error{Code: codeBusy, Message: "what you may see has changed; ask again"}
+		return &jsonrpc.Error{Code: codeBusy, Message: askAgain}
 	}
 	was := a.of[session]
 	if was != nil && sameSubject(was.holder.subject, who.subject) {
@@ -130,7 +163,7 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, who *ho
 	if a.of == nil {
 		a.of = map[*mcp.ServerSession]*listener{}
 	}
-	a.of[session] = newListener(who, now)
+	a.of[session] = l
 	if was != nil {
 		return nil
 	}
@@ -143,10 +176,7 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, who *ho
 	return nil
 }
 
-// newListener is one that was told of everything up to now.
-func newListener(who *holder, now catalog.Marks) *listener {
-	return &listener{who, map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}}
-}
+const askAgain = "what you may see has changed; ask again"
 
 // renew asks again whose the tokens of all listeners are. Who has become another
 // hears from now on of what that one sees, and whose token is not known any more, of
@@ -173,29 +203,30 @@ func (s *Server) renew(ctx context.Context) {
 // so that no later change of what it does not see is news. Where that cannot be
 // known, the next request begins. The caller holds the audience's lock.
 func (s *Server) become(session *mcp.ServerSession, who *holder) {
-	var sight *catalog.Sight
+	l := &listener{holder: who}
 	if p := s.audience.policy.Load(); p != nil {
-		sight = p.Sight(who.subject)
+		v, ok := s.catalog.Now(p.Sight(who.subject))
+		if !ok {
+			return
+		}
+		l.hear(v.Marks())
 	}
-	if v, ok := s.catalog.Now(sight); ok {
-		s.audience.of[session] = newListener(who, v.Marks())
-	}
+	s.audience.of[session] = l
 }
 
-// sightOf is what a session may hear of: everything where there is no policy, and
-// nothing where the session is unknown.
-func (a *audience) sightOf(session *mcp.ServerSession) (sight *catalog.Sight, known bool) {
-	p := a.policy.Load()
-	if p == nil {
-		return nil, true
-	}
+// sightOf is what a session may hear of: where there is a policy, nothing if the
+// session is unknown. all: whatever it is, and nobody notes what it was told.
+func (a *audience) sightOf(session *mcp.ServerSession) (sight *catalog.Sight, known, all bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.of[session]
-	if l == nil {
-		return nil, false
+	p, l := a.policy.Load(), a.of[session]
+	switch {
+	case p == nil:
+		return nil, true, l == nil || l.heard == nil
+	case l == nil:
+		return nil, false, false
 	}
-	return p.Sight(l.holder.subject), true
+	return p.Sight(l.holder.subject), true, false
 }
 
 // The notifications that speak of skills.
@@ -210,7 +241,7 @@ const (
 func (s *Server) tell(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		session, ok := req.GetSession().(*mcp.ServerSession)
-		if ok && s.audience.policy.Load() != nil && !s.mayHear(ctx, session, method, req) {
+		if ok && !s.mayHear(ctx, session, method, req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
@@ -223,9 +254,9 @@ func (s *Server) mayHear(ctx context.Context, session *mcp.ServerSession, method
 	default:
 		return true // an answer's part, or a log line, which is written for one session
 	}
-	sight, known := s.audience.sightOf(session)
-	if !known {
-		return false
+	sight, known, all := s.audience.sightOf(session)
+	if !known || all {
+		return all
 	}
 	v, err := s.catalog.View(catalog.WithSight(ctx, sight))
 	if err != nil {

@@ -323,6 +323,77 @@ func TestRestrictLater(t *testing.T) {
 	}
 }
 
+// TestRestrictTells: rules that change are told at once to those who see something else
+// by them, and to nobody else: the first rules, the same once more, and none.
+func TestRestrictTells(t *testing.T) {
+	t.Parallel()
+	h := twoHolders(t)
+	w := start(t, setting{files: hiddenLibrary(), http: mcpserver.HTTPOptions{Verifier: h.verifier}, private: true})
+	w.server.LookEvery(50 * time.Millisecond)
+	streams := map[string]<-chan message{}
+	for name, token := range map[string]string{"all": h.all, "some": h.some} {
+		w.token = token
+		c := w.dial(modern)
+		resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
+			"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true, "resourceSubscriptions": []string{"skill://open/notes.txt"},
+		}}))
+		t.Cleanup(func() { resp.Body.Close() })
+		streams[name+" modern"] = events(resp)
+		c = w.dial(legacy)
+		get, err := http.DefaultClient.Do(c.request("GET", ""))
+		must(t, err)
+		t.Cleanup(func() { get.Body.Close() })
+		streams[name+" legacy"] = events(get)
+		c.result("resources/subscribe", map[string]any{"uri": "skill://open/notes.txt"}, nil)
+	}
+	for who, stream := range streams {
+		if strings.HasSuffix(who, "modern") {
+			await(t, stream, "notifications/subscriptions/acknowledged")
+		}
+	}
+	lists := []string{"notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/tools/list_changed"}
+	again := twoHolders(t).policy
+	for i, step := range []struct {
+		what   string
+		policy *access.Policy
+		told   bool
+	}{{"the first rules", h.policy, true}, {"the same once more", again, false}, {"none", nil, true}, {"still none", nil, false}} {
+		w.server.Restrict(step.policy)
+		deadline := time.After(20 * time.Second)
+		said := map[string][]string{}
+		next := func(who string) (last bool) {
+			select {
+			case m := <-streams[who]:
+				if last = m.Method == "notifications/resources/updated"; !last && strings.HasPrefix(m.Method, "notifications/") {
+					said[who] = append(said[who], m.Method)
+				}
+			case <-deadline:
+				t.Fatalf("%s: %s hears no more; until now %q", step.what, who, said)
+			}
+			return last
+		}
+		for who := range streams {
+			for step.told && strings.HasPrefix(who, "some") && len(said[who]) < len(lists) {
+				next(who)
+			}
+		}
+		time.Sleep(100 * time.Millisecond) // what should not come would be on its way
+		put(t, w.dir, map[string]string{"open/notes.txt": fmt.Sprint("notes of step ", i)})
+		for who := range streams {
+			for !next(who) {
+			}
+			var want []string
+			if step.told && strings.HasPrefix(who, "some") {
+				want = lists
+			}
+			slices.Sort(said[who])
+			if !slices.Equal(said[who], want) {
+				t.Errorf("%s: %s is told %q, want %q", step.what, who, said[who], want)
+			}
+		}
+	}
+}
+
 // changing is a verifier whose tokens can become others'.
 type changing struct{ atomic.Pointer[access.Tokens] }
 

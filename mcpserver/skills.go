@@ -91,7 +91,7 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skills
 		}
 	}
 	if start < len(served) {
-		res.NextCursor = cursorAfter(v.Version, last)
+		res.NextCursor = cursorAfter(toldVersion(v), last)
 	}
 	return res, nil
 }

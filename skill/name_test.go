@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/alloctest"
 )
 
 func TestKeyOf(t *testing.T) {
@@ -32,6 +34,24 @@ func TestKeyOf(t *testing.T) {
 		if KeyOf(two[0]) == KeyOf(two[1]) {
 			t.Errorf("%q and %q are the same", two[0], two[1])
 		}
+	}
+}
+
+// TestKeyOfLongNames: what is too long to be folded is its own key, and is made without
+// looking at it, whatever is asked for.
+func TestKeyOfLongNames(t *testing.T) {
+	for _, unit := range []string{"A", "\u0301", "İ", " ", "\x00", "\xff"} {
+		long := "A" + strings.Repeat(unit, 5000)
+		if got := KeyOf(long); got != Key(long) {
+			t.Errorf("%q…: is %.20q…", long[:10], got)
+		}
+		if n := alloctest.Least(10, func() { KeyOf(long) }); n > 0 {
+			t.Errorf("%q…: %.0f allocations", long[:10], n)
+		}
+	}
+	edge := strings.Repeat("A", maxFolded)
+	if got := KeyOf(edge); got != Key(strings.ToLower(edge)) {
+		t.Errorf("a name of %d bytes is not folded: %.20q…", len(edge), got)
 	}
 }
 

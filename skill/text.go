@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -110,6 +111,31 @@ func isOneLine(s string) bool {
 // (Unicode UAX #9: embeddings, overrides, isolates and marks).
 func IsBidiControl(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// IsUnseen reports whether r is a character that nobody sees, and that hides, joins or
+// steers what is around it: direction and format characters, separators of lines, the
+// tags, and all of the planes behind them. Emoji and some scripts need the two joiners.
+func IsUnseen(r rune) bool {
+	return IsBidiControl(r) || isSeparator(r) || r == 0xad || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x206f ||
+		r == 0xfeff || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000
+}
+
+// AppendVisibleJSON appends a JSON text for people to look at: with the same value, and
+// what they would not see, or what drives a terminal, as escapes.
+func AppendVisibleJSON(b, text []byte) []byte {
+	for _, r := range string(text) {
+		switch {
+		case r < ' ' || r != 0x7f && !unicode.IsControl(r) && !IsUnseen(r): // below the blank only what stands between values
+			b = utf8.AppendRune(b, r)
+		case r > 0xffff:
+			one, two := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, one, two)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+	}
+	return b
 }
 
 // Count is a number with the word for what was counted, one or many: "1 skill",

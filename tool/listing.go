@@ -98,7 +98,9 @@ func arrange(rows []row, st style, escape func(string) string, budget int, more 
 	}
 	longest := 0
 	for _, r := range rows {
-		longest = max(longest, utf8.RuneCountInString(r.description))
+		if len(r.description) > longest { // it has no more characters than bytes
+			longest = max(longest, utf8.RuneCountInString(r.description))
+		}
 	}
 	if s, ok := fit(rows, st, escape, budget, longest); ok {
 		return s, arranged{form: FormWhole}

@@ -113,16 +113,30 @@ func answerJSON(r *request, v any) error {
 
 // answerTagged answers with a tag of the bytes, or with 304 for who has them.
 func answerTagged(r *request, kind string, data []byte) error {
+	return answerKept(r, kind, tagOf(data))
+}
+
+// tagged are bytes with their tag.
+type tagged struct {
+	data []byte
+	tag  string
+}
+
+func tagOf(data []byte) tagged {
 	sum := sha256.Sum256(data)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	return tagged{data, `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// answerKept is [answerTagged] for bytes whose tag is known.
+func answerKept(r *request, kind string, t tagged) error {
 	h := r.w.Header()
-	h.Set("ETag", tag)
-	if holds(r.Header.Values("If-None-Match"), tag) {
+	h.Set("ETag", t.tag)
+	if holds(r.Header.Values("If-None-Match"), t.tag) {
 		r.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	h.Set("Content-Type", kind)
-	return answer(r, http.StatusOK, data)
+	return answer(r, http.StatusOK, t.data)
 }
 
 func holds(lists []string, tag string) bool {

@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/alloctest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -293,6 +298,58 @@ func list(t *testing.T, f *fixture, address string) (l listing) {
 		t.Fatalf("%s: %d %v %s", address, a.status, err, a.body)
 	}
 	return l
+}
+
+// TestIndexIsKept: the index of a snapshot is made once for all who see the same, and
+// whoever has it gets it not again. A change, and other rights, make another one.
+func TestIndexIsKept(t *testing.T) {
+	const address, skills = "/.well-known/agent-skills/index.json", 300
+	laid := map[string]string{}
+	for i := range skills {
+		laid[fmt.Sprintf("one/s%d/SKILL.md", i)] = fmt.Sprintf("---\nname: s%d\ndescription: One.\n---\n", i)
+	}
+	f := open(t, laid)
+	deny, err := access.ParsePattern("skill://one/s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := catalog.WithSight(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Sight(access.Subject{}))
+	get := func(ctx context.Context, held string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", address, nil)
+		if held != "" {
+			r.Header.Set("If-None-Match", held)
+		}
+		f.site.ServeHTTP(w, r)
+		return w
+	}
+	holds := func(what string, w *httptest.ResponseRecorder, want int) string {
+		t.Helper()
+		tag := w.Header().Get("ETag")
+		if n := strings.Count(w.Body.String(), `"skill-md"`); n != want || w.Code != 200 {
+			t.Errorf("%s: %d with %d skills, want %d", what, w.Code, n, want)
+		}
+		if again := get(t.Context(), tag); what == "some" && again.Code != 200 || what != "some" && (again.Code != 304 || again.Body.Len() > 0) {
+			t.Errorf("%s: who sees all and has %s gets %d", what, tag, again.Code)
+		}
+		return tag
+	}
+	all, part := holds("all", get(t.Context(), ""), skills), holds("some", get(some, ""), skills-1)
+	if w := get(some, part); w.Code != 304 || w.Body.Len() > 0 {
+		t.Errorf("some again: %d %s", w.Code, w.Body)
+	}
+	for what, held := range map[string]string{"all": "", "all, held": all} {
+		// Making it takes some of each skill.
+		if n := alloctest.Least(5, func() { get(t.Context(), held) }); n > skills/2 {
+			t.Errorf("%s: %v allocations for what was made before", what, n)
+		}
+	}
+	lay(t, f.dir, map[string]string{"one/more/SKILL.md": "---\nname: more\ndescription: One.\n---\n"})
+	if err := f.catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := holds("after a change", get(t.Context(), all), skills+1); now == all {
+		t.Error("another index has the same tag")
+	}
 }
 
 // discovery is the schema of the index as the RFC's text gives it

@@ -30,7 +30,7 @@ type healthPage struct {
 	NCollisions  int
 	Budgets      []budget
 	Heavy        []heavyRow
-	Snapshot     uint64
+	Snapshot     uint64 // 0 for whose sight is restricted
 	Refreshed    time.Time
 	Took         string
 	Ago          string
@@ -121,7 +121,10 @@ func (s *Site) health(r *request) error {
 // skill, and is made once for all who see the same. How the list fits each client is
 // half of that work, and made beside the other half.
 func (s *Site) report(v catalog.View) *healthPage {
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), Snapshot: v.Version, NSkipped: len(v.Skipped)}
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped)}
+	if !v.Narrowed() {
+		p.Snapshot = v.Version // others would see in it that what is hidden from them changes
+	}
 	fits := make(chan []tool.Fit, 1)
 	go func() { fits <- s.fitsOf(v) }()
 	for _, root := range v.Roots {
@@ -228,6 +231,9 @@ func (p *healthPage) heavy(v catalog.View) {
 func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
 	for _, e := range listed {
+		if len(most) == n && len(e.Name)+len(e.Description) <= sizes[n-1] {
+			continue // it has no more characters than bytes
+		}
 		size := charactersOf(e)
 		if len(most) == n && size <= sizes[n-1] {
 			continue

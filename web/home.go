@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -133,20 +135,17 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(namesIn(e), words) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder) {
 			all = append(all, e)
 		}
 	}
 	return all, nil
 }
 
-// namesIn is what a skill is called, in small letters.
-func namesIn(e *catalog.Entry) string { return string(e.Key) + " " + strings.ToLower(e.Folder) }
-
 // indexTime is how long a page waits for the index of the search. After a change it
 // is there within milliseconds; after the start, or where all has changed, reading the
 // headings of every skill takes longer than anybody waits for a page.
-const indexTime = 20 * time.Millisecond
+const indexTime = 10 * time.Millisecond
 
 // foundSoon is [found] for a page, which does not wait for an index that is still being
 // made. Then it is the skills that have the words in their names, and after them those
@@ -166,23 +165,61 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 		return nil, false, err
 	}
 	for _, e := range everything {
-		switch names := namesIn(e); {
-		case holdsAll(names, words):
+		switch {
+		case holdsAll(words, string(e.Key), e.Folder):
 			all = append(all, e)
-		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(names+" "+strings.ToLower(e.Description), words):
+		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder, e.Description):
 			described = append(described, e)
 		}
 	}
 	return append(all, described...), false, nil
 }
 
-func holdsAll(text string, words []string) bool {
+// holdsAll reports whether each of the words stands in one of the texts, in whatever
+// case. There is at least one word, and they are in small letters.
+func holdsAll(words []string, texts ...string) bool {
 	for _, w := range words {
-		if !strings.Contains(text, w) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return containsFold(text, w) }) {
 			return false
 		}
 	}
 	return len(words) > 0
+}
+
+// containsFold is strings.Contains(strings.ToLower(text), word). It makes no copy of a
+// text in ASCII: a page asks it of every description.
+func containsFold(text, word string) bool {
+	if word == "" {
+		return true
+	}
+	last := len(text) - len(word)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= utf8.RuneSelf:
+			return strings.Contains(strings.ToLower(text), word)
+		case i <= last && lower(c) == word[0] && beginsFold(text[i:], word):
+			return true
+		}
+	}
+	return false
+}
+
+// beginsFold is of a text at least as long as the word.
+func beginsFold(text, word string) bool {
+	for i := 1; i < len(word); i++ {
+		if lower(text[i]) != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lower is of one byte in ASCII, and any other as it is.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // row is one skill in a list.

@@ -36,3 +36,26 @@ func TestLatest(t *testing.T) {
 		t.Error("the oldest is kept")
 	}
 }
+
+// TestLatestBound: what is large is not all kept. The newest is, whatever it takes.
+func TestLatestBound(t *testing.T) {
+	var views []catalog.View
+	for range 4 {
+		views = append(views, here(t, "").view)
+	}
+	l := latest[int]{weigh: func(n int) int { return n }, most: 10}
+	computed := ""
+	for i, step := range []struct {
+		view, weight int
+		want         string // what was computed until then
+	}{
+		{0, 5, "a"}, {1, 5, "ab"}, {0, 5, "ab"}, {1, 5, "ab"}, // both are kept
+		{2, 1, "abc"}, {1, 5, "abc"}, {0, 5, "abca"}, // the oldest has gone for the third
+		{3, 11, "abcad"}, {3, 11, "abcad"}, {1, 5, "abcadb"}, {3, 11, "abcadbd"},
+	} {
+		got := l.get(views[step.view], func() int { computed += string(rune('a' + step.view)); return step.weight })
+		if got != step.weight || computed != step.want {
+			t.Errorf("step %d: view %d is given %d, computed %q, want %d and %q", i, step.view, got, computed, step.weight, step.want)
+		}
+	}
+}

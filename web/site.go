@@ -63,6 +63,7 @@ type Site struct {
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
 	reports   latest[*healthPage]
+	indexes   latest[tagged] // of discovery
 	metrics   *metrics
 	sessions  *access.Sessions // nil where nobody needs to sign in
 	arriving  chan struct{}    // places of forms on their way
@@ -78,7 +79,8 @@ func New(o Options) *Site {
 	}
 	s := &Site{
 		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(),
-		host: &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
+		host:    &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
+		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}
 	if o.Verifier != nil {
 		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)

@@ -104,7 +104,7 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 	case n := <-answered:
 		close(held)
 		t.Fatalf("the API does not wait, and has %d skills", n)
-	case <-time.After(200 * time.Millisecond): // ten times what a page waits
+	case <-time.After(200 * time.Millisecond): // twenty times what a page waits
 	}
 	close(held)
 	if n := <-answered; n != 2 {

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -15,11 +17,7 @@ const (
 	discoverySchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 )
 
-type discoveryIndex struct {
-	Schema string           `json:"$schema"`
-	Skills []discoverySkill `json:"skills"`
-}
-
+// discoverySkill is one skill of the index.
 type discoverySkill struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -32,18 +30,46 @@ type discoverySkill struct {
 // skill's other files are not in it: its SKILL.md is the artifact.
 func discoverable(e *catalog.Entry) bool { return e.Status == catalog.Available && publishable(e) }
 
+// maxIndexes bounds the indexes that are kept, in bytes: those of some 40,000 skills,
+// or of 5,000 for each of eight who see different ones. A larger one is kept alone.
+const maxIndexes = 16 << 20
+
 func (s *Site) wellKnownIndex(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
 		return err
 	}
-	out := discoveryIndex{discoverySchema, []discoverySkill{}}
+	return answerKept(r, "application/json", s.indexes.get(v, func() tagged { return tagOf(discoveryOf(v)) }))
+}
+
+// discoveryOf writes the index of a view. It writes one skill after the other: the
+// whole as one value would be held three times.
+func discoveryOf(v catalog.View) []byte {
+	size := 0
 	for _, e := range v.Entries {
 		if discoverable(e) {
-			out.Skills = append(out.Skills, discoverySkill{e.Name, "skill-md", e.Description, wellKnown + e.Name + "/" + skill.MainFile, e.Digest.String()})
+			size += 224 + 2*len(e.Name) + len(e.Description)
 		}
 	}
-	return answerJSON(r, out)
+	var b bytes.Buffer
+	b.Grow(size + 128)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	b.WriteString(`{"$schema":"` + discoverySchema + `","skills":[`)
+	begun := false
+	for _, e := range v.Entries {
+		if !discoverable(e) {
+			continue
+		}
+		if begun {
+			b.WriteByte(',')
+		}
+		begun = true
+		_ = enc.Encode(discoverySkill{e.Name, "skill-md", e.Description, wellKnown + e.Name + "/" + skill.MainFile, e.Digest.String()}) // strings alone
+		b.Truncate(b.Len() - 1)                                                                                                         // the line's end
+	}
+	b.WriteString("]}\n")
+	return b.Bytes()
 }
 
 func (s *Site) wellKnownSkill(r *request) error {

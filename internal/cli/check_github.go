@@ -27,7 +27,7 @@ func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
 		if f.Severity == skill.SeverityInfo && !flags.info {
 			continue
 		}
-		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(f.shown))
+		fmt.Fprintf(&b, "::%s file=%s", annotationLevels[f.Severity], annotationProperty.Replace(clean(f.shown)))
 		if p := f.Position; p.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", p.Line, p.Column)
 			if f.Length > 1 {

@@ -141,7 +141,7 @@ func window(runes []rune, column, length int) (shown, mark string) {
 		switch {
 		case r == '\t':
 			r = ' '
-		case clean(string(r)) == "" || isUnseen(r):
+		case isUnseen(r):
 			r = '?'
 		default:
 			wide = columns(r)
@@ -163,11 +163,6 @@ func window(runes []rune, column, length int) (shown, mark string) {
 		m.WriteString("^") // behind the line's end
 	}
 	return b.String(), m.String()
-}
-
-// isUnseen: tag characters and zero-width ones, which a person must see here.
-func isUnseen(r rune) bool {
-	return r >= 0xe0000 && r <= 0xe007f || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x2064 || r == 0xfeff
 }
 
 // columns is how many columns a terminal gives a character: two to those of East

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -177,21 +179,39 @@ func between(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
-// clean makes text fit for a terminal: no control or direction characters but
-// line ends and tabs.
+// clean makes text fit for a terminal: without control and direction characters but
+// line ends and tabs, and with what else nobody sees spelt, but for the joiners that
+// scripts and emoji need.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && !skill.IsBidiControl(r) {
-			return r
+	if strings.IndexFunc(s, isUnseen) < 0 {
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || r == '\u00ad' || !isUnseen(r):
+			b.WriteRune(r)
+		case unicode.IsControl(r) || skill.IsBidiControl(r):
+		default:
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
 		}
-		return -1
-	}, s)
+	}
+	return b.String()
 }
 
-// printJSON writes one indented JSON value, never HTML-escaped.
+// isUnseen: what a terminal would not show, or obey.
+func isUnseen(r rune) bool { return unicode.IsControl(r) || skill.IsUnseen(r) }
+
+// printJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
+	return err
 }

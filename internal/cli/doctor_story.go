@@ -502,7 +502,7 @@ func snippet(source *sourceText, at skill.Position) []string {
 	for i, r := range line {
 		if r == '\t' {
 			line[i] = ' '
-		} else if clean(string(r)) == "" {
+		} else if isUnseen(r) {
 			line[i] = '\ufffd'
 		}
 	}

@@ -116,6 +116,14 @@ func TestServeAccess(t *testing.T) {
 	again()
 	expect("without it", map[string]string{carl: "1 skill,", dora: "Unauthorized"})
 
+	// A bearer is in the groups that the file says now: in another one, and again.
+	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
+	again()
+	expect("with another group", map[string]string{anna: "1 skill,", bert: "1 skill,"})
+	put(t, file, held)
+	again()
+	expect("with its group again", map[string]string{anna: "3 skills,", bert: "1 skill,"})
+
 	put(t, file, "access: {default: allow, rules: []}\n")
 	put(t, tokens, "")
 	hangUp()
@@ -130,6 +138,60 @@ func TestServeAccess(t *testing.T) {
 	for text := range map[string]string{anna: "", bert: "", carl: ""} {
 		if strings.Contains(log(), text) {
 			t.Error("the log has a token")
+		}
+	}
+}
+
+// TestReloadTells: a SIGHUP that changes rules alone is told at once to who sees
+// something else by them, and to nobody else. No skill changes, so that no look at the
+// folders would tell.
+func TestReloadTells(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"common", "inside"} {
+		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
+		put(t, filepath.Join(dir, name, "notes.md"), "notes\n")
+	}
+	tokens, lines := map[string]string{}, ""
+	for _, name := range []string{"anna", "bert"} {
+		token, line := access.NewToken()
+		tokens[name], lines = token, lines+"    - {hash: "+line+", subject: "+name+"}\n"
+	}
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	rule := func(name string) string { return "    - {subjects: [" + name + "], deny: [\"skill://inside\"]}\n" }
+	head := "access:\n  default: allow\n  tokens:\n" + lines + "  rules:\n    - {subjects: [nobody], deny: [\"skill://common\"]}\n"
+	put(t, file, "access:\n  tokens:\n"+lines) // no rules at all
+	url, _ := servingLog(t, "--dir", dir, "--config", file)
+	h := &house{surfer: newSurfer(t, strings.TrimSuffix(url, "/mcp")), dir: dir, sessions: map[string]string{}}
+	streams := map[string]*stream{}
+	for name, token := range tokens {
+		r := role{name: name, headers: []string{"Authorization: Bearer " + token}}
+		h.enter(r)
+		streams[name] = h.listen("GET", "", "Authorization: Bearer "+token, "Mcp-Protocol-Version: 2025-11-25", "Mcp-Session-Id: "+h.sessions[name])
+		h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"skill://common/notes.md"}}`})
+	}
+	told := map[string]int{}
+	for i, step := range []struct{ rules, tells string }{{head + rule("anna"), "anna"}, {head + rule("anna") + rule("bert"), "bert"}, {head + rule("bert"), "anna"}} {
+		put(t, file, step.rules)
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		told[step.tells] += 3 // lists
+		count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
+		for deadline := time.Now().Add(20 * time.Second); count(streams[step.tells]) < told[step.tells]; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("step %d: %s is not told:\n%s", i, step.tells, streams[step.tells].text())
+			}
+		}
+		put(t, filepath.Join(dir, "common/notes.md"), strings.Repeat("other notes\n", i+2))
+		for name, s := range streams {
+			for deadline := time.Now().Add(20 * time.Second); strings.Count(s.text(), "resources/updated") <= i; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("step %d: %s hears no more:\n%s", i, name, s.text())
+				}
+			}
+			if got := count(s); got != told[name] {
+				t.Errorf("step %d: %s was told %d times, want %d:\n%s", i, name, got, told[name], s.text())
+			}
 		}
 	}
 }

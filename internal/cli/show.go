@@ -53,8 +53,8 @@ status is 1 when that answer is an error, or that there is no such skill.`,
 			}
 			var names []string
 			for _, e := range v.Entries {
-				if e.Status == catalog.Available {
-					names = append(names, e.Name+"\t"+tool.Cut(skill.OneLine(e.Description), 60))
+				if e.Status == catalog.Available && oneLine(e.Name) == e.Name { // another cannot be typed
+					names = append(names, e.Name+"\t"+tool.Cut(oneLine(e.Description), 60))
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp

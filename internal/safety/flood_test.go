@@ -265,10 +265,12 @@ func floods(r *trial) {
 		return
 	}
 	err = nil
-	// A machine that runs other things besides can double any time: CI only looks for
-	// a stall.
-	if best := slices.Min(ratios); best > float64(r.pick(20, 2)) {
-		err = fmt.Errorf("p99 is %.1f times the base", best)
+	// Each round has a base of its own, and the middle one of the three counts: one in
+	// which the machine did something else proves nothing, nor does the best. CI has one
+	// round on a machine that can double any time, and only looks for a stall.
+	slices.Sort(ratios)
+	if middle := ratios[len(ratios)/2]; middle > float64(r.pick(20, 2)) {
+		err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f", middle, ratios)
 	}
 	r.check("p99 of active clients", err)
 	err = nil
@@ -360,10 +362,11 @@ func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 			})
 		}
 	}
-	// Slow bodies, more than there are calls at once.
-	for range 400 {
+	// Slow bodies, more than there are calls at once; half of them of the size that
+	// arrives at fewer places.
+	for i := range 400 {
 		if c := dial(); c != nil {
-			_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2000\r\n\r\n{")
+			_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", [2]int{2000, 17_000}[i%2])
 			f.wg.Go(func() { drip(f.stop, c, " ") })
 		}
 	}

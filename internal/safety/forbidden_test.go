@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 )
 
 func forbiddenPart() part {
 	return part{name: "forbidden", promise: "skills that a rule hides from somebody, asked for over every way in: the answer is that for a skill that does not exist, and no list, search, number or page tells of one", run: forbidden,
 		broken: []variant{
 			{name: "sees-all", says: "leaks|is told apart", changes: []change{{"catalog/sight.go", "		if sight.Sees(e) {\n", "		if sight.Sees(e) || true {\n"}}},
+			{name: "counts-changes", says: "GET /health behind a hidden change: tells", changes: []change{{"web/health.go", "	if !v.Narrowed() {\n", "	if v.Version > 0 {\n"}}},
 			{name: "shows-inner", says: "leaks", changes: []change{{"catalog/sight.go", "around != nil {\n				hidden[around] = true", "around != nil {\n				hidden[around] = false"}}},
 		}}
 }
@@ -124,6 +127,34 @@ func forbidden(r *trial) {
 		list("GET "+at, "", func() (string, error) { return bob.get(base + at) })
 		list("signed in, GET "+at, "", func() (string, error) { return bobIn.get(base + at) })
 	}
+	// Nor does any list show that a hidden skill has changed.
+	var before []string
+	lists := slices.DeleteFunc(slices.Clone(webLists), func(at string) bool { return at == "/metrics" }) // which counts requests
+	for _, at := range lists {
+		answer, err := bob.get(base + at)
+		r.check("GET "+at+" before a hidden change", err)
+		before = append(before, still(answer))
+	}
+	seen, err := anna.get(base + "/skills/vault-7/")
+	r.check("a hidden skill's page", err)
+	r.write(root, map[string]string{"vault-7/SKILL.md": "---\nname: vault-7\ndescription: Another text.\n---\nINSIDE vault, changed"})
+	for end := time.Now().Add(r.patience()); err == nil; time.Sleep(20 * time.Millisecond) {
+		now, _ := anna.get(base + "/skills/vault-7/")
+		if now != seen && strings.Contains(now, "Another text.") {
+			break
+		}
+		if time.Now().After(end) {
+			err = fmt.Errorf("who may see it sees no change: %s", excerpt(now))
+		}
+	}
+	r.check("a hidden skill's change", err)
+	for i, at := range lists {
+		answer, err := bob.get(base + at)
+		if now := still(answer); err == nil && now != before[i] {
+			err = fmt.Errorf("tells that a hidden skill has changed: %s", firstDifference(before[i], now))
+		}
+		r.check("GET "+at+" behind a hidden change", err)
+	}
 	for _, at := range []string{"/?q=", "/api/v1/skills?q=", "/api/v1/skills?state=skipped&q="} {
 		for _, word := range words {
 			list("GET "+at+word, word, func() (string, error) {
@@ -145,6 +176,22 @@ func forbidden(r *trial) {
 
 // ofTheMoment is what differs between two answers to one question.
 var ofTheMoment = regexp.MustCompile(`(?m)Date:\[[^\]]*\]|Etag:\[[^\]]*\]|^id: .*$|[0-9.]+ ?(ms|µs)`)
+
+// still is a page or an answer without what counts requests and time.
+func still(answer string) string {
+	return timeOfDay.ReplaceAllString(ofTheMoment.ReplaceAllString(answer, ""), "")
+}
+
+var timeOfDay = regexp.MustCompile(`(?m)Looked at .*? took |Content-Length:\[\d+\]|Last-Modified:\[[^\]]*\]`)
+
+// firstDifference shows where two texts part.
+func firstDifference(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return fmt.Sprintf("%s, and before %s", excerpt(b[max(0, n-40):]), excerpt(a[max(0, n-40):]))
+}
 
 // plain takes the name that was asked for out of an answer, in any case.
 func plain(answer, name string) string {

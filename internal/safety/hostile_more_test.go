@@ -134,7 +134,74 @@ func hostileArguments(r *trial) {
 			}
 		}
 	}
+	for _, way := range all {
+		for _, c := range longArguments(r.fast) {
+			answer, err := timed(func() (string, error) { return way.ask(c.skill, c.path) })
+			if err == nil {
+				err = leaks(answer, f.canaries)
+			}
+			if err == nil && len(answer) > mostAnswer {
+				err = fmt.Errorf("an answer of %d bytes: %s", len(answer), excerpt(answer))
+			}
+			r.check(way.name+", "+c.what, err)
+		}
+		if dead(servers) {
+			break
+		}
+	}
+	// What is called by a name alone.
+	for _, c := range longArguments(r.fast) {
+		for _, q := range []struct {
+			method string
+			params map[string]any
+		}{
+			{"tools/call", tool("skill", map[string]any{"name": c.skill})}, {"tools/call", tool("find_skills", map[string]any{"query": c.skill})},
+			{"tools/call", tool(c.skill, map[string]any{})}, {"prompts/get", map[string]any{"name": c.skill}}, {"skills/get", map[string]any{"uri": "skill://" + c.skill}},
+			{"completion/complete", map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": c.skill}, "argument": map[string]any{"name": "request", "value": c.skill}}},
+		} {
+			answer, err := timed(func() (string, error) {
+				line, err := servers[0].call(q.method, q.params)
+				return string(line), err
+			})
+			if err == nil && len(answer) > mostAnswer {
+				err = fmt.Errorf("an answer of %d bytes: %s", len(answer), excerpt(answer))
+			}
+			r.check(fmt.Sprintf("%s, %.60v, %s", q.method, q.params, c.what), err)
+		}
+	}
 	r.ends(servers)
+}
+
+// mostAnswer is more than any answer about the forest holds, where it does not repeat
+// what it was asked for.
+const mostAnswer = 64 << 10
+
+// longArgument is a skill and a file to ask for.
+type longArgument struct{ what, skill, path string }
+
+// longArguments are names and paths that take long to read: many parts, and many
+// characters that fold or compose. CI has those that cost most.
+func longArguments(inCI bool) (all []longArgument) {
+	all = append(all, longArgument{"a name of 3 MiB that folds", "a" + strings.Repeat("İ", 3<<19), "docs/in.md"})
+	for _, size := range []int{1 << 20, 64 << 10} {
+		for _, unit := range []string{"\u0301", "a/", "x", "../", "docs/../", "/", "./", "İ", " ", ":", "%25"} {
+			long := strings.Repeat(unit, size/len(unit))
+			what := fmt.Sprintf("%d KiB of %q", size>>10, unit)
+			if unit != "a/" {
+				all = append(all, longArgument{"a name of " + what, "a" + long, "docs/in.md"})
+			}
+			if unit != "\u0301" {
+				all = append(all, longArgument{"a path of " + what, "victim", "docs/" + long})
+			}
+			if inCI && unit == "a/" {
+				return all
+			}
+		}
+	}
+	for _, parts := range []int{4096, 4097, 100_000} {
+		all = append(all, longArgument{fmt.Sprintf("%d parts", parts), "victim", strings.Repeat("docs/", parts-1) + "in.md"})
+	}
+	return all
 }
 
 // withoutEcho takes out of an answer what only repeats the question.

@@ -34,6 +34,7 @@ func resourceParts() []part {
 				{name: "hoards", says: "MiB", changes: hoard},
 				{name: "keeps-streams", says: "objects", changes: []change{{"mcpserver/http_events.go", "		delete(s.sessions[st.session], st.id)\n", ""}}},
 			}},
+		initializePart(), renderingPart(),
 		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true,
 			broken: []variant{
 				{name: "leaks", says: "descriptors", changes: leak},

@@ -101,6 +101,10 @@ const (
 	full = "full"
 )
 
+// mostInCI is what the fast part may take where CI is set, but for what it waited for a
+// processor.
+const mostInCI = 5 * time.Minute
+
 func mode() string { return os.Getenv("SAFETY") }
 
 func needMode(t *testing.T) {
@@ -117,6 +121,7 @@ func needMode(t *testing.T) {
 // TestSafety runs every part and prints the table.
 func TestSafety(t *testing.T) {
 	needMode(t)
+	begun, waited := time.Now(), waiting()
 	var rows []row
 	for _, p := range properties() {
 		t.Run(p.name, func(t *testing.T) {
@@ -150,6 +155,13 @@ func TestSafety(t *testing.T) {
 		})
 	}
 	t.Log("\n" + table(rows))
+	// What waited for a processor is taken off, of this process and of what still lives.
+	if took := time.Since(begun); mode() == fast {
+		t.Logf("the fast part took %v", took.Round(time.Second))
+		if took -= max(waiting()-waited, 0); os.Getenv("CI") != "" && took > mostInCI {
+			t.Errorf("of which it waited for a processor all but %v, and CI has %v: move cases behind SAFETY=full", took.Round(time.Second), mostInCI)
+		}
+	}
 	if os.Getenv("SAFETY_WRITE") != "" && mode() == full {
 		if err := record(rows); err != nil {
 			t.Error(err)

@@ -198,10 +198,11 @@ func (w *ways) get(at string) (string, error) {
 	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), nil
 }
 
-// command is a way through the command line. Arguments cannot hold a NUL.
+// command is a way through the command line. Arguments cannot hold a NUL, nor more
+// than 128 KiB each.
 func (w *ways) command(args func(skill, path string) []string) func(skill, path string) (string, error) {
 	return func(skill, path string) (string, error) {
-		if strings.ContainsRune(skill+path, 0) || len(skill) > 100_000 {
+		if strings.ContainsRune(skill+path, 0) || max(len(skill), len(path)) > 100_000 {
 			return "", nil
 		}
 		cut := args(skill, path)

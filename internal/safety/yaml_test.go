@@ -31,7 +31,9 @@ func yamlParts() []part {
 					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
 					{"web/home.go", "Description: tool.Cut(skill.OneLine(e.Description), 320)", "Description: template.HTML(tool.Cut(skill.OneLine(e.Description), 320))"}, {"web/home.go", "w.Description = skill.OneLine(p.Message)", "w.Description = template.HTML(skill.OneLine(p.Message))"},
 				}},
-				{name: "terminal", says: "control character", changes: []change{{"internal/cli/cli.go", "r == '\\n' || r == '\\t' || r >= ' ' &&", "true || r >= ' ' &&"}}},
+				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/cli.go", "		case r == '\\n' || r == '\\t' ||", "		case true ||"}}},
+				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"skill/text.go", "|| r >= 0xe0000\n", "\n"}}},
+				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/cli.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
 			}},
 	}
 }
@@ -260,10 +262,14 @@ func inertText(r *trial) {
 		r.check("GET "+at, err)
 	}
 	for _, args := range [][]string{
-		{"list"}, {"list", "--all"}, {"doctor"}, {"tools", "--prompt"}, {"show", "nothing"}, {"show", "\x1b[2Jevil\u202e"}, {"doctor", "\x1b[2J"}, {"list", "--exclude", "\x1b[2J"}, {"list", "--\x1b[2J"}, {"\x1b[2J"},
+		{"list"}, {"list", "--all"}, {"list", "--all", "--json"}, {"search", "-n", "500", "d"}, {"search", "-n", "500", "d", "--json"}, {"doctor"}, {"doctor", "--json"}, {"__complete", "show", ""}, {"tools", "--prompt"}, {"show", "nothing"}, {"show", "\x1b[2Jevil\u202e"}, {"doctor", "\x1b[2J"}, {"list", "--exclude", "\x1b[2J"}, {"list", "--\x1b[2J"}, {"\x1b[2J"},
 	} {
 		o := r.run(setting{}, append(args, flags...)...)
-		r.check(fmt.Sprintf("knack %q", args), inertTerminal(o.all()))
+		look := inertTerminal
+		if args[0] == "tools" { // for a model, which a pipe passes on as it is
+			look = directions
+		}
+		r.check(fmt.Sprintf("knack %q", args), look(o.all()))
 	}
 	for i := range attacks {
 		for _, field := range []string{"name", "description", "skipped", "raw"} {
@@ -271,7 +277,7 @@ func inertText(r *trial) {
 			r.check(fmt.Sprintf("knack doctor %s-%02d", field, i), inertTerminal(o.all()))
 		}
 	}
-	for _, format := range []string{"text", "github"} {
+	for _, format := range []string{"text", "json", "sarif", "github"} {
 		o := r.run(setting{}, "check", "--format", format, root)
 		err := inertTerminal(o.all())
 		if err == nil && format == "github" && regexp.MustCompile(`(?m)^::error::forged|^::set-output`).MatchString(o.out) {
@@ -350,11 +356,27 @@ func controls(text string) error {
 	return nil
 }
 
+// directions finds those and what steers the direction of text.
+func directions(text string) error {
+	return without(text, "direction character", func(c rune) bool {
+		return strings.ContainsRune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", c)
+	})
+}
+
+// inertTerminal finds these and what nobody sees, or takes for another line.
 func inertTerminal(text string) error {
-	for i, c := range text {
-		if strings.ContainsRune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", c) {
-			return fmt.Errorf("direction character %U: %s", c, excerpt(text[max(0, i-60):]))
-		}
+	if err := directions(text); err != nil {
+		return err
+	}
+	return without(text, "unseen character", func(c rune) bool {
+		return strings.ContainsRune("\u200b\u2028\u2029\ufeff", c) || c >= 0xe0000 && c < 0xe0080
+	})
+}
+
+func without(text, what string, bad func(rune) bool) error {
+	if i := strings.IndexFunc(text, bad); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(text[i:])
+		return fmt.Errorf("%s %U: %s", what, c, excerpt(text[max(0, i-60):]))
 	}
 	return controls(text)
 }

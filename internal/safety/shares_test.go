@@ -1,0 +1,240 @@
+//go:build linux
+
+package safety
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// places are the sessions that there are, and as many streams.
+const places = 1024
+
+func sharesPart() part {
+	all := change{"mcpserver/http_share.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
+	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares,
+		broken: []variant{
+			{name: "no-share-of-sessions", says: "sessions of one client: 1024 ", changes: []change{all}},
+			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/http_share.go", "if overShare(client, own, all, h.o.MaxStreams) {", "if overShare(\"\", own, all, h.o.MaxStreams) {"}}},
+		}}
+}
+
+// begin asks for a session with an initialize of about so many bytes.
+func begin(w *ways, k *knack, size int) (id, said string, err error) {
+	req, err := request(k, legacyEra, "", "initialize", map[string]any{
+		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": strings.Repeat("x", size)}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
+	})
+	if err != nil {
+		return "", "", err
+	}
+	resp, err := w.http().Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	id = resp.Header.Get("Mcp-Session-Id")
+	if err == nil && id != "" {
+		err = initialized(w.http(), k, id)
+	}
+	return id, resp.Status + " " + string(data), err
+}
+
+// shares takes what one client can have, and then as another.
+func shares(r *trial) {
+	home := r.dir()
+	root := filepath.Join(home, "skills")
+	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
+	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+	r.write(home, map[string]string{"knack.yaml": admitting("{rate: 0}", greedy, modest)})
+	k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "knack.yaml"))
+	one, other := &ways{r: r, token: greedy}, &ways{r: r, token: modest}
+	var streams []io.Closer
+	defer func() {
+		for _, s := range streams {
+			s.Close()
+		}
+	}()
+	stream := func(w *ways) (bool, string, error) {
+		req, err := request(k, modernEra, "", "subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}})
+		r.must(err)
+		resp, err := (&http.Client{Transport: bearer(w.token)}).Do(req)
+		if err != nil {
+			return false, "", err
+		}
+		if resp.StatusCode == http.StatusOK {
+			streams = append(streams, resp.Body)
+			return true, "", nil
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return false, resp.Status + " " + string(data), err
+	}
+	session := func(w *ways) (bool, string, error) {
+		id, said, err := begin(w, k, 0)
+		return id != "", said, err
+	}
+	for _, of := range []struct {
+		what string
+		take func(*ways) (bool, string, error)
+	}{{"sessions", session}, {"streams", stream}} {
+		take := func(w *ways) (n int, said string) {
+			for n <= places {
+				ok, said, err := of.take(w)
+				if err != nil {
+					r.check(of.what, err)
+					return n, said
+				}
+				if !ok {
+					return n, said
+				}
+				n++
+			}
+			return n, ""
+		}
+		had, said := take(one)
+		r.count(had)
+		err := error(nil)
+		if had != places*3/4 || !strings.HasPrefix(said, "429 ") || !strings.Contains(said, fmt.Sprintf("you have %d of the %d %s", had, had, of.what)) {
+			err = fmt.Errorf("%d of %d, then %s", had, places, excerpt(said))
+		}
+		r.check(of.what+" of one client", err)
+		left, said := take(other)
+		r.count(left)
+		err = nil
+		if left != places/4 || !strings.HasPrefix(said, "429 ") {
+			err = fmt.Errorf("%d of %d, then %s", left, places-had, excerpt(said))
+		}
+		r.check(of.what+" left to another", err)
+	}
+	r.ends([]*knack{k})
+}
+
+// mostOfSessions is what a server may hold with 1,000 sessions that began with the
+// largest initialize that is taken, above what it held before.
+const mostOfSessions = 320 << 20
+
+func initializePart() part {
+	const session = "mcpserver/http_session.go"
+	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes,
+		broken: []variant{
+			{name: "any-size", says: "is taken", changes: []change{{session, "if r.ContentLength > maxInitialize {", "if r.ContentLength > 1<<30 {"}}},
+			{name: "hoards", says: "MiB with", changes: []change{
+				{session, "// create makes a session,", "var hoard []string\n\n// create makes a session,"},
+				{session, "	client := h.sharer(r)\n", "	client := h.sharer(r)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
+		}}
+}
+
+func initializes(r *trial) {
+	root := filepath.Join(r.dir(), "skills")
+	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
+	k := r.http(setting{}, "--no-builtin", "--dir", root)
+	w := &ways{r: r}
+	_, err := w.post(k, modernEra, "", "tools/list", map[string]any{})
+	r.check("before", err)
+	before := k.load().memory
+	for _, size := range []int{64 << 10, 1 << 20, 3 << 20} {
+		id, said, err := begin(w, k, size)
+		if err == nil && (id != "" || !strings.HasPrefix(said, "413 ")) {
+			err = fmt.Errorf("is taken: %s", excerpt(said))
+		}
+		r.check(fmt.Sprintf("an initialize of %d KiB and more", size>>10), err)
+	}
+	most := int64(0)
+	for i := range 1000 {
+		id, said, err := begin(w, k, 64<<10-400) // the rest of the message is shorter
+		if err == nil && id == "" {
+			err = errors.New(said)
+		}
+		if i%10 == 9 {
+			most = max(most, k.load().memory-before)
+			if err == nil && most > mostOfSessions {
+				err = fmt.Errorf("%d MiB with %d sessions", most>>20, i+1)
+			}
+		}
+		r.check("a session", err)
+	}
+	time.Sleep(time.Second)
+	r.note("%d MiB before, at most %d more, and in the end %d", before>>20, most>>20, (k.load().memory-before)>>20)
+	r.ends([]*knack{k})
+}
+
+// mostToRender is what a server may hold while it shows hostile texts to people.
+const mostToRender = 256 << 20
+
+func renderingPart() part {
+	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes, up to the largest that are rendered and served: each page is there within 1 s, as text or markup, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering,
+		broken: []variant{
+			{name: "renders-all", says: "marks.*(the answer took|no answer)", changes: []change{{"web/markdown.go", "len(source) > maxRendered || hostile(source) {", "len(source) > maxRendered || hostile(source[:0]) {"}}},
+			{name: "grows", says: "MiB", changes: []change{{"web/markdown.go", "cells+columns*rows > maxCells", "false"}, {"web/markdown.go", "m.Len()+len(p) > maxMarkup", "false"}}},
+		}}
+}
+
+// bombs are texts in Markdown of about a size.
+func bombs(size int) map[string]string {
+	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
+	all := map[string]string{}
+	for what, unit := range map[string]string{
+		"emphasis": "*a_ ", "strong": "**a __b ", "strikes": "~~a ", "brackets": "[", "links": "[a](", "images": "![a](b ", "nested links": "[a][", "quotes": "> ", "lists": "- ", "list in list": "* + ", "numbers": "1. ",
+	} {
+		all["marks of "+what] = fill(unit)
+	}
+	for what, unit := range map[string]string{
+		"closed emphasis": "*a* ", "links that end": "[a](b) ", "references": "[a]: b\n", "code": "`a``", "fences": "```\n", "paragraphs": "a\n\n", "headings": "# a\n", "the same headings": "## x\n\n", "HTML": "<a><b>", "comments": "<!-- ", "entities": "&amp;", "addresses": "http://a.b ", "mail": "a@b.c ", "rules": "---\n", "breaks": "a  \n", "bars": "|", "escapes": "\\\\*", "deep lists": "  - a\n", "tasks": "- [ ] a\n", "blanks": " ", "tabs": "\t", "lines": "\n",
+	} {
+		all[what] = fill(unit)
+	}
+	var deep strings.Builder
+	for i := 0; deep.Len() < size; i = (i + 1) % 500 {
+		deep.WriteString(strings.Repeat(" ", 2*i) + "- a\n")
+	}
+	all["deeper lists"] = deep.String()
+	for _, columns := range []int{2, 100, 1000, 20_000} {
+		head := strings.Repeat("|a", columns) + "|\n" + strings.Repeat("|-", columns) + "|\n"
+		all[fmt.Sprintf("a table of %d columns", columns)] = head + strings.Repeat("|\n", max(size-len(head), 0)/2)
+	}
+	return all
+}
+
+func rendering(r *trial) {
+	root := filepath.Join(r.dir(), "skills")
+	type bomb struct{ name, what string }
+	var all []bomb
+	for _, size := range []int{380 << 10, 1000 << 10, 60 << 10}[:r.pick(1, 3)] {
+		for what, text := range bombs(size) {
+			b := bomb{fmt.Sprintf("b-%03d", len(all)), fmt.Sprintf("%d KiB: %s", size>>10, what)}
+			all = append(all, b)
+			r.write(root, map[string]string{b.name + "/SKILL.md": skillMD(b.name, text), b.name + "/more.md": text})
+		}
+	}
+	k := r.http(setting{}, "--no-builtin", "--dir", root)
+	w := &ways{r: r}
+	base := strings.TrimSuffix(k.url, "/mcp")
+	most, longest := int64(0), 0
+	for _, b := range all {
+		for _, at := range []string{"/skills/" + b.name + "/", "/skills/" + b.name + "/more.md"} {
+			answer, err := timed(func() (string, error) { return w.get(base + at) })
+			now := k.load().memory
+			most, longest = max(most, now), max(longest, len(answer))
+			switch {
+			case err != nil:
+			case !strings.HasPrefix(answer, "200 "):
+				err = fmt.Errorf("is not shown: %s", excerpt(answer))
+			case len(answer) > 32<<20: // a MiB of new lines is a million lines with their numbers
+				err = fmt.Errorf("a page of %d MiB", len(answer)>>20)
+			case now > mostToRender:
+				err = fmt.Errorf("%d MiB are held", now>>20)
+			}
+			if !r.check(b.what+", "+at, err) && !k.alive() {
+				return
+			}
+		}
+	}
+	r.note("at most %d MiB held, pages of up to %.1f MiB", most>>20, float64(longest)/(1<<20))
+	r.ends([]*knack{k})
+}
