@@ -40,6 +40,7 @@ func calmTree(t *testing.T) (top string, f *folder, l *look) {
 	if l.stamp, err = f.Look("SKILL.md"); err != nil {
 		t.Fatal(err)
 	}
+	l.byPath()
 	return top, f, l
 }
 

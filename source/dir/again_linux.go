@@ -41,8 +41,9 @@ type look struct {
 	stamp skill.Stamp
 	below []below
 
-	calm atomic.Pointer[calm] // in which it was made the long way; nil: none
-	wait atomic.Int64         // when it may be looked for again, in nanoseconds since timeZero
+	paths []below              // all of these by their whole paths, where they are few
+	calm  atomic.Pointer[calm] // in which it was made the long way; nil: none
+	wait  atomic.Int64         // when it may be looked for again, in nanoseconds since timeZero
 }
 
 // below is an entry of a folder that is looked at through it.
@@ -90,12 +91,35 @@ func (l *look) open() (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// same makes the look. Where it is calm it takes one call for an entry.
+// same makes the look. Where it is calm that is one call for each entry, and nothing
+// is opened.
 func (l *look) same() bool {
-	if c := l.calmed(); c != nil && len(l.below) == 0 && c.lasts() {
-		return sameBelow(unix.AT_FDCWD, &below{l.at, l.stamp})
+	c := l.calmed()
+	if c == nil || !c.lasts() {
+		return l.settle(l.cover())
 	}
-	return l.settle(l.cover())
+	for i := range l.paths {
+		if !sameBelow(unix.AT_FDCWD, &l.paths[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fewPaths is how many entries are looked at by their whole paths: of more it costs
+// less to open the folder that all are in.
+const fewPaths = 4
+
+// byPath prepares that, where no part of the way may be a link.
+func (l *look) byPath() {
+	if l.base != "" || 1+len(l.below) > fewPaths {
+		return
+	}
+	l.paths = []below{{l.at, l.stamp}}
+	for _, b := range l.below {
+		at := append(bytes.TrimSuffix(bytes.Clone(l.at), []byte{0}), '/')
+		l.paths = append(l.paths, below{append(at, b.name...), b.stamp})
+	}
 }
 
 // calmed is the calm in which the look was made, unless it is known to be over.
@@ -115,11 +139,9 @@ func (l *look) settle(c *calm) bool {
 	return same
 }
 
-// cover is the calm that watches the folders above, or nil. The path must be without
-// links all the way; several entries below are looked at through their folder, which is
-// opened for it anyway.
+// cover is the calm that watches the folders above, or nil.
 func (l *look) cover() *calm {
-	if l.base != "" || len(l.below) > 0 {
+	if l.paths == nil {
 		return nil
 	}
 	now := int64(time.Since(timeZero))
@@ -356,11 +378,13 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func(*io.Closer) bo
 				top.below = append(top.below, below{cString(names[i]), stamps[i]})
 			}
 		}
+		top.byPath()
 		all = []*look{top}
 	} else {
 		for i, name := range names {
 			l := f.lookFor(name)
 			l.stamp = stamps[i]
+			l.byPath()
 			all = append(all, l)
 		}
 		if len(all) == 1 {
