@@ -105,7 +105,8 @@ func TestCalm(t *testing.T) {
 								shared.Close()
 							}
 						}()
-						return same(&shared) && same(&shared)
+						first, second := same(&shared), same(&shared)
+						return first && second
 					}
 					for range 3 { // the first relies on the calm that there is
 						if !ask() {
