@@ -57,6 +57,9 @@ var elements = style{
 // length counts characters as the clients that cut do, in UTF-16 units: never
 // fewer than there are code points.
 func length(s string) int {
+	if n := utf8.RuneCountInString(s); n == len(s) { // in ASCII, as nearly all are
+		return n
+	}
 	n := 0
 	for _, r := range s {
 		n++

@@ -342,9 +342,18 @@ func (s *Site) usage(r *request) error {
 	return s.render(r, http.StatusOK, "usage", p)
 }
 
+// leastBar is high enough to be seen, also on a phone: one read beside a hundred
+// loads is not none.
+const leastBar = 3
+
 // chart draws the last day, an hour a bar.
 func (p *usagePage) chart() {
-	scale := func(n uint64) int { return int(n * chartHeight / max(p.Most, 1)) }
+	scale := func(n uint64) int {
+		if n == 0 {
+			return 0
+		}
+		return max(int(n*chartHeight/max(p.Most, 1)), leastBar)
+	}
 	for i := range p.Bars {
 		b := &p.Bars[i]
 		b.Loaded, b.Read = scale(b.NLoaded), scale(b.NRead)

@@ -258,9 +258,9 @@ await step("what is drawn on a phone", { viewport: widths.phone }, async (page, 
   const sizes = await page.locator(".chart text").evaluateAll((all) => all.map((t) => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().d));
   must(sizes.length > 4 && sizes.every((size) => size > 10), `the chart's words are ${sizes} pixels high`);
   // A bar is there to be seen: it has a height and a colour of its own.
-  for (const kind of ["loaded"]) {
+  for (const kind of ["loaded", "read"]) {
     const seen = await page.locator(`.chart rect.${kind}`).evaluateAll((all) => all.filter((bar) =>
-      bar.getBoundingClientRect().height > 1 && !/^none$|, 0\)$/.test(getComputedStyle(bar).fill)).length);
+      bar.getBoundingClientRect().height > 1 && !/^none$|^rgba.*, 0\)$/.test(getComputedStyle(bar).fill)).length);
     must(seen > 0, `the chart shows nothing that was ${kind}`);
   }
   await page.goto(plan.url + "/connect");
