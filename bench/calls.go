@@ -15,6 +15,10 @@ import (
 // asked is how many different skills the calls of one measurement name.
 const asked = 100
 
+// settles is how long a server has before its calls are measured: a second and a half
+// after the first scan it registers its watchers and scans once more.
+const settles = 3 * time.Second
+
 // save writes answers as a floor reads them.
 func save(file string, answers [][]byte) error {
 	var b bytes.Buffer
@@ -58,6 +62,7 @@ func (b *bench) stdio() ([]row, error) {
 	}
 	defer f.end()
 	n := map[bool]int{false: 4000, true: 800}[b.quick]
+	time.Sleep(settles)
 	for range b.rounds {
 		for _, side := range []struct {
 			name string
@@ -157,6 +162,7 @@ func (b *bench) http() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	time.Sleep(settles)
 	var rows []row
 	for _, era := range []string{modern, legacy} {
 		for _, method := range []string{"skills/get", "resources/read", "tools/call"} {

@@ -107,17 +107,20 @@ then was not traced; two processors carry client, server and refresh, and each l
 
 ## What bounds the calls
 
-An answer is given again only after each file that it was made from was looked at, with no link on the way: ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + `, together 2.2 to 2.6 µs of
-processor time for a path of nine parts on two cores of an AMD EPYC with Linux 6.18, of which the way is 0.3 µs and the rest is to open and to close. A ` + "`fstatat`" + `, which follows links,
-takes 1.0 µs below an open folder and 1.4 µs by the whole path. Calls that have all arrived share the look at the root and at each folder on the way, one ` + "`fstatat`" + ` each, and so need no
-more than one for their own file: of 32 pipelined calls, half of whose skills lie alone in a folder, each takes about a tenth less of the processor. In a profile of them
-(` + "`go test -run '^$' -bench AgainStdio/32 -cpuprofile cpu.prof ./mcpserver`" + `) the look is still most of what is done for a call; finding the id, the key, the kept
-answer and the copy into the batch are 0.3 µs and no allocation. The stdio floor spends 1.9 µs a call when they are pipelined, nearly all of it in the pipe.
-One at a time the floor is two system calls on each side, so that three more of ours, which open a file, are a third of it; the rest of our processor time is the same read, write and switch
-to the client. Nothing but a look that sees less would take that away: one that trusts the system's notices of changes would miss what is written through a mapping or another name.
+An answer is given again only after each file that it was made from was looked at, with no link on the way. With ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + ` that takes 2.8 µs of
+processor time for a path of nine parts on two cores of an AMD EPYC with Linux 6.18 (the least of 15 measurements under load), of which 1.3 µs are to open and to close; with one ` + "`fstatat`" + ` of the whole path
+1.2 µs, and 0.2 µs for the question whether a folder on the way was moved, without which it would follow a link ([decision 32](decisions/0032-answers-given-again.md)). So a look is these two. Calls that have all arrived share the question,
+and one open root, below which ` + "`fstatat`" + ` takes 0.9 µs. Finding the id, the key, the kept answer and the copy into the batch are 0.3 µs and no allocation.
 
-Over HTTP the look of one file is a tenth of the server's time, and all but the look and the count of uses (a twentieth) is net/http's own: as many allocations as a bare handler. The
-manifest of a skill (skills/get) is made from all its files and folders, which are all looked at: one ` + "`openat2`" + ` and 0.8 µs for each, a third of the server's time with the six of the average skill.
+One at a time over stdio, a floor with ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + ` added to it took 1.44 × as long as the floor, one with a ` + "`fstatat`" + ` of the whole path 1.26 ×, and one with a ` + "`fstatat`" + ` below an open folder 1.19 ×, in the same
+runs: a process that has just been woken has little of the path in its caches. In a profile (` + "`perf record`" + ` of the process) 76 % of the server's time is what the floor does too (read, write, the switch to the client, Go's watch over
+its system calls), 16 % the look, 3 % the copy of the answer and 5 % all that finds it. So the target stands just above what one look by path costs, and the rest of the machine decides whether it is met. Nothing but a look that sees less
+would take that away: notices of changes to files miss what is written through a mapping or another name, and a descriptor that is held sees no mount. To poll for the next line instead of sleeping made calls 2.5 × as long
+where two processors were busy.
+
+Over HTTP the look of one file and all else that is ours is a quarter of the server's time or less, and the rest net/http's own: as many allocations as a bare handler. The manifest of a skill (skills/get) is made from all its files and folders, which are all looked at:
+6.6 on average here, 0.9 µs each with warm caches and 1.6 µs among requests for a hundred skills. Where the floor takes 28 µs of processor time for such a call, 15 in the server and 13 in the client, the look alone takes 10, so that a target of 1.25 ×, which
+leaves 7 for everything, cannot be met by looking at every file. To hold each skill's folder open would take a quarter off the look, and would not meet it either.
 `
 
 func (p page) write(out io.Writer, plotted string) error {

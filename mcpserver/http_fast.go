@@ -64,6 +64,7 @@ func (h *HTTP) quick(w http.ResponseWriter, r *http.Request, body []byte, kit *k
 	if cap(answer) <= keptAnswer {
 		kit.answer = answer
 	}
+	gather(r, size)
 	rc := http.NewResponseController(w)
 	for len(answer) > 0 { // as paced
 		_ = rc.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))

@@ -31,6 +31,7 @@ const aged = 2500 * time.Millisecond
 var (
 	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds(shared)", ""}}}
 	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/again_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
+	hearsNoMove = variant{name: "hears-no-move", changes: []change{{"source/dir/again_calm_linux.go", "err != nil || waiting != 0", "err != nil || waiting < 0"}}}
 	looksEarly  = variant{name: "looks-early", changes: []change{{"mcpserver/stdio_fast.go", "if q.sharing = false; q.shared != nil {", "if false {"}}}
 )
 
@@ -41,7 +42,7 @@ func (v variant) noticedBy(says string) variant {
 
 func treeAgainParts() []part {
 	return []part{{name: "again", promise: "the same entries, asked for three times in each way that answers from memory, and again after a link, nothing or another folder took their place", run: hostileAgain,
-		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after"), looksEarly.noticedBy("is given after")}}}
+		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after"), hearsNoMove.noticedBy("is given after"), looksEarly.noticedBy("is given after")}}}
 }
 
 func raceAgainParts() []part {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -39,6 +40,10 @@ type look struct {
 	how   unix.OpenHow
 	stamp skill.Stamp
 	below []below
+
+	paths []below              // all of these by their whole paths, where they are few
+	calm  atomic.Pointer[calm] // in which it was made the long way; nil: none
+	wait  atomic.Int64         // when it may be looked for again, in nanoseconds since timeZero
 }
 
 // below is an entry of a folder that is looked at through it.
@@ -86,9 +91,73 @@ func (l *look) open() (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// same makes the look: one lookup that no link can lead astray, and for each entry
-// below one call more.
+// same makes the look. Where it is calm that is one call for each entry, and nothing
+// is opened.
 func (l *look) same() bool {
+	c := l.calmed()
+	if c == nil || !c.lasts() {
+		return l.settle(l.cover())
+	}
+	for i := range l.paths {
+		if !sameBelow(unix.AT_FDCWD, &l.paths[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fewPaths is how many entries are looked at by their whole paths: of more it costs
+// less to open the folder that all are in.
+const fewPaths = 4
+
+// byPath prepares that, where no part of the way may be a link.
+func (l *look) byPath() {
+	if l.base != "" || 1+len(l.below) > fewPaths {
+		return
+	}
+	l.paths = []below{{l.at, l.stamp}}
+	for _, b := range l.below {
+		at := append(bytes.TrimSuffix(bytes.Clone(l.at), []byte{0}), '/')
+		l.paths = append(l.paths, below{append(at, b.name...), b.stamp})
+	}
+}
+
+// calmed is the calm in which the look was made, unless it is known to be over.
+func (l *look) calmed() *calm {
+	if c := l.calm.Load(); c != nil && !c.over.Load() {
+		return c
+	}
+	return nil
+}
+
+// settle makes the look the long way, and relies on a calm from then on.
+func (l *look) settle(c *calm) bool {
+	same := l.long()
+	if same && c != nil {
+		l.calm.Store(c)
+	}
+	return same
+}
+
+// cover is the calm that watches the folders above, or nil.
+func (l *look) cover() *calm {
+	if l.paths == nil {
+		return nil
+	}
+	now := int64(time.Since(timeZero))
+	if now < l.wait.Load() {
+		return nil
+	}
+	if c := calmNow(); c != nil && c.covers(l.at) {
+		return c
+	}
+	l.wait.Store(now + int64(calmEvery))
+	return nil
+}
+
+// long makes one lookup that no link can lead astray, and for each entry below one
+// call more.
+func (l *look) long() bool {
 	fd, err := l.open()
 	if err != nil {
 		return false
@@ -124,8 +193,10 @@ func stampBelow(fd int, name []byte) (stamp skill.Stamp, ok bool) {
 // looks are what several looks share: folders that were looked at after each
 // request had arrived that is answered by them.
 type looks struct {
-	roots []openRoot // opened, and looked at
-	seen  []seen     // looked at through one of these
+	roots  []openRoot // opened, and looked at
+	seen   []seen     // looked at through one of these
+	calm   *calm      // that was asked for
+	lasted bool       // and what it said
 }
 
 type openRoot struct {
@@ -151,8 +222,17 @@ func (s *looks) Close() error {
 	}
 	clear(s.roots)
 	clear(s.seen)
-	s.roots, s.seen = s.roots[:0], s.seen[:0]
+	s.roots, s.seen, s.calm = s.roots[:0], s.seen[:0], nil
 	return nil
+}
+
+// lasts asks a calm, once. Looks that come after that rely on it: each folder was in
+// its place at that moment.
+func (s *looks) lasts(c *calm) bool {
+	if s.calm != c {
+		s.calm, s.lasted = c, c.lasts()
+	}
+	return s.lasted
 }
 
 // root opens the root that a look is at, and looks at it, once; nil where there are
@@ -240,10 +320,20 @@ func (f *folder) wayTo(name string, l *look) *way {
 	return w
 }
 
-// same makes the look; where not all on the way is as it was, the answer is not known.
-func (w *way) same(shared *looks) (same, known bool) {
+// same makes the look, which goes the whole way by itself too; where not all on the
+// way is as it was, the answer is not known.
+func (w *way) same(whole *look, shared *looks) (same, known bool) {
 	root := shared.root(w.root)
-	if root == nil || root.fd < 0 || root.now != w.root.stamp {
+	if root == nil || root.fd < 0 {
+		return false, false
+	}
+	if c := whole.calmed(); c != nil && shared.lasts(c) {
+		return sameBelow(root.fd, &w.entry), true
+	}
+	if c := whole.cover(); c != nil {
+		return whole.settle(c), true
+	}
+	if root.now != w.root.stamp {
 		return false, false
 	}
 	for i := range w.past {
@@ -288,11 +378,13 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func(*io.Closer) bo
 				top.below = append(top.below, below{cString(names[i]), stamps[i]})
 			}
 		}
+		top.byPath()
 		all = []*look{top}
 	} else {
 		for i, name := range names {
 			l := f.lookFor(name)
 			l.stamp = stamps[i]
+			l.byPath()
 			all = append(all, l)
 		}
 		if len(all) == 1 {
@@ -305,7 +397,7 @@ func sameOf(f *folder, names []string, stamps []skill.Stamp) func(*io.Closer) bo
 				*shared = &looks{}
 			}
 			if s, ok := (*shared).(*looks); ok {
-				if same, known := through.same(s); known {
+				if same, known := through.same(all[0], s); known {
 					return same
 				}
 			}
