@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // kills ends --fix and --write at any moment and looks at what is left.
@@ -78,6 +80,16 @@ var jumping = change{"std:time/time.go", "func Now() Time {\n	sec, nsec, mono :=
 	sec += [4]int64{0, 10 * 365 * 86400, -20 * 365 * 86400, -3600}[mono/1e9%4]
 `}
 
+// untilJump waits until so long before the clock that jumps goes from its latest year
+// to its earliest, which is when the time since the machine's start passes 2 of every
+// 4 seconds; less than nothing is after that.
+func untilJump(before time.Duration) {
+	const cycle = 4 * time.Second
+	var since unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &since) // cannot fail
+	time.Sleep((2*time.Second - before - time.Duration(since.Nano())%cycle + 2*cycle) % cycle)
+}
+
 // clockJumps edits files under a server whose clock jumps, and gives files times that
 // no clock shows.
 func clockJumps(r *trial) {
@@ -93,6 +105,9 @@ func clockJumps(r *trial) {
 	w := r.pick(60, 120)
 	for i := 1; i <= w; i++ {
 		at := filepath.Join(root, "git/SKILL.md")
+		if i%10 == 0 { // what calls find out is of the latest year, and what comes next of the earliest
+			untilJump(50 * time.Millisecond)
+		}
 		r.replace(at, text(i))
 		r.replace(filepath.Join(root, "git/a.md"), fmt.Sprintf("INSIDE %06d", i))
 		when := []time.Time{time.Unix(0, 0), time.Unix(-1<<31, 0), time.Unix(1<<33, 0), time.Now().AddDate(50, 0, 0), time.Now()}[i%5]
@@ -108,6 +123,9 @@ func clockJumps(r *trial) {
 			r.check(fmt.Sprint(q["name"], " after a change"), err)
 		}
 		// What is listed follows, too.
+		if i%10 == 0 {
+			untilJump(-20 * time.Millisecond)
+		}
 		r.replace(at, strings.Replace(text(i), "About git", fmt.Sprintf("Edition %06d", i), 1))
 		_ = os.Chtimes(at, when, when)
 		if i%10 == 0 {
