@@ -40,6 +40,7 @@ var targets = []target{
 	{"mcpserver", "FuzzCallID", "ids: the one that every parser finds"},
 	{"web", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},
+	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"mcpserver", "FuzzUnescapeHTML", "JSON without HTML escapes: the same value"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
