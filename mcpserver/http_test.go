@@ -406,7 +406,7 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 func TestClientThatNeverReads(t *testing.T) {
 	w := start(t, setting{
 		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
-		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 500 * time.Millisecond},
+		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 2 * time.Second},
 	})
 	for _, era := range eras {
 		c := w.dial(era)
@@ -421,7 +421,7 @@ func TestClientThatNeverReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		held := 0
-		for deadline := time.Now().Add(2 * time.Second); held == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(20 * time.Second); held == 0 && time.Now().Before(deadline); {
 			time.Sleep(20 * time.Millisecond)
 			resp := c.post(c.body("skills/list", nil))
 			resp.Body.Close()
