@@ -212,7 +212,10 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		_, before := was.Field(field)
 		_, after := is.Field(field)
 		if f, _, ok := was.Meant(field); ok && !before && after {
-			at := max(bytes.Index(data, []byte("\n"+f.Key)), bytes.Index(data, []byte("\r"+f.Key))) + 1 // a line may end in CR alone
+			at := 0
+			if where := regexp.MustCompile(`[\n\r]` + regexp.QuoteMeta(f.Key) + `[ \t]*:`).FindIndex(data); where != nil { // a line may end in CR alone
+				at = where[0] + 1
+			}
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
 			was = skill.Parse(data)
 		}
