@@ -40,14 +40,14 @@ const maxFolded = 4 << 10
 
 // KeyOf makes the key of a name. It reads the name as listings show it, in one
 // line, so that whatever a listing shows finds its skill. Equal keys are a
-// canonical caseless match (Unicode D145). A name of more than 4 KiB is its own key:
+// canonical caseless match (Unicode D145). A line of more than 4 KiB is its own key:
 // it is compared as it is, since a call may name megabytes, and folding each of them
 // takes a second.
 func KeyOf(name string) Key {
+	name = OneLine(name)
 	if len(name) > maxFolded {
 		return Key(name)
 	}
-	name = OneLine(name)
 	if isASCII(name) {
 		return Key(strings.ToLower(name))
 	}

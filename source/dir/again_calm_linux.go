@@ -43,9 +43,14 @@ type calm struct {
 	begun time.Time
 	over  atomic.Bool
 
-	mu    sync.Mutex
-	known map[string]bool // folders, and whether they are watched in their places
+	mu     sync.Mutex // nobody waits for it: its holder may wait for a disk
+	closed bool
+	known  map[string]watchedFolder
 }
+
+// watchedFolder is the folder that is watched under a name; the zero value is one that cannot
+// be.
+type watchedFolder struct{ dev, ino uint64 }
 
 // calms has one calm after the other, for the whole process: the system grants a
 // user as few as 128 queues.
@@ -74,7 +79,7 @@ func calmNow() *calm {
 	if err != nil {
 		return nil
 	}
-	calms.last = &calm{queue: queue, begun: now, known: map[string]bool{}}
+	calms.last = &calm{queue: queue, begun: now, known: map[string]watchedFolder{}}
 	return calms.last
 }
 
@@ -85,74 +90,101 @@ func (c *calm) lasts() bool {
 	}
 	waiting, err := unix.IoctlGetInt(c.queue, unix.TIOCINQ)
 	if err != nil || waiting != 0 {
-		c.mu.Lock()
 		c.end()
-		c.mu.Unlock()
 	}
 	// Where another one has ended it meanwhile, that may have been another queue.
 	return !c.over.Load()
 }
 
-// end ends it. The caller holds mu.
+// end ends it. Who holds mu meanwhile closes the queue when it is done.
 func (c *calm) end() {
-	if c.over.CompareAndSwap(false, true) {
+	c.over.Store(true)
+	c.tidy()
+}
+
+// tidy closes the queue of one that is over, unless somebody works with it.
+func (c *calm) tidy() {
+	if !c.over.Load() || !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed, c.known = true, nil
 		unix.Close(c.queue)
-		c.known = nil
 	}
 }
 
 // covers has every folder above a path watched, and reports whether each was seen in
 // its place since. The path is absolute and ends with NUL.
 func (c *calm) covers(at []byte) bool {
-	c.mu.Lock()
+	if !c.mu.TryLock() {
+		return false // somebody else is at it
+	}
+	defer c.tidy()
 	defer c.mu.Unlock()
 	for i := 1; i < len(at); i++ {
-		if at[i] != '/' {
-			continue
-		}
-		if c.over.Load() {
-			return false
-		}
-		inPlace, known := c.known[string(at[:i])]
-		if !known {
-			if len(c.known) == mostCalm {
-				if time.Since(c.begun) > calmLasts {
-					c.end()
-				}
-				return false
-			}
-			inPlace = c.watch(string(at[:i]))
-			c.known[string(at[:i])] = inPlace
-		}
-		if !inPlace {
+		if at[i] == '/' && !c.coversFolder(string(at[:i])) {
 			return false
 		}
 	}
 	return true
 }
 
-// watch begins to watch a folder, and reports whether it was in its place afterwards,
-// on a file system of which this machine hears every move. The folders above it are
-// watched. The caller holds mu.
-func (c *calm) watch(name string) bool {
+// coversFolder is covers of one folder below such as are. The caller holds mu.
+func (c *calm) coversFolder(name string) bool {
+	if c.over.Load() {
+		return false
+	}
+	w, known := c.known[name]
+	if !known {
+		if len(c.known) < mostCalm {
+			w = c.watch(name)
+			c.known[name] = w
+		}
+		known = w != watchedFolder{}
+	} else if known = w != (watchedFolder{}); known {
+		// A folder that somebody has open can be deleted, and nothing is told of that
+		// before they close it. It was empty then, so that nothing which relies on the calm
+		// is in it; a new one of its name is another folder.
+		var now unix.Stat_t
+		if err := unix.Fstatat(unix.AT_FDCWD, name, &now, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || w != watchedOf(&now) {
+			c.over.Store(true)
+			return false
+		}
+	}
+	if !known && time.Since(c.begun) > calmLasts {
+		c.over.Store(true) // the next one has room, and tries again
+	}
+	return known
+}
+
+func watchedOf(s *unix.Stat_t) watchedFolder { return watchedFolder{uint64(s.Dev), s.Ino} }
+
+// watch begins to watch a folder that was in its place afterwards, on a file system of
+// which this machine hears every move. The folders above it are watched. The caller
+// holds mu.
+func (c *calm) watch(name string) watchedFolder {
 	const flags, resolve = unix.O_PATH | unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 	var before, after unix.Stat_t
 	fd, err := openat2(unix.AT_FDCWD, name, flags, resolve)
 	if err != nil {
-		return false
+		return watchedFolder{}
 	}
 	defer unix.Close(fd)
 	if !fdHandle(fd).keepsTimes() || unix.Fstat(fd, &before) != nil {
-		return false
+		return watchedFolder{}
 	}
 	// By its descriptor: it is this folder whatever the name leads to by now.
 	if _, err := unix.InotifyAddWatch(c.queue, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_MOVE_SELF|unix.IN_ONLYDIR); err != nil {
-		return false
+		return watchedFolder{}
 	}
 	now, err := openat2(unix.AT_FDCWD, name, flags, resolve)
 	if err != nil {
-		return false
+		return watchedFolder{}
 	}
 	defer unix.Close(now)
-	return unix.Fstat(now, &after) == nil && before.Dev == after.Dev && before.Ino == after.Ino
+	if unix.Fstat(now, &after) != nil || watchedOf(&before) != watchedOf(&after) {
+		return watchedFolder{}
+	}
+	return watchedOf(&after)
 }

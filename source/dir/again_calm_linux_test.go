@@ -133,6 +133,44 @@ func TestCalm(t *testing.T) {
 	}
 }
 
+// A folder that is deleted while somebody has it open, and made anew, is another one:
+// the system tells nothing of it.
+func TestCalmAfterDeletion(t *testing.T) {
+	top, f, l := calmTree(t)
+	at := filepath.Join(top, "above/root/group/skill")
+	l.calms(t)
+	held, err := os.Open(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.RemoveAll(at); err != nil {
+		t.Fatal(err)
+	}
+	add(t, at, map[string]string{"SKILL.md": "new"})
+	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	again := f.lookFor("SKILL.md")
+	if again.stamp, err = f.Look("SKILL.md"); err != nil {
+		t.Fatal(err)
+	}
+	again.byPath()
+	for end := time.Now().Add(3 * calmEvery); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if !again.same() {
+			t.Fatal("nothing has changed, and the look says that something has")
+		}
+	}
+	outside := filepath.Join(top, "outside")
+	if err := os.Rename(at, outside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, at); err != nil {
+		t.Fatal(err)
+	}
+	if again.same() {
+		t.Error("a link in place of the folder is followed")
+	}
+}
+
 // A calm watches so many folders and no more; what it does not watch is looked at
 // the long way.
 func TestCalmIsBounded(t *testing.T) {
@@ -162,8 +200,17 @@ func TestCalmIsBounded(t *testing.T) {
 		t.Errorf("%d folders are watched, and %d may be", n, mostCalm)
 	}
 	c.mu.Lock()
-	c.end()
+	c.end() // while somebody is at it
+	if c.closed {
+		t.Error("the queue is closed under who works with it")
+	}
+	if c.covers(cString(filepath.Join(top, "SKILL.md"))) {
+		t.Error("it waits, or covers what it cannot")
+	}
 	c.mu.Unlock()
+	if c.tidy(); !c.closed {
+		t.Error("the queue is open")
+	}
 	if c.lasts() || l.calmed() != nil {
 		t.Error("it has ended, and lasts")
 	}
