@@ -27,6 +27,7 @@ type filePage struct {
 	Binary, Cut    bool
 	Rendered, Text bool // the views that there are
 	Body           template.HTML
+	Plain          string // why Markdown is shown as text, where that was not asked for
 	Source         []string
 }
 
@@ -63,7 +64,8 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 			if skill.Base(file) == skill.MainFile && encoding == "utf-8" {
 				body = text[skill.Parse(data).Body:]
 			}
-			p.Body, p.Rendered = s.markdown.render(r.Context(), body, place{v, e, file})
+			p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, file})
+			p.Rendered = p.Plain == ""
 		}
 	}
 	if !p.Rendered {

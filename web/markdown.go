@@ -9,6 +9,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -61,28 +62,42 @@ type place struct {
 	file string
 }
 
-// render makes markup of Markdown. It reports false for a text that is too long, or
-// nested too deep to be a text.
-func (m *renderer) render(ctx context.Context, source string, at place) (template.HTML, bool) {
+// renderWait is how long a page waits while as many others as there are slots are
+// rendered: it has the source to show.
+const renderWait = time.Second
+
+// What a page says that shows the source of a text instead.
+const (
+	tooMuch = "This text is too long, nested too deep, or has too many marks or links to be rendered."
+	tooBusy = "Other texts are being rendered, and this one did not wait for them. Load the page again to see it rendered."
+)
+
+// render makes markup of Markdown, or says why there is none: the text is too long, or
+// no one wrote it to be read, or the server is busy.
+func (m *renderer) render(ctx context.Context, source string, at place) (out template.HTML, whyNot string) {
 	if len(source) > maxRendered || hostile(source) {
-		return "", false
+		return "", tooMuch
 	}
+	ctx, cancel := context.WithTimeout(ctx, renderWait)
+	defer cancel()
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
 	case <-ctx.Done():
-		return "", false
+		return "", tooBusy
 	}
 	data := []byte(source)
 	doc := m.md.Parser().Parse(text.NewReader(data))
-	rewrite(doc, data, at)
-	var out markup
-	if err := m.md.Renderer().Render(&out, data, doc); err != nil {
-		return "", false
+	if !rewrite(doc, data, at) {
+		return "", tooMuch
 	}
-	clean := sanitize(out.String())
+	var b markup
+	if err := m.md.Renderer().Render(&b, data, doc); err != nil {
+		return "", tooMuch
+	}
+	clean := sanitize(b.String())
 	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
-	return template.HTML(clean), true // sanitize lets through what its table names and nothing else
+	return template.HTML(clean), "" // sanitize lets through what its table names and nothing else
 }
 
 // What a parser does with emphasis and links grows with the square of the marks in
@@ -97,6 +112,14 @@ const (
 	maxOpen   = 64
 	maxCells  = 100_000
 	maxMarkup = 8 << 20 // bytes, of whatever grows otherwise
+)
+
+// A definition of a link is written once, and its destination and title are worked on
+// and written out for every link that uses it. None of the same files has more than
+// 4,900 bytes of them.
+const (
+	maxLinked      = 1 << 20
+	maxDestination = 2 << 10 // of one link that leads anywhere
 )
 
 // markup takes what a renderer writes, within bounds.
@@ -117,7 +140,7 @@ func hostile(source string) bool {
 	total, marks := 0, 0
 	cells, columns, rows := 0, 0, 0
 	for line := range strings.Lines(source) {
-		if strings.TrimSpace(line) == "" {
+		if util.IsBlank([]byte(line)) { // as the parser has it: nothing else ends a paragraph or a table for it
 			total += marks * marks
 			cells += columns * rows
 			marks, columns, rows = 0, 0, 0
@@ -160,19 +183,34 @@ func opened(line string) (n int) {
 }
 
 // rewrite points links at this site's pages, marks those that lead elsewhere, and
-// takes away those that lead nowhere good.
-func rewrite(doc ast.Node, source []byte, at place) {
+// takes away those that lead nowhere good. It reports false where links come to more
+// than a page shows.
+func rewrite(doc ast.Node, source []byte, at place) bool {
 	var found []ast.Node
+	linked := 0
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			switch n.Kind() {
 			case ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindHeading:
 				found = append(found, n)
 			}
+			switch n := n.(type) {
+			case *ast.Link:
+				linked += len(n.Destination) + len(n.Title)
+			case *ast.Image:
+				linked += len(n.Destination) + len(n.Title)
+			}
 		}
 		return ast.WalkContinue, nil
 	})
+	if linked > maxLinked {
+		return false
+	}
+	written := 0 // an address on this server may be longer than what is written for it
 	for _, n := range found {
+		if written > maxMarkup {
+			return false
+		}
 		switch n := n.(type) {
 		case *ast.Heading:
 			if id, ok := n.AttributeString("id"); ok {
@@ -189,11 +227,16 @@ func rewrite(doc ast.Node, source []byte, at place) {
 				swap(n, ast.NewString(bytes.Clone(n.Label(source))))
 			}
 		case *ast.Link:
-			at.target(string(n.Destination)).lead(n)
+			t := at.target(string(n.Destination))
+			t.lead(n)
+			written += len(t.href)
 		case *ast.Image:
-			at.image(n)
+			t := at.target(string(n.Destination))
+			t.show(n)
+			written += len(t.href) + len(t.raw)
 		}
 	}
+	return true
 }
 
 const outsideRel = "noopener noreferrer nofollow"
@@ -221,10 +264,9 @@ func unwrap(n ast.Node) {
 	swap(n, em)
 }
 
-// image shows a picture of the skill; one from elsewhere becomes a link, since a
+// show shows a picture of the skill; one from elsewhere becomes a link, since a
 // page must not ask others for anything.
-func (p place) image(n *ast.Image) {
-	t := p.target(string(n.Destination))
+func (t target) show(n *ast.Image) {
 	if t.kind == inside && picture(t.file) != "" {
 		n.Destination = []byte(t.raw)
 		return
@@ -271,6 +313,9 @@ type target struct {
 }
 
 func (p place) target(dest string) target {
+	if len(dest) > maxDestination {
+		return target{}
+	}
 	// As a browser would read it: a scheme may be spelt in character references.
 	resolved := util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(dest))))
 	u, err := url.Parse(strings.TrimSpace(string(resolved)))

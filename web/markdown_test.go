@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
@@ -69,8 +72,8 @@ func TestRender(t *testing.T) {
 		{at, "|a|\n|-:|\n|b|", "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th align=\"right\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"right\">b</td>\n</tr>\n</tbody>\n</table></div>\n"},
 		{at, "- [x] a\n", "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\" aria-label=\"task\"> a</li>\n</ul>\n"},
 	} {
-		got, ok := m.render(t.Context(), c.source, c.at)
-		if diff := cmp.Diff(c.want, string(got)); !ok || diff != "" {
+		got, whyNot := m.render(t.Context(), c.source, c.at)
+		if diff := cmp.Diff(c.want, string(got)); whyNot != "" || diff != "" {
 			t.Errorf("%q: -want +got\n%s", c.source, diff)
 		}
 	}
@@ -109,7 +112,7 @@ func TestHostileText(t *testing.T) {
 	m := newRenderer()
 	at := here(t, "SKILL.md")
 	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) "} {
-		if _, ok := m.render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); ok {
+		if _, whyNot := m.render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); whyNot != tooMuch {
 			t.Errorf("a text of %q alone is rendered", unit)
 		}
 	}
@@ -117,26 +120,79 @@ func TestHostileText(t *testing.T) {
 		strings.Repeat("a **b** `c_d` [e](f) ", 200), strings.Repeat("|a|[b](c)|\n", 400), strings.Repeat("-", 300), strings.Repeat("* ", 100) + "\n",
 		strings.Repeat("A paragraph with *one* mark.\n\n", 3000), "    " + strings.Repeat("-", 40) + "> text",
 	} {
-		if _, ok := m.render(t.Context(), source, at); !ok {
+		if _, whyNot := m.render(t.Context(), source, at); whyNot != "" {
 			t.Errorf("%.40q… is not rendered", source)
 		}
 	}
 	for _, size := range [][2]int{{100, 1000}, {1000, 10_000}, {10, 30_000}} {
 		table := strings.Repeat("|a", size[0]) + "\n" + strings.Repeat("|-", size[0]) + "\n" + strings.Repeat("|\n", size[1])
-		if _, ok := m.render(t.Context(), table, at); ok {
+		if _, whyNot := m.render(t.Context(), table, at); whyNot != tooMuch {
 			t.Errorf("a table of %d columns and %d rows is rendered", size[0], size[1])
 		}
-		if _, ok := m.render(t.Context(), "> "+strings.ReplaceAll(table, "\n", "\n> "), at); ok {
+		if _, whyNot := m.render(t.Context(), "> "+strings.ReplaceAll(table, "\n", "\n> "), at); whyNot != tooMuch {
 			t.Errorf("a table of %d columns and %d rows in a quote is rendered", size[0], size[1])
 		}
+	}
+	for _, blank := range []string{"\u00a0", "\u0085", "\v", "\f", "\u2003"} { // blank for people, and not for the parser
+		table := strings.Repeat("|a", 300) + "|\n" + strings.Repeat("|-", 300) + "|\n" + strings.Repeat(blank+"\n", 700)
+		if _, whyNot := m.render(t.Context(), table, at); whyNot != tooMuch {
+			t.Errorf("a table with rows of %q is rendered", blank)
+		}
+		if _, whyNot := m.render(t.Context(), strings.Repeat("*a_ [\n"+blank+"\n", 10_000), at); whyNot != tooMuch {
+			t.Errorf("marks with lines of %q between them are rendered", blank)
+		}
+	}
+	for _, definition := range []string{
+		"[a]: https://e.example/" + strings.Repeat("a", 190_000), "[a]: " + strings.Repeat("a", 190_000) + ".md", "[a]: b.md '" + strings.Repeat("a", 190_000) + "'",
+		"[a]: https://e.example/" + strings.Repeat("a", 1500), // one that leads somewhere
+	} {
+		for _, use := range []string{"[a]\n\n", "![a]\n\n"} {
+			if _, whyNot := m.render(t.Context(), definition+"\n\n"+strings.Repeat(use, 190_000/len(use)), at); whyNot != tooMuch {
+				t.Errorf("%.30q… is rendered for each %q", definition, use)
+			}
+		}
+	}
+	deep := at // its skill's address is longer than the links to it
+	folder := *at.e
+	folder.Base = "r/" + strings.Repeat("a", 1000)
+	deep.e = &folder
+	short := []byte(strings.Repeat("[a](b)\n\n", 40_000))
+	if rewrite(m.md.Parser().Parse(text.NewReader(short)), short, deep) {
+		t.Error("links grow without end")
+	}
+	// One link that long is none, and the text around it is shown.
+	got, whyNot := m.render(t.Context(), "[x](https://e.example/"+strings.Repeat("a", maxDestination)+")", at)
+	if want := `<p><em class="nowhere">x<span class="sr"> (a link that leads nowhere from here)</span></em></p>` + "\n"; string(got) != want || whyNot != "" {
+		t.Errorf("%.100s %s", got, whyNot)
 	}
 	var out markup
 	if _, err := out.Write(make([]byte, maxMarkup+1)); err == nil {
 		t.Error("endless markup is taken")
 	}
-	if _, ok := m.render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); ok {
+	if _, whyNot := m.render(t.Context(), strings.Repeat("a\n\n", maxRendered), at); whyNot != tooMuch {
 		t.Error("an endless text is rendered")
 	}
+}
+
+// TestBusy: a page does not wait long for others to be rendered, and says why it
+// shows the source.
+func TestBusy(t *testing.T) {
+	at := here(t, "SKILL.md")
+	synctest.Test(t, func(t *testing.T) {
+		m := newRenderer()
+		for range cap(m.slots) {
+			m.slots <- struct{}{}
+		}
+		begun := time.Now()
+		out, whyNot := m.render(t.Context(), "a", at)
+		if out != "" || whyNot != tooBusy || time.Since(begun) != renderWait {
+			t.Errorf("%q %q after %s", out, whyNot, time.Since(begun))
+		}
+		go func() { <-m.slots }()
+		if out, whyNot := m.render(t.Context(), "a", at); out != "<p>a</p>\n" || whyNot != "" {
+			t.Errorf("%q %q", out, whyNot)
+		}
+	})
 }
 
 // TestRealText: every Markdown file of real skills is rendered, into what the table
@@ -164,8 +220,8 @@ func TestRealText(t *testing.T) {
 		if n++; n%4 != 0 { // a quarter is enough to learn from
 			return nil
 		}
-		out, ok := m.render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
-		if !ok {
+		out, whyNot := m.render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
+		if whyNot != "" {
 			t.Errorf("%s is not rendered", p)
 		}
 		for _, fault := range faults(string(out)) {

@@ -45,7 +45,7 @@ type skillPage struct {
 
 	Body     template.HTML
 	Source   []string
-	Plain    bool // the body is shown as text
+	Plain    string // why the body is shown as text
 	Answers  []answered
 	Shown    []shown
 	Files    []fileRow
@@ -115,9 +115,8 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	default:
 		p.View = viewRead
 		body := string(data)[skill.Parse(data).Body:]
-		var ok bool
-		if p.Body, ok = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); !ok {
-			p.Plain, p.Source = true, linesOf(body)
+		if p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); p.Plain != "" {
+			p.Source = linesOf(body)
 		}
 	}
 	for _, t := range []struct {

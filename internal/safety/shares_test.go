@@ -171,6 +171,7 @@ func renderingPart() part {
 	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes, up to the largest that are rendered and served: each page is there within 1 s, as text or markup, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering,
 		broken: []variant{
 			{name: "renders-all", says: "marks.*(the answer took|no answer)", changes: []change{{"web/markdown.go", "len(source) > maxRendered || hostile(source) {", "len(source) > maxRendered || hostile(source[:0]) {"}}},
+			{name: "follows", says: "for many links.*(the answer took|no answer|MiB)", changes: []change{{"web/markdown.go", "linked > maxLinked", "false"}, {"web/markdown.go", "len(dest) > maxDestination", "false"}}},
 			{name: "grows", says: "MiB", changes: []change{{"web/markdown.go", "cells+columns*rows > maxCells", "false"}, {"web/markdown.go", "m.Len()+len(p) > maxMarkup", "false"}}},
 		}}
 }
@@ -197,6 +198,10 @@ func bombs(size int) map[string]string {
 	for _, columns := range []int{2, 100, 1000, 20_000} {
 		head := strings.Repeat("|a", columns) + "|\n" + strings.Repeat("|-", columns) + "|\n"
 		all[fmt.Sprintf("a table of %d columns", columns)] = head + strings.Repeat("|\n", max(size-len(head), 0)/2)
+		all[fmt.Sprintf("a table of %d columns and no-break spaces", columns)] = head + strings.Repeat("\u00a0\n", max(size-len(head), 0)/3)
+	}
+	for what, definition := range map[string]string{"an address": "[a]: https://e.example/%s", "a file": "[a]: %s.md", "a title": "[a]: b.md '%s'"} {
+		all["a definition of "+what+" for many links"] = fmt.Sprintf(definition, strings.Repeat("a", size/2)) + "\n\n" + strings.Repeat("[a]\n\n", size/10)
 	}
 	return all
 }
