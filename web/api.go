@@ -114,7 +114,7 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
-	if err := oncePerKey(q, "q", "scope", "root", "state", "limit", "cursor"); err != nil {
+	if err := only(q, "q", "scope", "root", "state", "limit", "cursor"); err != nil {
 		return err
 	}
 	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: State(q.Get("state"))}
@@ -145,9 +145,15 @@ func (s *Site) apiList(r *request) error {
 	return answerJSON(r, out)
 }
 
-// oncePerKey refuses a query that says something twice: one of the two would be
-// left out without a word.
-func oncePerKey(q url.Values, keys ...string) error {
+// only refuses a query that says something twice, or with a key of no meaning: it would
+// be left out without a word.
+func only(q url.Values, keys ...string) error {
+	for key := range q {
+		if !slices.Contains(keys, key) {
+			last := len(keys) - 1
+			return problem(http.StatusBadRequest, "The parameters are "+strings.Join(keys[:last], ", ")+" and "+keys[last]+", and the query has another one.")
+		}
+	}
 	for _, key := range keys {
 		if len(q[key]) > 1 {
 			return problem(http.StatusBadRequest, key+" must stand in the query once.")
@@ -321,7 +327,7 @@ func (s *Site) apiProblems(r *request) error {
 		}
 	}
 	q := r.URL.Query()
-	if err := oncePerKey(q, "limit", "cursor"); err != nil {
+	if err := only(q, "limit", "cursor"); err != nil {
 		return err
 	}
 	page, next, err := paged(q, all)

@@ -169,6 +169,7 @@ func TestAnswersValidate(t *testing.T) {
 // TestUnknownFilters: a filter that means nothing, or two of one kind, are refused as
 // a bad limit is, and not answered as if they were not there.
 func TestUnknownFilters(t *testing.T) {
+	const unreadable = "The query of this address cannot be read. A % in it is written %25, and a ; is written %3B."
 	f := open(t, files)
 	c := document(t, f)
 	for address, detail := range map[string]string{
@@ -178,6 +179,14 @@ func TestUnknownFilters(t *testing.T) {
 		"/api/v1/skills?q=a&q=b":             "q must stand in the query once.",
 		"/api/v1/problems?limit=1&limit=1":   "limit must stand in the query once.",
 		"/api/v1/problems?cursor=a&cursor=b": "cursor must stand in the query once.",
+		"/api/v1/skills?query=git":           "The parameters are q, scope, root, state, limit and cursor, and the query has another one.",
+		"/api/v1/skills?q=git&=":             "The parameters are q, scope, root, state, limit and cursor, and the query has another one.",
+		"/api/v1/problems?q=git":             "The parameters are limit and cursor, and the query has another one.",
+		"/api/v1/skills?q=git;rebase":        unreadable,
+		"/api/v1/skills?q=100%":              unreadable,
+		"/api/v1/skills?limit=1&root=%zz":    unreadable,
+		"/api/v1/skills/one/git?a;b":         unreadable,
+		"/api/v1/problems?limit=%":           unreadable,
 	} {
 		a := f.get(address)
 		want := `{"title":"Bad Request","status":400,"detail":"` + detail + "\"}\n"
@@ -186,6 +195,17 @@ func TestUnknownFilters(t *testing.T) {
 		}
 		if err := c.validates(address, a); err != nil {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, path := range []string{"/?q=git;rebase", "/?q=100%", "/?state=problems&root=%zz", "/skills/one/git/?view=source;x"} {
+		a := f.get(path)
+		if a.status != 400 || a.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(a.body, "<h1>"+unreadable+"</h1>") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	for _, address := range []string{"/api/v1/skills?q=git%3Brebase", "/?q=100%25", "/api/v1/skills?&q=git&"} { // as the page of a form writes it
+		if a := f.get(address); a.status != 200 {
+			t.Errorf("%s: %d %s", address, a.status, a.body)
 		}
 	}
 	if a := f.get("/api/v1"); a.status != 200 || a.body != f.get("/api/v1/").body {

@@ -31,7 +31,7 @@ type snippet struct {
 // connect shows a ready entry for each client: for this server, and for one that
 // the client starts itself.
 func (s *Site) connect(r *request) error {
-	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: origin(r) + "/mcp", Local: s.o.Command != ""}
+	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Command != ""}
 	command := s.o.Command
 	if command == "" {
 		command = "/path/to/knack"
@@ -62,11 +62,24 @@ func (s *Site) connect(r *request) error {
 }
 
 // origin is this server as the one who asks reached it. The host is one that the
-// guard before this site lets through.
-func origin(r *request) string {
+// guard before this site lets through. That a proxy ended TLS is known by the cookie of
+// a session begun over TLS, which browsers send over nothing else, or is the proxy's word.
+// Anybody may send either: nothing but the address that this very client is shown hangs on it.
+func (s *Site) origin(r *request) string {
 	scheme := "http"
-	if r.TLS != nil {
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // of several proxies, the one that the client reached
+	if r.TLS != nil || s.secureSession(r) || strings.EqualFold(strings.TrimSpace(first), "https") {
 		scheme = "https"
 	}
 	return scheme + "://" + r.Host
+}
+
+// secureSession: the request bears the cookie of a session that was begun over TLS.
+func (s *Site) secureSession(r *request) bool {
+	c, err := r.Cookie(cookieName(r.Request, true))
+	if err != nil || s.sessions == nil {
+		return false
+	}
+	_, ok := s.sessions.Subject(r.Context(), c.Value)
+	return ok
 }

@@ -299,7 +299,7 @@ func (s *Site) home(r *request) error {
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
 		f.Page = n
 	}
-	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
+	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
 	all, ranked, err := foundSoon(r.Context(), v, f.Query)
 	if err != nil {

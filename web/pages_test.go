@@ -233,6 +233,52 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// TestOrigin: the pages show the address with the scheme by which the one who asks
+// reached the server, also where a proxy ended TLS.
+func TestOrigin(t *testing.T) {
+	f := open(t, files)
+	token, line := access.NewToken()
+	tokens, err := access.ParseTokens(strings.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
+	in := httptest.NewRequest("POST", "http://skills.example/signin", strings.NewReader("token="+token))
+	in.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	in.Header.Set("Origin", "https://skills.example")
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, in)
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "__Host-knack" {
+		t.Fatalf("%d %v", w.Code, cookies)
+	}
+	id := cookies[0].Value
+	for _, c := range []struct{ base, header, want string }{
+		{"http://skills.example", "", "http"},
+		{"https://skills.example", "", "https"},
+		{"http://skills.example", "Cookie: __Host-knack=" + id, "https"},
+		{"http://skills.example", "Cookie: __Host-knack=x" + id, "http"},
+		{"http://skills.example", "Cookie: knack=" + id, "http"},
+		{"http://skills.example", "X-Forwarded-Proto: https", "https"},
+		{"http://skills.example", "X-Forwarded-Proto: HTTPS, http", "https"},
+		{"http://skills.example", "X-Forwarded-Proto: http, https", "http"},
+		{"http://skills.example", "X-Forwarded-Proto: javascript", "http"},
+	} {
+		for _, path := range []string{"/", "/connect"} {
+			r := httptest.NewRequest("GET", c.base+path, nil)
+			if key, value, ok := strings.Cut(c.header, ": "); ok {
+				r.Header.Set(key, value)
+			}
+			w := httptest.NewRecorder()
+			site.ServeHTTP(w, r)
+			other := map[string]string{"http": "https", "https": "http"}[c.want]
+			if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, c.want+"://skills.example/mcp") || strings.Contains(body, other+"://skills.example/mcp") {
+				t.Errorf("%s%s %q: %d, not at %s", c.base, path, c.header, w.Code, c.want)
+			}
+		}
+	}
+}
+
 // TestConnectWithTokens: every client that is given a URL is told how it gives the
 // token, and none is shown one.
 func TestConnectWithTokens(t *testing.T) {

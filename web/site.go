@@ -181,6 +181,10 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
 			return
 		}
+		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Values would be without what is wrong, and a list without its filters
+			s.fail(r, problem(http.StatusBadRequest, "The query of this address cannot be read. A % in it is written %25, and a ; is written %3B."))
+			return
+		}
 		if err := page(r); err != nil {
 			s.fail(r, err)
 		}
