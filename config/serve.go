@@ -1,7 +1,9 @@
 package config
 
 import (
+	"context"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +58,11 @@ var httpKeys = []key[HTTP]{
 		if v.Kind == skill.Number { // a port
 			v.Kind = skill.String
 		}
-		h.Listen = d.word("http.listen", v, "write a port, or host:port, such as 0.0.0.0:8080")
+		const mend = "write a port, or host:port, such as 0.0.0.0:8080"
+		before := len(d.problems)
+		if h.Listen = d.word("http.listen", v, mend); len(d.problems) == before && !isAddress(h.Listen) {
+			d.add(RuleValue, v.Position, "http.listen", mend, "http.listen is no port from 0 to 65535, nor one behind a host")
+		}
 	}},
 	{"hosts", "list", "names of the loopback", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v skill.Value, h *HTTP) {
 		h.Hosts = d.names("http.hosts", v)
@@ -73,6 +79,20 @@ var httpKeys = []key[HTTP]{
 	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v skill.Value, h *HTTP) {
 		h.TokenFile = d.word("http.token-file", v, aFile)
 	}},
+}
+
+// isAddress: it has a port that can be listened at, after a host or alone, as `--http`
+// takes it. A port may have a name.
+func isAddress(text string) bool {
+	if !strings.Contains(text, ":") {
+		text = ":" + text
+	}
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // asks no network: names of ports are in a file
+	return err == nil
 }
 
 const aFile = "write the path of a file; one that begins with no / lies beside this file"

@@ -33,6 +33,9 @@ func TestServe(t *testing.T) {
 	}
 	for text, want := range map[string]Config{
 		"http: {listen: \"0.0.0.0:80\"}": {HTTP: HTTP{Listen: "0.0.0.0:80"}},
+		"http: {listen: \"[::1]:0\"}":    {HTTP: HTTP{Listen: "[::1]:0"}},
+		"http: {listen: 65535}":          {HTTP: HTTP{Listen: "65535"}},
+		"http: {listen: http}":           {HTTP: HTTP{Listen: "http"}},
 		"http:\n":                        {},
 		"audit: {to: stdout}":            {Audit: Audit{"stdout", 100 << 20, 10}},
 		"audit: {to: a, max-size: 0}":    {Audit: Audit{"a", 0, 10}},
@@ -51,9 +54,16 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeRefuses(t *testing.T) {
+	const noPort = "config-value@1:16 http.listen: http.listen is no port from 0 to 65535, nor one behind a host | write a port, or host:port, such as 0.0.0.0:8080"
 	for text, want := range map[string]string{
 		"http: {port: 80}":                  "config-key@1:8 http.port: there is no key 'port' in http | the keys are listen, hosts, origins, tls-cert, tls-key, token-file",
 		"http: {listen: [80]}":              "config-value@1:16 http.listen: http.listen is no text | write a port, or host:port, such as 0.0.0.0:8080",
+		"http: {listen: 99999}":             noPort,
+		"http: {listen: -1}":                noPort,
+		"http: {listen: 80.5}":              noPort,
+		"http: {listen: localhost}":         noPort,
+		"http: {listen: \"0.0.0.0:65536\"}": noPort,
+		"http: {listen: \"1:2:3\"}":         noPort,
 		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is no list | write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]",
 		"http: {tls-cert: a}":               "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither",
 		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is no text | " + aFile,
