@@ -118,6 +118,8 @@ func IsBidiControl(r rune) bool {
 // tags, and all of the planes behind them. Emoji and some scripts need the two joiners.
 func IsUnseen(r rune) bool {
 	return IsBidiControl(r) || isSeparator(r) || r == 0xad || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x206f ||
+		r >= 0xfe00 && r <= 0xfe0d || // variation selectors but for the two of emoji
+		r == 0x34f || r == 0x115f || r == 0x1160 || r >= 0x180b && r <= 0x180f || r == 0x3164 || r == 0xffa0 || // joiners, fillers
 		r == 0xfeff || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000
 }
 
