@@ -112,6 +112,8 @@ const (
 	maxOpen   = 64
 	maxCells  = 100_000
 	maxMarkup = 8 << 20 // bytes, of whatever grows otherwise
+	// maxHeadings is of lines that make a heading, each of which costs some 20 µs.
+	maxHeadings = 10_000
 )
 
 // A definition of a link is written once, and its destination and title are worked on
@@ -139,6 +141,7 @@ var errLong = errors.New("more markup than a page shows")
 func hostile(source string) bool {
 	total, marks := 0, 0
 	cells, columns, rows := 0, 0, 0
+	headings := 0
 	for line := range strings.Lines(source) {
 		if util.IsBlank([]byte(line)) { // as the parser has it: nothing else ends a paragraph or a table for it
 			total += marks * marks
@@ -148,6 +151,9 @@ func hostile(source string) bool {
 		}
 		if opened(line) > maxOpen {
 			return true
+		}
+		if heads(line) {
+			headings++
 		}
 		columns, rows = max(columns, strings.Count(line, "|")), rows+1
 		for i := range len(line) {
@@ -161,7 +167,13 @@ func hostile(source string) bool {
 			}
 		}
 	}
-	return total+marks*marks > maxMarks || cells+columns*rows > maxCells
+	return total+marks*marks > maxMarks || cells+columns*rows > maxCells || headings > maxHeadings
+}
+
+// heads reports whether a line may make a heading, of itself or of the line above.
+func heads(line string) bool {
+	line = strings.TrimLeft(line, " >")
+	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") && strings.Trim(line, "- \t\r\n") == ""
 }
 
 // opened counts the marks of quotes and lists that a line begins with. A line of

@@ -111,7 +111,7 @@ func TestHidden(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	m := newRenderer()
 	at := here(t, "SKILL.md")
-	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) "} {
+	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) ", "=\n", "a\n=\n", "a\n-\n", "# a\n", "> #\n"} {
 		if _, whyNot := m.render(t.Context(), strings.Repeat(unit, 200_000/len(unit)), at); whyNot != tooMuch {
 			t.Errorf("a text of %q alone is rendered", unit)
 		}
