@@ -151,6 +151,16 @@ func (r *trial) longSession(root string) {
 	}
 	call(1000) // the index, pools, connections and what is bounded fill up first
 	before := full()
+	// The watch of the folders begins some seconds after the start, and takes a few
+	// goroutines and a thousand objects once.
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
+		time.Sleep(3 * time.Second)
+		settled := full()
+		if settled.goroutines == before.goroutines && settled.objects-before.objects < 300 {
+			break
+		}
+		before = settled
+	}
 	n := r.pick(2000, 20_000)
 	call(n)
 	now := full()
