@@ -131,8 +131,7 @@ func TestServeAccess(t *testing.T) {
 	put(t, tokens, "# without a name\n"+carlLine+"\n")
 
 	put(t, file, head+"  rules:\n"+common+inside+"    - deny: [\"skill://secret\"]\n")
-	hangUp()
-	logged("the configuration was read again")
+	again()
 	expect("after a reload", map[string]string{anna: "2 skills,", bert: "Unauthorized", carl: "1 skill,"})
 
 	for text := range map[string]string{anna: "", bert: "", carl: ""} {
