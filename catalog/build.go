@@ -47,7 +47,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	s := &Snapshot{
 		Version:  1,
 		whole:    whole,
-		indexing: indexing{done: make(chan struct{})},
+		indexing: &indexing{done: make(chan struct{})},
 		Entries:  make([]*Entry, 0, n),
 		Listed:   make([]*Entry, 0, n),
 		clashes:  map[skill.Key][]*Entry{},

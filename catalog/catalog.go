@@ -74,6 +74,9 @@ type Options struct {
 	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
+	// Building, where it is not nil, is called before skills are read for the first time
+	// or indexed, and what it returns when that has ended: it takes the most memory.
+	Building func() (end func())
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -81,6 +84,7 @@ type Catalog struct {
 	interval time.Duration
 	patience time.Duration
 	log      *slog.Logger
+	building func() (end func())
 
 	current atomic.Pointer[Snapshot]
 	rest    atomic.Int64 // nanoseconds that the last refresh asks for
@@ -92,6 +96,7 @@ type Catalog struct {
 
 	gates gates                 // of the reads that calls wait for
 	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
+	turn  sync.Mutex            // held while one of those is made
 	ahead atomic.Bool           // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
@@ -201,8 +206,11 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Building == nil {
+		o.Building = func() func() { return func() {} }
+	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
 		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},
@@ -323,8 +331,14 @@ func (c *Catalog) publish(next *Snapshot) {
 		}
 		return
 	}
+	// What is told of the roots is nearly always the same; a snapshot that says something
+	// else need not wait until it is known what else is another.
+	same := sameRoots(prev, next)
+	if !same {
+		c.current.Store(next)
+	}
 	d := diff(prev, next)
-	if d.Empty() && sameRoots(prev, next) {
+	if d.Empty() && same {
 		// The next scan that finds the tree as this one did has nothing to build.
 		prev.found.Store(next.found.Load())
 		return

@@ -88,8 +88,13 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
+	built := func() {}
+	if first {
+		built = c.building()
+	}
 	go func() {
 		defer end()
+		defer built()
 		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
@@ -126,6 +131,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 			if f.status.Root == h.Root() {
 				r = f
 				r.skills = slices.Clone(f.skills)
+				r.same = true
 			}
 		}
 	}

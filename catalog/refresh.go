@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"maps"
 	"slices"
@@ -134,7 +135,13 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	now := c.current.Load()
-	if now == nil || !c.keep(found, now) {
+	switch skills, all := c.keep(found, now); {
+	case all:
+	case skills:
+		next := now.restated(found)
+		c.logNews(next)
+		c.publish(next)
+	default:
 		c.take(found)
 		c.rebuild(found)
 	}
@@ -162,7 +169,7 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
 	found := s.basis()
 	for i := range found {
-		if f := &found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && f.status.Err == nil {
+		if f := &found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && (f.status.Err == nil || errors.Is(f.status.Err, ErrLate)) {
 			return f
 		}
 	}
@@ -170,29 +177,35 @@ func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
 }
 
 // keep puts what the snapshot has in the place of what is the same, and reports
-// whether that is all there is. A root that was the same when it was looked at and
+// whether that is all the skills there are, and whether nothing else is to be said of
+// the roots either. A root that was the same when it was looked at and
 // is another one by now, since a call has found out more, is that other one. The
 // caller holds mu.
-func (c *Catalog) keep(found []foundRoot, now *Snapshot) bool {
+func (c *Catalog) keep(found []foundRoot, now *Snapshot) (skills, all bool) {
+	if now == nil {
+		return false, false
+	}
 	basis := now.basis()
-	all := len(found) == len(basis)
+	skills = len(found) == len(basis)
+	all = skills
 	for i := range found {
 		r := &found[i]
 		if !r.same {
-			all = false
+			skills = false
 			continue
 		}
 		was := now.of(r.status.Root)
-		all = all && i < len(basis) && basis[i].status.Root == r.status.Root
+		skills = skills && i < len(basis) && basis[i].status.Root == r.status.Root
 		if was == nil {
+			skills = false
 			continue
 		}
-		all = all && was.status.Err == nil
+		all = all && was.status.Err == nil && r.status.Err == nil
 		begun, status := r.begun, r.status
 		*r = *was
-		r.begun, r.status, r.skills = begun, status, slices.Clone(was.skills)
+		r.begun, r.status, r.skills, r.same = begun, status, slices.Clone(was.skills), true
 	}
-	return all
+	return skills, skills && all
 }
 
 // of is what the snapshot has of a root.

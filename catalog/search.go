@@ -174,19 +174,31 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	if s.indexing.begun.CompareAndSwap(false, true) {
 		go c.makeIndex(s)
 	}
-	return &s.indexing
+	return s.indexing
 }
 
 // makeIndex indexes a snapshot out of what another index holds and what must be
 // read. It runs on its own, so that a search waits no longer than its context
 // lasts; with patience, a disk that answers nothing holds it up no longer than
 // that, and its skills are found by all but their headings until it answers.
+//
+// Those of whole snapshots are made one after the other, each out of the one before:
+// two at once would each read all, where the first has not ended when a refresh finds
+// something else.
 func (c *Catalog) makeIndex(s *Snapshot) {
+	if s.whole == nil {
+		c.turn.Lock()
+	}
+	built := c.building()
 	s.indexing.standings = make([]standing, len(s.searched))
 	for i, e := range s.searched {
 		s.indexing.standings[i] = standingOf(e)
 	}
 	whole := c.nextIndex(c.patience, s)
+	built()
+	if s.whole == nil {
+		c.turn.Unlock()
+	}
 	close(s.indexing.done)
 	if !whole {
 		c.nextIndex(headingsMost, s)
@@ -256,12 +268,13 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	over := false
 	var next atomic.Int64
 	work := func() {
+		var buf []byte
 		for ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(places) {
 				return
 			}
-			headings := c.headings(ctx, s.searched[places[i]])
+			headings := c.headings(ctx, s.searched[places[i]], &buf)
 			// Whoever asks for a page meanwhile would wait for the end of a time slice.
 			runtime.Gosched()
 			mu.Lock()
@@ -292,14 +305,16 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	mu.Unlock()
 }
 
-// headings are those of a SKILL.md that is what the entry says; else nil.
-func (c *Catalog) headings(ctx context.Context, e *Entry) []string {
+// headings are those of a SKILL.md that is what the entry says; else nil. The buffer is
+// used again from one to the next.
+func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string {
 	leave, err := c.gates.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
 		return nil
 	}
 	defer leave()
-	data, _, err := e.Skill.Read()
+	data, _, err := e.Skill.ReadInto(*buf)
+	*buf = data[:0]
 	if err != nil || skill.DigestOf(data) != e.Digest {
 		return nil
 	}

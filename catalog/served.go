@@ -27,6 +27,11 @@ func (v View) Served() []*Entry {
 // sorted once for a snapshot.
 func (s *Snapshot) Invocable() []*Entry {
 	s.invocableOnce.Do(func() {
+		if !slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Status == Available && e.UserInvocable != e.ModelInvocable }) &&
+			!slices.ContainsFunc(s.Listed, func(e *Entry) bool { return !e.UserInvocable }) {
+			s.invocable = s.Listed // nearly always: what models may and people
+			return
+		}
 		all := make([]*Entry, 0, len(s.Entries))
 		for _, root := range s.spans {
 			from := len(all)

@@ -122,8 +122,8 @@ type Snapshot struct {
 	// Skipped are those that are not served.
 	Skipped []*Entry
 
-	searched []*Entry // Listed, those kept from models, then the shadowed that differ
-	indexing indexing // of searched
+	searched []*Entry  // Listed, those kept from models, then the shadowed that differ
+	indexing *indexing // of searched; shared where that is
 	// whole is the snapshot of which this one shows a part, else nil. They share
 	// entries, and their indexes what they hold.
 	whole *Snapshot
@@ -159,6 +159,23 @@ func (s *Snapshot) basis() []foundRoot {
 		return *found
 	}
 	return nil
+}
+
+// restated is the snapshot with something else said of its roots: a disk that answers
+// late, now and then, is not to have everything made again.
+func (s *Snapshot) restated(found []foundRoot) *Snapshot {
+	n := &Snapshot{
+		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
+		searched: s.searched, indexing: s.indexing, spans: s.spans, byKey: s.byKey, clashes: s.clashes,
+		byBase: s.byBase, reserved: s.reserved, longest: s.longest, blocked: s.blocked,
+	}
+	for _, f := range found {
+		status := f.status
+		status.Count = len(f.skills)
+		n.Roots = append(n.Roots, status)
+	}
+	n.found.Store(&found)
+	return n
 }
 
 // View is what one request reads: a snapshot, as the one who asks may see it.

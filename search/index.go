@@ -50,8 +50,9 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 			fresh = append(fresh, i)
 		}
 	}
+	var made building
 	for chunk := range slices.Chunk(fresh, block) {
-		added := part{seg: newSegment(read(chunk)), live: len(chunk), places: make([]int32, len(chunk))}
+		added := part{seg: made.segment(read(chunk)), live: len(chunk), places: make([]int32, len(chunk))}
 		for doc, place := range chunk {
 			added.places[doc] = int32(place)
 		}
@@ -134,7 +135,7 @@ func merge(a, b part) part {
 	}
 	nowA, nowB := renumber(a), renumber(b)
 	w := writer{
-		text: make([]byte, 0, len(a.seg.text)+len(b.seg.text)), postings: make([]byte, 0, len(a.seg.postings)+len(b.seg.postings)),
+		text: make([]byte, 0, len(a.seg.text)+len(b.seg.text)), postings: make([]byte, 0, len(a.seg.postings)+len(b.seg.postings)+len(b.seg.terms)),
 		terms: make([]uint32, 0, len(a.seg.terms)+len(b.seg.terms)), begins: make([]uint32, 0, len(a.seg.begins)+len(b.seg.begins)),
 	}
 	for i, j := 0, 0; i < a.seg.len() || j < b.seg.len(); {

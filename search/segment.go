@@ -99,13 +99,18 @@ func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
 	}
 }
 
-// building collects the terms of a block of documents.
+// building makes segments out of blocks of documents, one after the other: what it
+// needs is used again.
 type building struct {
 	ids      map[string]uint32
 	names    []string
 	postings []posting
 	lengths  [][fields]uint8
 	seen     map[uint32]byte // of the document at hand
+
+	order, ends []uint32
+	placed      []posting
+	bytes       []byte
 }
 
 type posting struct {
@@ -113,13 +118,25 @@ type posting struct {
 	packed    byte
 }
 
-// newSegment indexes at most a block of documents.
-func newSegment(docs []Doc) *segment {
-	b := building{ids: map[string]uint32{}, seen: map[uint32]byte{}}
+// segment indexes at most a block of documents.
+func (b *building) segment(docs []Doc) *segment {
+	if b.ids == nil {
+		b.ids, b.seen = map[string]uint32{}, map[uint32]byte{}
+	}
+	clear(b.ids)
+	b.names, b.postings, b.lengths = b.names[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
 	for i, d := range docs {
 		b.add(uint32(i), d)
 	}
 	return b.done()
+}
+
+// room is a slice of n elements, the given one where that has room, whatever it held.
+func room[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
 }
 
 func (b *building) add(doc uint32, d Doc) {
@@ -160,37 +177,42 @@ func (b *building) field(f Field, texts []string) (n int) {
 }
 
 func (b *building) done() *segment {
-	order := make([]uint32, len(b.names)) // the terms, sorted
-	for i := range order {
-		order[i] = uint32(i)
+	b.order = room(b.order, len(b.names)) // the terms, sorted
+	size := 0
+	for i := range b.order {
+		b.order[i] = uint32(i)
+		size += len(b.names[i])
 	}
-	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
+	slices.SortFunc(b.order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
 	// The postings came document by document; what each term has of them is counted,
 	// so that each can be put in its place without sorting.
-	ends := make([]uint32, len(b.names)+1)
+	b.ends = room(b.ends, len(b.names)+1)
+	clear(b.ends)
 	for _, p := range b.postings {
-		ends[p.term+1]++
+		b.ends[p.term+1]++
 	}
 	for i := range b.names {
-		ends[i+1] += ends[i]
+		b.ends[i+1] += b.ends[i]
 	}
-	placed := make([]posting, len(b.postings))
+	b.placed = room(b.placed, len(b.postings))
 	for _, p := range b.postings {
-		placed[ends[p.term]] = p // from here on, ends[t] is where the postings of t end
-		ends[p.term]++
+		b.placed[b.ends[p.term]] = p // from here on, ends[t] is where the postings of t end
+		b.ends[p.term]++
 	}
-	var w writer
-	for _, id := range order {
+	w := writer{text: make([]byte, 0, size), terms: make([]uint32, 0, len(b.names)+1), begins: make([]uint32, 0, len(b.names)+1), postings: b.bytes[:0]}
+	for _, id := range b.order {
 		w.begin(b.names[id])
 		from := uint32(0)
 		if id > 0 {
-			from = ends[id-1]
+			from = b.ends[id-1]
 		}
-		for _, p := range placed[from:ends[id]] {
+		for _, p := range b.placed[from:b.ends[id]] {
 			w.add(p.doc, p.packed)
 		}
 		w.end()
 	}
+	b.bytes = w.postings
+	w.postings = slices.Clone(w.postings)
 	return w.done(b.lengths)
 }
 
@@ -227,8 +249,8 @@ func (w *writer) end() {
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	s := &segment{
 		docs: len(lengths), lengths: slices.Clip(lengths), text: string(w.text),
-		terms: slices.Clone(append(w.terms, uint32(len(w.text)))), begins: slices.Clone(append(w.begins, uint32(len(w.postings)))),
-		postings: slices.Clone(w.postings),
+		terms: snug(append(w.terms, uint32(len(w.text)))), begins: snug(append(w.begins, uint32(len(w.postings)))),
+		postings: snug(w.postings),
 	}
 	s.letters = make([]uint32, s.len())
 	for i := range s.letters {
@@ -236,6 +258,15 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	}
 	s.hashStems()
 	return s
+}
+
+// snug is the slice without much room left over: copied only where there is, since a
+// large index with a copy of it is the most that is held at once.
+func snug[T any](s []T) []T {
+	if cap(s)-len(s) > len(s)/16 {
+		return slices.Clone(s)
+	}
+	return slices.Clip(s)
 }
 
 // hashStems fills stems and byStem. The hash says where to look; whether two

@@ -18,8 +18,13 @@ const readTries = 4
 // stamp is the same before and after, so a file replaced or rewritten meanwhile
 // is read again. It reads at most limit+1 bytes.
 func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, Stamp, error) {
+	return readFile(fsys, name, limit, nil)
+}
+
+// readFile is ReadFile into a buffer, where that has room.
+func readFile(fsys fs.FS, name string, limit int64, buf []byte) ([]byte, Stamp, error) {
 	for range readTries {
-		data, stamp, same, err := readOnce(fsys, name, limit)
+		data, stamp, same, err := readOnce(fsys, name, limit, buf)
 		if err != nil || same {
 			return data, stamp, err
 		}
@@ -27,7 +32,7 @@ func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, Stamp, error) {
 	return nil, Stamp{}, &fs.PathError{Op: "read", Path: name, Err: ErrUnstable}
 }
 
-func readOnce(fsys fs.FS, name string, limit int64) (data []byte, stamp Stamp, same bool, err error) {
+func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, stamp Stamp, same bool, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, Stamp{}, false, err
@@ -43,7 +48,13 @@ func readOnce(fsys fs.FS, name string, limit int64) (data []byte, stamp Stamp, s
 	if info.Size() > limit {
 		return nil, StampOf(info), false, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
 	}
-	buf := make([]byte, info.Size()+1)
+	if size := info.Size() + 1; int64(cap(buf)) < size {
+		if buf != nil {
+			size += size / 2 // the next one may be larger
+		}
+		buf = make([]byte, size)
+	}
+	buf = buf[:info.Size()+1]
 	n, err := io.ReadFull(f, buf)
 	switch {
 	case err == nil:

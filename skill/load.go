@@ -147,11 +147,14 @@ func (s *Skill) explainEmpty(d *Document, data []byte) {
 }
 
 // Read reads SKILL.md as it is now: at most [MaxSkillMD] bytes of UTF-8.
-func (s *Skill) Read() ([]byte, Stamp, error) {
+func (s *Skill) Read() ([]byte, Stamp, error) { return s.ReadInto(nil) }
+
+// ReadInto is Read into a buffer, where that has room.
+func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
 	if s.Fault != nil {
 		return nil, Stamp{}, s.Fault
 	}
-	data, stamp, err := ReadFile(s.FS, s.Entry, MaxSkillMD)
+	data, stamp, err := readFile(s.FS, s.Entry, MaxSkillMD, buf)
 	if err == nil && !utf8.Valid(data) {
 		err = &fs.PathError{Op: "read", Path: s.Entry, Err: ErrNotUTF8}
 	}

@@ -61,7 +61,8 @@ func appendTags(tags []string, text string) []string {
 // of them. Lines in code fences are none. Those with a line of = or - below are
 // not looked for; hardly any skill has one.
 func Headings(data []byte, n int) (headings []string) {
-	s := string(data)
+	defer func() { together(headings) }()
+	s := textOf(data)
 	if f, ok := new(Document).findFence(s); ok {
 		s = s[f.body:]
 	}
@@ -90,6 +91,19 @@ func Headings(data []byte, n int) (headings []string) {
 		}
 	}
 	return headings
+}
+
+// together makes the texts last that were parts of a longer one, with one copy.
+func together(texts []string) {
+	n := 0
+	for _, t := range texts {
+		n += len(t)
+	}
+	all := make([]byte, 0, n)
+	for i, t := range texts {
+		all = append(all, t...)
+		texts[i] = textOf(all[len(all)-len(t):])
+	}
 }
 
 // title is the text of a heading behind its opening marks, without the closing

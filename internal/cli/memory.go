@@ -15,7 +15,7 @@ import (
 const (
 	// softLimit is where the collector stops to trade memory: a thousand skills live
 	// in some 10 MiB, five times that is the percentage's, and the rest is for a
-	// request or a file of 16 MiB and its copies.
+	// request or a file of 16 MiB and its copies. Where more lives, it grows.
 	softLimit = 128 << 20
 	// roomy is the garbage that may grow beside what lives, within these percentages of
 	// that. The upper is also that of the start, until it is known what lives: what a
@@ -23,18 +23,23 @@ const (
 	// work.
 	roomy               = 16 << 20
 	leastRoom, mostRoom = 100, 400
-	// scanRoom is that of a first scan which has come to a collection, until scanMost live.
-	// It makes little that does not live, so that some more of them take little of the
-	// processor, and it is then that a process takes the most memory.
-	scanRoom = 25
-	scanMost = 20 << 20
+	// buildRoom is the least while skills are read for the first time or indexed, and that
+	// of a first scan which has come to a collection, until scanMost live. Both make little
+	// that does not live, so that some more collections take little of the processor, and
+	// it is then that a process takes the most memory.
+	buildRoom = 25
+	scanMost  = 20 << 20
 )
 
-// collector is how the collector is tuned.
+// collector is how the collector is tuned. It looks at what lives after each
+// collection.
 type collector struct {
 	mu      sync.Mutex
 	percent int
+	limit   int64
+	live    uint64
 	fitted  bool // to what lives
+	builds  int  // under way
 }
 
 // tuneCollector tunes the collector for the start, unless the operator has chosen: then
@@ -43,10 +48,10 @@ func tuneCollector(env *Env) *collector {
 	if env.Getenv("GOGC") != "" || env.Getenv("GOMEMLIMIT") != "" {
 		return nil
 	}
-	c := &collector{percent: mostRoom}
+	c := &collector{percent: mostRoom, limit: softLimit}
 	debug.SetGCPercent(mostRoom)
 	debug.SetMemoryLimit(softLimit)
-	afterCollection(c.scanned)
+	afterCollection(c.collected)
 	return c
 }
 
@@ -56,31 +61,59 @@ func afterCollection(f func()) {
 	runtime.SetFinalizer(new(unused), func(*unused) { f() })
 }
 
-// scanned tunes it for the rest of the first scan, after each collection.
-func (c *collector) scanned() {
-	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+// collected tunes it after a collection. The limit grows with what no collection
+// frees: a hundred thousand skills, or the stacks of thousands of connections, hold as
+// much as [softLimit], at which the collector would run without a pause, look through
+// all of it each time, and leave everybody else half of the processors.
+func (c *collector) collected() {
+	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(held)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch live := held[0].Value.Uint64(); {
-	case c.fitted:
-	case live > scanMost:
-		c.set(percentFor(live))
-	default:
-		c.set(scanRoom)
-		afterCollection(c.scanned)
+	c.live = held[0].Value.Uint64()
+	if now := limitFor(c.limit, c.live, held[1].Value.Uint64()); now != c.limit {
+		debug.SetMemoryLimit(now) // stops everybody for a moment: seldom
+		c.limit = now
+	}
+	switch {
+	case !c.fitted && c.live <= scanMost:
+		c.set(buildRoom)
+	case c.builds > 0 || !c.fitted:
+		c.set(roomFor(c.live, buildRoom))
+	}
+	afterCollection(c.collected)
+}
+
+// build keeps the garbage small while something large is made, until end is called
+// and [collector.fit] after it.
+func (c *collector) build() (end func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.builds++
+	if c.fitted && c.live > scanMost {
+		c.set(min(c.percent, roomFor(c.live, buildRoom)))
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.builds--
 	}
 }
 
-// fit tunes it for what lives, in bytes.
+// fit tunes it for calls and for what lives, in bytes, unless something is being made.
 func (c *collector) fit(live uint64) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fitted = true
-	c.set(percentFor(live))
+	if c.builds == 0 {
+		c.fitted, c.live = true, live
+		c.set(roomFor(live, leastRoom))
+	}
 }
 
 func (c *collector) set(percent int) {
@@ -90,9 +123,20 @@ func (c *collector) set(percent int) {
 	}
 }
 
-// percentFor is the collector's percentage for what lives, in bytes.
-func percentFor(live uint64) int {
-	return int(min(max(roomy*100/max(live, 1), leastRoom), mostRoom))
+// roomFor is the collector's percentage for what lives, in bytes.
+func roomFor(live uint64, least int) int {
+	return int(min(max(roomy*100/max(live, 1), uint64(least)), mostRoom))
+}
+
+// limitFor is the limit to have after limit: half as much again as what stays, and
+// some room so that not every connection moves it.
+func limitFor(limit int64, live, stacks uint64) int64 {
+	switch want := int64(live+stacks) * 3 / 2; {
+	case want <= softLimit && limit <= softLimit, want <= limit && want >= limit/2:
+		return limit
+	default:
+		return max(softLimit, want*5/4)
+	}
 }
 
 // What giveBack keeps beyond twice what lives, and how often it looks: soon after
@@ -131,44 +175,5 @@ func giveBack(ctx context.Context, tuned *collector) {
 			seen = held[3].Value.Uint64()
 			own = seen
 		}
-	}
-}
-
-// fitEvery is within the time that a flood of connections takes to come.
-const fitEvery = 500 * time.Millisecond
-
-// fitLimit lets the collector's limit grow with what no collection frees. Thousands
-// of connections hold as much as [softLimit], in stacks above all; then the collector
-// would run without a pause, look through all of them each time, and leave the calls
-// of others half of the processors.
-func fitLimit(ctx context.Context) {
-	if debug.SetMemoryLimit(-1) != softLimit {
-		return // the operator has chosen
-	}
-	tick := time.NewTicker(fitEvery)
-	defer tick.Stop()
-	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
-	for limit := int64(softLimit); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(held)
-		if now := limitFor(limit, held[0].Value.Uint64(), held[1].Value.Uint64()); now != limit {
-			debug.SetMemoryLimit(now) // stops everybody for a moment: seldom
-			limit = now
-		}
-	}
-}
-
-// limitFor is the limit to have after limit: half as much again as what stays, and
-// some room so that not every connection moves it.
-func limitFor(limit int64, live, stacks uint64) int64 {
-	switch want := int64(live+stacks) * 3 / 2; {
-	case want <= softLimit && limit <= softLimit, want <= limit && want >= limit/2:
-		return limit
-	default:
-		return max(softLimit, want*5/4)
 	}
 }

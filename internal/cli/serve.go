@@ -111,7 +111,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build})
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
@@ -132,7 +132,6 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx, tuned)
 	if web.addr != "" {
-		go fitLimit(ctx)
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
 	if env.StderrTerminal {

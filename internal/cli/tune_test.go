@@ -7,11 +7,16 @@ import (
 	"time"
 )
 
-// TestPercentFor: garbage has room that does not grow with what lives.
-func TestPercentFor(t *testing.T) {
+// TestRoomFor: garbage has room that does not grow with what lives.
+func TestRoomFor(t *testing.T) {
 	for live, want := range map[uint64]int{0: 400, 2 << 20: 400, 8 << 20: 200, 16 << 20: 100, 1 << 30: 100} {
-		if got := percentFor(live); got != want {
+		if got := roomFor(live, leastRoom); got != want {
 			t.Errorf("%d MiB live: %d %%, not %d", live>>20, got, want)
+		}
+	}
+	for live, want := range map[uint64]int{2 << 20: 400, 16 << 20: 100, 32 << 20: 50, 100 << 20: 25} {
+		if got := roomFor(live, buildRoom); got != want {
+			t.Errorf("%d MiB live while something is made: %d %%, not %d", live>>20, got, want)
 		}
 	}
 }
@@ -42,18 +47,45 @@ func TestCollector(t *testing.T) {
 	}
 	for range 1000 {
 		runtime.GC()
-		if now() == scanRoom {
+		if now() == buildRoom {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if now() != scanRoom {
-		t.Errorf("after a collection: %d %%, want %d", now(), scanRoom)
+	if now() != buildRoom {
+		t.Errorf("after a collection: %d %%, want %d", now(), buildRoom)
 	}
 	if c.fit(8 << 20); now() != 200 {
 		t.Errorf("with 8 MiB that live: %d %%, want 200", now())
 	}
-	if c.scanned(); now() != 200 {
+	if c.collected(); now() != 200 {
 		t.Errorf("a collection after that makes it %d %%", now())
 	}
+	// Something is made of much that lives.
+	if c.fit(100 << 20); now() != leastRoom {
+		t.Errorf("with 100 MiB that live: %d %%, want %d", now(), leastRoom)
+	}
+	end := c.build()
+	if now() != buildRoom {
+		t.Errorf("while an index is made: %d %%, want %d", now(), buildRoom)
+	}
+	if c.fit(100 << 20); now() != buildRoom {
+		t.Errorf("who looks meanwhile makes it %d %%", now())
+	}
+	end()
+	if c.fit(100 << 20); now() != leastRoom {
+		t.Errorf("when it is made: %d %%, want %d", now(), leastRoom)
+	}
+	live := make([]byte, 200<<20)
+	for range 1000 {
+		runtime.GC()
+		if debug.SetMemoryLimit(-1) > int64(len(live)) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := debug.SetMemoryLimit(-1); got < int64(len(live)) {
+		t.Errorf("with 200 MiB that live the limit is %d MiB", got>>20)
+	}
+	runtime.KeepAlive(live)
 }
