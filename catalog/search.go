@@ -318,5 +318,8 @@ func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string 
 	if err != nil || skill.DigestOf(data) != e.Digest {
 		return nil
 	}
-	return append([]string{}, skill.Headings(data, mostHeadings)...)
+	if headings := skill.Headings(data, mostHeadings); headings != nil {
+		return headings
+	}
+	return []string{}
 }

@@ -107,6 +107,9 @@ type building struct {
 	postings []posting
 	lengths  [][fields]uint8
 	seen     map[uint32]byte // of the document at hand
+	tokens   tokens
+	at       Field // of that
+	n        int   // words of that field
 
 	order, ends []uint32
 	placed      []posting
@@ -122,6 +125,7 @@ type posting struct {
 func (b *building) segment(docs []Doc) *segment {
 	if b.ids == nil {
 		b.ids, b.seen = map[string]uint32{}, map[uint32]byte{}
+		b.tokens = tokens{yield: b.word, buf: make([]byte, 0, maxWord), lasts: true}
 	}
 	clear(b.ids)
 	b.names, b.postings, b.lengths = b.names[:0], b.postings[:0], make([][fields]uint8, 0, len(docs))
@@ -154,26 +158,33 @@ func (b *building) add(doc uint32, d Doc) {
 
 // field counts the words of a field, at most as many as may be.
 func (b *building) field(f Field, texts []string) (n int) {
+	b.at, b.n = f, 0
 	room := mostBytes
 	for _, text := range texts {
 		text = skill.CutBytes(text, room)
 		room -= len(text)
-		for w := range words(text) {
-			if n == most[f] {
-				return n
-			}
-			n++
-			id, ok := b.ids[string(w)]
-			if !ok {
-				id = uint32(len(b.names))
-				name := string(w)
-				b.ids[name] = id
-				b.names = append(b.names, name)
-			}
-			b.seen[id] = oneMore(b.seen[id], f)
+		if b.tokens.cut(text); b.tokens.ended {
+			break
 		}
 	}
-	return n
+	return b.n
+}
+
+// word takes in a word of the field at hand, unless it has enough.
+func (b *building) word(w []byte) bool {
+	if b.n == most[b.at] {
+		return false
+	}
+	b.n++
+	id, ok := b.ids[string(w)]
+	if !ok {
+		id = uint32(len(b.names))
+		name := string(w)
+		b.ids[name] = id
+		b.names = append(b.names, name)
+	}
+	b.seen[id] = oneMore(b.seen[id], b.at)
+	return true
 }
 
 func (b *building) done() *segment {

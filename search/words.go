@@ -32,6 +32,12 @@ func asked(text string) func(yield func(word []byte) bool) {
 
 func cut(text string, lasts bool, yield func([]byte) bool) {
 	t := tokens{yield: yield, buf: make([]byte, 0, maxWord), lasts: lasts}
+	t.cut(text)
+}
+
+// cut yields the words of a text, until yield wants no more.
+func (t *tokens) cut(text string) {
+	t.ended = false
 	if isASCII(text) {
 		t.ascii(text)
 	} else {

@@ -83,6 +83,9 @@ func Headings(data []byte, n int) (headings []string) {
 		case strings.HasPrefix(text, "#"):
 			rest := strings.TrimLeft(text, "#")
 			if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
+				if headings == nil {
+					headings = make([]string, 0, 16) // most have no more
+				}
 				headings = append(headings, title)
 			}
 			if len(headings) == n {

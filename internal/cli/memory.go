@@ -23,11 +23,12 @@ const (
 	// work.
 	roomy               = 16 << 20
 	leastRoom, mostRoom = 100, 400
-	// buildRoom is the least while skills are read for the first time or indexed, and that
-	// of a first scan which has come to a collection, until scanMost live. Both make little
-	// that does not live, so that some more collections take little of the processor, and
-	// it is then that a process takes the most memory.
-	buildRoom = 25
+	// scanRoom is that of a first scan which has come to a collection, until scanMost live,
+	// and buildRoom the least while skills are read for the first time or indexed. Both
+	// make little that does not live, so that some more collections take little of the
+	// processor, and it is then that a process takes the most memory.
+	scanRoom  = 25
+	buildRoom = 15
 	scanMost  = 20 << 20
 )
 
@@ -77,7 +78,7 @@ func (c *collector) collected() {
 	}
 	switch {
 	case !c.fitted && c.live <= scanMost:
-		c.set(buildRoom)
+		c.set(scanRoom)
 	case c.builds > 0 || !c.fitted:
 		c.set(roomFor(c.live, buildRoom))
 	}

@@ -14,7 +14,7 @@ func TestRoomFor(t *testing.T) {
 			t.Errorf("%d MiB live: %d %%, not %d", live>>20, got, want)
 		}
 	}
-	for live, want := range map[uint64]int{2 << 20: 400, 16 << 20: 100, 32 << 20: 50, 100 << 20: 25} {
+	for live, want := range map[uint64]int{2 << 20: 400, 16 << 20: 100, 32 << 20: 50, 200 << 20: 15} {
 		if got := roomFor(live, buildRoom); got != want {
 			t.Errorf("%d MiB live while something is made: %d %%, not %d", live>>20, got, want)
 		}
@@ -47,13 +47,13 @@ func TestCollector(t *testing.T) {
 	}
 	for range 1000 {
 		runtime.GC()
-		if now() == buildRoom {
+		if now() == scanRoom {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if now() != buildRoom {
-		t.Errorf("after a collection: %d %%, want %d", now(), buildRoom)
+	if now() != scanRoom {
+		t.Errorf("after a collection: %d %%, want %d", now(), scanRoom)
 	}
 	if c.fit(8 << 20); now() != 200 {
 		t.Errorf("with 8 MiB that live: %d %%, want 200", now())
@@ -62,18 +62,18 @@ func TestCollector(t *testing.T) {
 		t.Errorf("a collection after that makes it %d %%", now())
 	}
 	// Something is made of much that lives.
-	if c.fit(100 << 20); now() != leastRoom {
-		t.Errorf("with 100 MiB that live: %d %%, want %d", now(), leastRoom)
+	if c.fit(200 << 20); now() != leastRoom {
+		t.Errorf("with 200 MiB that live: %d %%, want %d", now(), leastRoom)
 	}
 	end := c.build()
 	if now() != buildRoom {
 		t.Errorf("while an index is made: %d %%, want %d", now(), buildRoom)
 	}
-	if c.fit(100 << 20); now() != buildRoom {
+	if c.fit(200 << 20); now() != buildRoom {
 		t.Errorf("who looks meanwhile makes it %d %%", now())
 	}
 	end()
-	if c.fit(100 << 20); now() != leastRoom {
+	if c.fit(200 << 20); now() != leastRoom {
 		t.Errorf("when it is made: %d %%, want %d", now(), leastRoom)
 	}
 	live := make([]byte, 200<<20)
