@@ -159,10 +159,15 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 // sameAsNow reports whether the scan is the one that the snapshot was made of.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
-	if now == nil || r.kept || r.status.Err != nil || r.scan.Version == 0 {
+	if now == nil || r.kept || r.status.Err != nil {
 		return false
 	}
-	return now.ofVersion(r) != nil
+	if r.scan.Missing && len(r.scan.Notices) == 0 {
+		// Most of the roots that are looked for are not there.
+		was := now.of(r.status.Root)
+		return was != nil && was.status.Missing && was.status.Err == nil && len(was.skills)+len(was.status.Notices) == 0
+	}
+	return r.scan.Version != 0 && now.ofVersion(r) != nil
 }
 
 // ofVersion is what the snapshot has of a root, where that is of one scan with r.

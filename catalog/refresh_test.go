@@ -479,3 +479,74 @@ func TestUnseenChangeIsTakenInOnce(t *testing.T) {
 		t.Errorf("%v after a change that is seen", said(all))
 	}
 }
+
+// Roots that are not there, or answer late, have nothing built again of those that
+// are as they were.
+func TestUnchangedIsKeptBesideOthers(t *testing.T) {
+	s := &versioned{source("a", "x/SKILL.md", text("x", "one")), 1}
+	gone := source("b")
+	gone.missing = true
+	c := New([]Source{s, gone}, Options{Patience: 100 * time.Millisecond})
+	refresh(t, c)
+	first := c.current.Load()
+	if _, err := view(t, c).Search(t.Context(), Query{Text: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	taken := first.found.Load()
+	refresh(t, c)
+	if c.current.Load() != first || first.found.Load() != taken {
+		t.Error("beside a root that is not there an unchanged one was built again")
+	}
+
+	block := make(chan struct{})
+	s.set(func() { s.block = block })
+	refresh(t, c)
+	late := c.current.Load()
+	if !late.Roots[0].Late() || late.Version == first.Version || late.Roots[1].Late() {
+		t.Errorf("the disk does not answer, and the roots say %v and %v", late.Roots[0].Err, late.Roots[1].Err)
+	}
+	s.set(func() { s.block = nil })
+	close(block)
+	waitFor(t, "the root answers", func() bool { refresh(t, c); return c.current.Load().Roots[0].Err == nil })
+	for _, now := range []*Snapshot{late, c.current.Load()} {
+		if len(now.Entries) != 1 || now.Entries[0] != first.Entries[0] || now.indexing != first.indexing || now.Roots[0].Count != 1 {
+			t.Errorf("what is the same was made again: %v", said(now.Entries))
+		}
+	}
+
+	// It is there now, and then has something.
+	gone.set(func() { gone.missing = false })
+	refresh(t, c)
+	if r := c.current.Load().Roots[1]; r.Missing {
+		t.Error("a root that has come is missing still")
+	}
+	gone.write("y/SKILL.md", text("y", "two"))
+	refresh(t, c)
+	if all := view(t, c).Entries; len(all) != 2 {
+		t.Errorf("%v after a root has come", said(all))
+	}
+}
+
+// Of two snapshots the second is indexed out of the first one's index: each file is
+// read once.
+func TestIndexesAreMadeOneAfterTheOther(t *testing.T) {
+	a := source("a")
+	for i := range 200 {
+		a.write(fmt.Sprintf("s%d/SKILL.md", i), text(fmt.Sprintf("s%d", i), "one"))
+	}
+	c := catalogOf(t, a)
+	before := a.opens.Load()
+	first := c.current.Load()
+	c.turn.Lock() // the first is under way
+	c.indexOf(first)
+	a.write("t/SKILL.md", text("t", "two"))
+	refresh(t, c)
+	refreshed := a.opens.Load() - before
+	c.indexOf(c.current.Load())
+	c.turn.Unlock()
+	<-first.indexing.done
+	<-c.current.Load().indexing.done
+	if got := a.opens.Load() - before - refreshed; got != 201 {
+		t.Errorf("%d files were read for the indexes of 200 skills and of one more", got)
+	}
+}

@@ -61,7 +61,7 @@ func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
-	scan := skill.Scan{Bundles: make([]skill.Bundle, 0, len(folders))}
+	scan := skill.Scan{Version: 1, Bundles: make([]skill.Bundle, 0, len(folders))} // there is but one
 	for _, folder := range folders {
 		bundle, err := open(folder.Name())
 		if err != nil {
