@@ -177,7 +177,7 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 // looks are the folders, by their place, and the bundles that have an entry, by the
 // complement of theirs, in the order in which [Source.again] looks at them: an entry
 // right after its folder, when the system has just walked that path, which takes a
-// sixth less than all folders and then all entries.
+// twelfth less than all folders and then all entries.
 // It is found out once, and not before it is needed: a start has no use for it.
 func (l *last) looks() []int32 {
 	l.order.once.Do(func() { l.order.looks = l.inOrder() })
