@@ -2,6 +2,7 @@ package dir
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -80,5 +81,53 @@ func TestPart(t *testing.T) {
 		if step%8 == 7 {
 			old()
 		}
+	}
+}
+
+// Each folder and each entry is looked at once, the entry right after its folder where
+// no link leads there.
+func TestLooksAreAll(t *testing.T) {
+	base := t.TempDir()
+	for _, p := range []string{"a", "a/b", "a-b", "a-b/c/d", "z"} {
+		if err := os.MkdirAll(filepath.Join(base, "root", p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(base, "root", p, "SKILL.md"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(base, "other", "e"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(base, "other", "e", "SKILL.md"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(base, "other"), filepath.Join(base, "root", "link")); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Root: skill.Root{Label: "a", Dir: filepath.Join(base, "root")}})
+	if _, err := s.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l := s.last
+	times := map[int32]int{}
+	before, apart := "", 0
+	for _, at := range l.looks() {
+		times[at]++
+		if at >= 0 {
+			before = l.folders[at].sub
+		} else if b := l.scan.Bundles[^at]; b.Path != before {
+			apart++
+		}
+	}
+	want := map[int32]int{}
+	for i := range l.folders {
+		want[int32(i)] = 1
+	}
+	for i := range l.scan.Bundles {
+		want[int32(^i)] = 1
+	}
+	if len(l.scan.Bundles) != 6 || !maps.Equal(times, want) || apart != 1 {
+		t.Errorf("of %d folders and %d skills: %v, %d apart from their folders", len(l.folders), len(l.scan.Bundles), times, apart)
 	}
 }
