@@ -78,7 +78,7 @@ func TestEventsOfFailures(t *testing.T) {
 				want = 0
 			}
 			all := events.take()
-			for end := time.Now().Add(5 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
 				all = append(all, events.take()...) // the answer may be here before its event
 			}
 			if len(all) != want {
