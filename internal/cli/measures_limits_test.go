@@ -153,15 +153,21 @@ func TestMeasuresOfLostLines(t *testing.T) {
 	if err := os.Rename(away, logs); err != nil {
 		t.Fatal(err)
 	}
-	// The files are read before the numbers are asked for: the line of the asking itself
-	// is written at any time after its answer.
-	lines, missing := in(logs)
+	// Each asking has a line, which is written at any time after its answer; the first
+	// that is written now has one before it that says how many are missing.
+	var lines, missing int
 	settled("with the folder", func(written, lost int) bool {
-		if written == lines && lost == missing && written+lost >= sent-1 && missing > 0 {
+		if lines > 0 && written == lines && lost == missing {
 			return true
 		}
-		time.Sleep(10 * time.Millisecond)
-		lines, missing = in(logs)
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if lines, missing = in(logs); lines+missing == sent {
+				break
+			}
+		}
 		return false
 	})
+	if missing == 0 {
+		t.Error("no line says how many are missing")
+	}
 }
