@@ -103,9 +103,9 @@ that it takes 2.1 %: the contract stands, and the 1 % does not. Notices of the s
 
 Nearly all slow calls fall into a refresh that has something to build or into a collection of the calls' own garbage. No lock is held: a call takes the snapshot by a pointer. A refresh with a change takes
 110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. In a trace of the server (` + "`runtime/trace`" + `, 10,000 skills, a quiet machine)
-the slowest calls wait for workers of the collector, which keep a processor for up to 7 ms; a call that loads a skill by its name builds nothing that the refresh could have built. Calls of 20 ms and more were the runtime's: the reader had handed
+the slowest calls wait for workers of the collector, which keep a processor for up to 10 ms while the other has the refresh on it; a call that loads a skill by its name builds nothing that the refresh could have built. Calls of 20 ms and more were the runtime's: the reader had handed
 a line on and waited for the next in a read, which keeps its processor, and the other one had the refresh on it; what lay behind the read ran when the runtime looked around after 20 ms.
-The reader lets go of its processor before it waits ([decision 32](decisions/0032-answers-given-again.md)).
+The reader now lets go of its processor before it waits ([decision 32](decisions/0032-answers-given-again.md)): of 4,000 calls, before and after, the p99 went from 13.4 to 5.0 ms, the p99.9 from 21.8 to 8.0 and the slowest from 27 to 20, the only one above 15.
 
 ## What bounds the calls
 
