@@ -105,7 +105,7 @@ Nearly all slow calls fall into a refresh that has something to build or into a 
 110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. In a trace of the server (` + "`runtime/trace`" + `, 10,000 skills, a quiet machine)
 the slowest calls wait for workers of the collector, which keep a processor for up to 10 ms while the other has the refresh on it; a call that loads a skill by its name builds nothing that the refresh could have built. Calls of 20 ms and more were the runtime's: the reader had handed
 a line on and waited for the next in a read, which keeps its processor, and the other one had the refresh on it; what lay behind the read ran when the runtime looked around after 20 ms.
-The reader now lets go of its processor before it waits ([decision 32](decisions/0032-answers-given-again.md)): of 4,000 calls, before and after, the p99 went from 13.4 to 5.0 ms, the p99.9 from 21.8 to 8.0 and the slowest from 27 to 20, the only one above 15.
+The reader now lets go of its processor before it waits ([decision 32](decisions/0032-answers-given-again.md)): of some 4,000 calls, before and after, the p99 went from 13.4 to 5.0 ms, the p99.9 from 21.8 to 8.0 and the slowest from 27 to 20, the only one above 15.
 
 ## What bounds the calls
 
@@ -122,11 +122,11 @@ where two processors were busy. The client waits in a read too: through Go's pol
 
 Over HTTP the look of one file and all else that is ours is a quarter of the server's time or less, and the rest net/http's own: as many allocations as a bare handler. The manifest of a skill (skills/get) is made from all its files and folders, which are all looked at,
 5.7 on average here: names that come and go change the folders' stamps, and contents those of the files. A floor to which exactly these looks were added took 1.56 × as long as the floor for skills/get (32.5 µs of 20.8), 1.18 × for resources/read and 1.11 × for tools/call,
-where knack took 1.69, 1.24 and 1.24 × in the same run on a quiet machine. So a target of 1.25 × cannot be met for skills/get by looking at every file. The looks made without telling Go's scheduler of them, which must not be done where a disk may hang, took 1.45 to 1.6 ×.
+where knack took 1.69, 1.24 and 1.24 × in the same run on a quiet machine. So a target of 1.25 × cannot be met for skills/get by looking at every file. The looks made without telling Go's scheduler of them, which must not be done where a disk may hang, took 1.4 to 1.6 ×.
 In a profile of the server 28 % is the looks and 13 % all else that is ours.
 
-The p99 over HTTP is the kernel's: without any collection (` + "`GOGC=off`" + `) it is the same, 4.7 ms, and with the looks added the floor's is 4.2 to 4.4 ms. Client and server have more threads to run than there are processors, and this kernel takes a processor
-from a thread at a tick of 4 ms (250 Hz): where one call in a hundred waits for a tick, that is the p99. The floor's own is anything from 1.9 to 4.1 ms, so that the ratio says more about the floor's luck.
+The p99 over HTTP is not the collector's: without any collection (` + "`GOGC=off`" + `) it is the same, 4.7 ms, and with the looks added the floor's is 4.2 to 4.4 ms. Client and server have more threads to run than there are processors, and this kernel takes a processor
+from a thread at a tick of 4 ms (250 Hz): the figures fit one call in a hundred that waits for a tick, which was not traced. The floor's own is anything from 1.9 to 4.1 ms, so that the ratio says more about the floor's luck.
 `
 
 func (p page) write(out io.Writer, plotted string) error {
