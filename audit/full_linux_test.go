@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A stream that takes nothing: all is lost, and the end says how much.
@@ -55,14 +54,7 @@ func TestFullDisk(t *testing.T) {
 		l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
 	}
 	// Until each line's fate is known: who reads while one is tried can see it half.
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if written, lost := l.Totals(); written+lost == n {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the log still waits for a full disk")
-		}
-	}
+	decided(t, l, n)
 	if l.Lost() == 0 {
 		t.Fatal("nothing is lost on a full disk")
 	}

@@ -142,7 +142,8 @@ func TestRotation(t *testing.T) {
 	const n = 100
 	for i := range n {
 		l.Record(Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: OK})
-		if err := l.Reopen(); err != nil { // each is a batch of its own
+		decided(t, l, uint64(i+1)) // each is a batch of its own
+		if err := l.Reopen(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,8 +189,9 @@ func TestRotationFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for i := range 20 {
 		l.Record(Event{Time: at, Result: OK})
+		decided(t, l, uint64(i+1))
 		_ = l.Reopen()
 	}
 	if err := l.Close(); err != nil {
@@ -211,7 +213,7 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Record(Event{Time: at, Asked: "one", Result: OK})
-	flushed(t, l, path)
+	decided(t, l, 1)
 	if err := os.Rename(path, path+".moved"); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,7 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Record(Event{Time: at, Asked: "two", Result: OK})
-	flushed(t, l, path)
+	decided(t, l, 2)
 	if err := os.Rename(path, path+".2"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,15 +249,17 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// flushed waits until a file has something in it.
-func flushed(t *testing.T, l *Log, path string) {
+// decided waits until each of n events is written or lost: whoever reads the file
+// while one is tried can see it half.
+func decided(t *testing.T, l *Log, n uint64) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+		written, lost := l.Totals()
+		if written+lost == n {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatal("nothing is written")
+			t.Fatalf("%d written and %d lost, of %d", written, lost, n)
 		}
 	}
 }
@@ -270,14 +274,21 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// gate is an output whose reader begins to read when it is told to.
+type gate struct {
+	bytes.Buffer
+	opened chan struct{}
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.opened
+	return g.Buffer.Write(p)
+}
+
 // Nobody waits for a reader that does not read: what does not fit is lost, counted,
 // and told as soon as something can be.
 func TestFullQueue(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	w := &gate{opened: make(chan struct{})}
 	var heard troubles
 	l := OnWriter(w, Options{Trouble: heard.hear})
 	const n = 3 * maxWaiting
@@ -290,17 +301,12 @@ func TestFullQueue(t *testing.T) {
 	if said := heard.said(); len(said) != 1 || said[0] != "lines come faster than they can be written" {
 		t.Errorf("%q", said)
 	}
-	var got bytes.Buffer
-	read := make(chan error, 1)
-	go func() { _, err := got.ReadFrom(r); read <- err }()
+	close(w.opened)
+	decided(t, l, n)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
-	if err := <-read; err != nil {
-		t.Fatal(err)
-	}
-	if written, lost := sums(t, got.String()); written+lost != n || lost == 0 {
+	if written, lost := sums(t, w.String()); written+lost != n || lost == 0 {
 		t.Errorf("%d written and %d said to be lost, of %d", written, lost, n)
 	}
 	if said := heard.said(); len(said) != 2 || said[1] != "<nil>" {

@@ -74,16 +74,21 @@ func (p page) save(file string) error {
 const bounds = `
 ## What bounds the start
 
-Of the processor time for the first list of 10,000 skills (` + "`perf record`" + ` of the process, warm) 60 % is the kernel's: reading folders 20 %, opening 17 %, closing 5 %, page faults 4 %,
-stamps and reading 6 %. A folder and a ` + "`SKILL.md`" + ` take five system calls each, half of what the skillmd floor makes, whose opens are the Go library's. What the
-floor does not do at all is a fifth: each file is hashed (8 %), looked through for control characters (4 %), parsed and judged (8 %). Some 9 % comes after the
+Of the processor time for the first list of a thousand skills (` + "`perf record`" + ` of the process, warm) 52 % are the scan's system calls: reading folders 17 %, opening 18 %, the rest closing, stamps, reading
+and the way into the kernel. A folder and a ` + "`SKILL.md`" + ` take five system calls each, half of what the skillmd floor makes, whose opens are the Go library's. What the
+floor does not do at all is a sixth: each file is hashed (6 %), looked through for control characters (2 %), parsed and judged (8 %). At 10,000 some 9 % comes after the
 last file, on one processor: the order, the names, the URIs, the list. ` + "`initialize`" + ` does not wait for a tree with more than 1,500 folders side by side; what is left of it is the start
 of the process.
 
-A process with ten skills takes 9 ms, of which 6 are those of ` + "`knack version`" + `, and 3 those of a Go program of a page: the packages' variables take 3.7 to 4.4 ms (` + "`GODEBUG=inittrace=1`" + `),
-nearly all of them in libraries, of which goldmark takes 1.3 and gob, which the SDK needs, 0.4. No garbage is collected before the first list of a library of up to a thousand skills. The skillmd floor of
-1,000 skills is 21.5 ms on this machine when nobody else uses it, and so the whole target: it was set on one where 10,000 took 160 to 200 ms. ` + "`initialize`" + ` alone waits for as many folders as show
-that the tree is large, some 4 ms, and for the start.
+A thousand skills have 2,923 folders. Their system calls alone, made bare by one thread that knows each path beforehand, take 25 ms of one processor here, so 12.5 ms of both; a process with ten skills
+takes 7 to 8 before it has any. That leaves 2 ms of the target for hashing, parsing and judging a thousand files, for the memory that they need, and for all that one processor does alone, of which the whole takes
+25 ms of one processor. The target was set on a machine where the skillmd floor of 10,000 took 160 to 200 ms; here that of a thousand is 21.5 ms when nobody else uses it. To hash a file only when somebody asks
+for its digest would save 6 %, and each file would be read again for the discovery index and for every look that compares it; it is not done.
+
+Of the processor time of a process with ten skills 39 % are page faults, some 1,270: 820 of them fresh memory, 280 the binary's pages. A quarter of it is the packages' variables
+(` + "`GODEBUG=inittrace=1`" + `: 3 to 4.4 ms where somebody else uses the machine), nearly all of them in libraries, of which goldmark has a quarter, and a tenth is the runtime's own start. To have the pages
+all at once would take more memory, which is near its target too. No garbage is collected before the first list of a library of up to a thousand skills. ` + "`initialize`" + ` alone waits until what 32 folders of
+a level hold, or 1,500 folders, show that the tree is large, and for the start.
 
 A client waits 2 s for the first list at most. Where the skills take longer to be read, as 100,000 do here, a list without them comes then, and a notice when they are there;
 what is measured is the list with them. For a skill among 100,000 knack takes what it takes for one among 10,000, 32 µs; the floor takes half as long, 23 µs and not 43: of so many skills
@@ -108,8 +113,10 @@ all folders and then all files (six runs each, interleaved, on a busy machine). 
 that it takes more than 1.5 %: the contract stands, and the 1 % does not. Notices of the system would not replace the looks, as they do not tell of every write, and so many folders may not be watched at once.
 
 Nearly all slow calls fall into a refresh that has something to build or into a collection of the calls' own garbage. No lock is held: a call takes the snapshot by a pointer. A refresh with a change takes
-110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. What the slowest waits for
-then was not traced; two processors carry client, server and refresh, and each line there and back is a switch, which may wait for a slice of some ms where anybody else runs.
+110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. In a trace of the server (` + "`runtime/trace`" + `, 10,000 skills, a quiet machine)
+the slowest calls wait for workers of the collector, which keep a processor for up to 10 ms while the other has the refresh on it; a call that loads a skill by its name builds nothing that the refresh could have built. Calls of 20 ms and more were the runtime's: the reader had handed
+a line on and waited for the next in a read, which keeps its processor, and the other one had the refresh on it; what lay behind the read ran when the runtime looked around after 20 ms.
+The reader now lets go of its processor before it waits ([decision 32](decisions/0032-answers-given-again.md)): of some 4,000 calls, before and after, the p99 went from 13.4 to 5.0 ms, the p99.9 from 21.8 to 8.0 and the slowest from 27 to 20, the only one above 15.
 
 ## What bounds the calls
 
@@ -118,15 +125,19 @@ processor time for a path of nine parts on two cores of an AMD EPYC with Linux 6
 1.2 µs, and 0.2 µs for the question whether a folder on the way was moved, without which it would follow a link ([decision 32](decisions/0032-answers-given-again.md)). So a look is these two. Calls that have all arrived share the question,
 and one open root, below which ` + "`fstatat`" + ` takes 0.9 µs. Finding the id, the key, the kept answer and the copy into the batch are 0.3 µs and no allocation.
 
-One at a time over stdio, a floor with ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + ` added to it took 1.44 × as long as the floor, one with a ` + "`fstatat`" + ` of the whole path 1.26 ×, and one with a ` + "`fstatat`" + ` below an open folder 1.19 ×, in the same
-runs: a process that has just been woken has little of the path in its caches. In a profile (` + "`perf record`" + ` of the process) 76 % of the server's time is what the floor does too (read, write, the switch to the client, Go's watch over
-its system calls), 16 % the look, 3 % the copy of the answer and 5 % all that finds it. So the target stands just above what one look by path costs, and the rest of the machine decides whether it is met. Nothing but a look that sees less
+One at a time over stdio a call is four calls of the system, ` + "`read`" + `, the question, ` + "`fstatat`" + ` and ` + "`write`" + `, all by the thread that reads (` + "`strace`" + `). On a quiet machine the floor took 6.5 µs, a floor with the question and one
+` + "`fstatat`" + ` of the whole path added to it 9.8 (1.5 ×), and knack 9.6 in the same runs. Of what was added ` + "`fstatat`" + ` is 2.2 µs, the question 0.45, and the rest what they cost others: a process that has just been woken has
+little of the path in its caches. Below an open folder ` + "`fstatat`" + ` took 1.7 µs. So the target, which leaves 2 µs for everything, is less than one look by path. Nothing but a look that sees less
 would take that away: notices of changes to files miss what is written through a mapping or another name, and a descriptor that is held sees no mount. To poll for the next line instead of sleeping made calls 2.5 × as long
-where two processors were busy.
+where two processors were busy. The client waits in a read too: through Go's poller it sleeps once more where the answer comes later than it spins, and the same server took 1.76 × a floor of 8.1 µs.
 
-Over HTTP the look of one file and all else that is ours is a quarter of the server's time or less, and the rest net/http's own: as many allocations as a bare handler. The manifest of a skill (skills/get) is made from all its files and folders, which are all looked at:
-6.6 on average here, 0.9 µs each with warm caches and 1.6 µs among requests for a hundred skills. Where the floor takes 28 µs of processor time for such a call, 15 in the server and 13 in the client, the look alone takes 10, so that a target of 1.25 ×, which
-leaves 7 for everything, cannot be met by looking at every file. To hold each skill's folder open would take a quarter off the look, and would not meet it either.
+Over HTTP the look of one file and all else that is ours is a quarter of the server's time or less, and the rest net/http's own: as many allocations as a bare handler. The manifest of a skill (skills/get) is made from all its files and folders, which are all looked at,
+5.7 on average here: names that come and go change the folders' stamps, and contents those of the files. A floor to which exactly these looks were added took 1.56 × as long as the floor for skills/get (32.5 µs of 20.8), 1.18 × for resources/read and 1.11 × for tools/call,
+where knack took 1.69, 1.24 and 1.24 × in the same run on a quiet machine. So a target of 1.25 × cannot be met for skills/get by looking at every file. The looks made without telling Go's scheduler of them, which must not be done where a disk may hang, took 1.4 to 1.6 ×.
+In a profile of the server 28 % is the looks and 13 % all else that is ours.
+
+The p99 over HTTP is not the collector's: without any collection (` + "`GOGC=off`" + `) it is the same, 4.7 ms, and with the looks added the floor's is 4.2 to 4.4 ms. Client and server have more threads to run than there are processors, and this kernel takes a processor
+from a thread at a tick of 4 ms (250 Hz): the figures fit one call in a hundred that waits for a tick, which was not traced. The floor's own is anything from 1.9 to 4.1 ms, so that the ratio says more about the floor's luck.
 `
 
 func (p page) write(out io.Writer, plotted string) error {

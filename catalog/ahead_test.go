@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -79,35 +80,39 @@ func announce(t *testing.T, s *passSource, v catalog.View, m *catalog.Manifests)
 // TestAheadIsForLists: what was made ahead answers one list, and nothing that must
 // be of now.
 func TestAheadIsForLists(t *testing.T) {
-	s, v, m := passing(t)
-	announce(t, s, v, m)
-	s.set("a.txt", "new", time.Now().Add(-time.Minute))
-	if digestOf(t, m.Of, v, "a.txt") != skill.DigestOf([]byte("new")) {
-		t.Error("Of answers with what was")
-	}
-	announce(t, s, v, m)
-	was := s.passes.Load()
-	digestOf(t, m.OfList, v, "a.txt")
-	if n := s.passes.Load(); n != was {
-		t.Errorf("%d passes for a list of what was made ahead", n-was)
-	}
-	s.set("a.txt", "newer", time.Now().Add(-time.Second*30))
-	if digestOf(t, m.OfList, v, "a.txt") != skill.DigestOf([]byte("newer")) {
-		t.Error("the same answers two lists")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, v, m := passing(t)
+		announce(t, s, v, m)
+		s.set("a.txt", "new", time.Now().Add(-time.Minute))
+		if digestOf(t, m.Of, v, "a.txt") != skill.DigestOf([]byte("new")) {
+			t.Error("Of answers with what was")
+		}
+		announce(t, s, v, m)
+		was := s.passes.Load()
+		digestOf(t, m.OfList, v, "a.txt")
+		if n := s.passes.Load(); n != was {
+			t.Errorf("%d passes for a list of what was made ahead", n-was)
+		}
+		s.set("a.txt", "newer", time.Now().Add(-time.Second*30))
+		if digestOf(t, m.OfList, v, "a.txt") != skill.DigestOf([]byte("newer")) {
+			t.Error("the same answers two lists")
+		}
+	})
 }
 
 // TestPassThatDoesNotDo: the long way has the answer, and is gone at once the next
 // time.
 func TestPassThatDoesNotDo(t *testing.T) {
-	s, v, m := passing(t)
-	s.refuse.Store(true)
-	for range 3 {
-		if digestOf(t, m.Of, v, "a.txt") != skill.DigestOf([]byte("a")) {
-			t.Error("no manifest")
+	synctest.Test(t, func(t *testing.T) {
+		s, v, m := passing(t)
+		s.refuse.Store(true)
+		for range 3 {
+			if digestOf(t, m.Of, v, "a.txt") != skill.DigestOf([]byte("a")) {
+				t.Error("no manifest")
+			}
 		}
-	}
-	if n := s.passes.Load(); n != 1 {
-		t.Errorf("%d passes are tried", n)
-	}
+		if n := s.passes.Load(); n != 1 {
+			t.Errorf("%d passes are tried", n)
+		}
+	})
 }

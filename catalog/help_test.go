@@ -177,9 +177,12 @@ func refresh(t testing.TB, c *Catalog) {
 	}
 }
 
+// slowDay is how long a test waits for what must come.
+const slowDay = 30 * time.Second
+
 func view(t testing.TB, c *Catalog) View {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), slowDay)
 	defer cancel()
 	v, err := c.View(ctx)
 	if err != nil {

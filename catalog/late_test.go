@@ -5,10 +5,14 @@ import (
 	"errors"
 	"io/fs"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
+
+// What these tests do with patience they do in a bubble, whose clock stands still while
+// anybody works: a source that answers at all answers in time.
 
 // dead is a source whose disk answers only when it is told to.
 type dead struct {
@@ -28,115 +32,126 @@ func (d dead) Scan(ctx context.Context) (skill.Scan, error) {
 // A root whose disk does not answer costs its own skills, not everybody's, and
 // joins when it does.
 func TestLateRoot(t *testing.T) {
-	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-	b := source("b", "y/SKILL.md", text("y", "in time"))
-	c := New([]Source{d, b}, Options{Patience: 20 * time.Millisecond})
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { _ = c.Run(ctx) }()
-	v := view(t, c)
-	if v.Named("y") == nil || v.Named("x") != nil {
-		t.Errorf("listed: %d skills", len(v.Listed))
-	}
-	if err := v.Roots[0].Err; !errors.Is(err, ErrLate) {
-		t.Errorf("the late root says %v", err)
-	}
-	// While it is late, the other root goes on to be refreshed.
-	b.write("z/SKILL.md", text("z", "new"))
-	c.Poke()
-	waitFor(t, "the other root is refreshed", func() bool { return view(t, c).Named("z") != nil })
-	close(d.answer)
-	waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		b := source("b", "y/SKILL.md", text("y", "in time"))
+		c := New([]Source{d, b}, Options{Patience: 20 * time.Millisecond})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { _ = c.Run(ctx) }()
+		v := view(t, c)
+		if v.Named("y") == nil || v.Named("x") != nil {
+			t.Errorf("listed: %d skills", len(v.Listed))
+		}
+		if err := v.Roots[0].Err; !errors.Is(err, ErrLate) {
+			t.Errorf("the late root says %v", err)
+		}
+		// While it is late, the other root goes on to be refreshed.
+		b.write("z/SKILL.md", text("z", "new"))
+		c.Poke()
+		waitFor(t, "the other root is refreshed", func() bool { return view(t, c).Named("z") != nil })
+		close(d.answer)
+		waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
+	})
 }
 
 // A root that was read once is late, and not unread, when its disk answers no more.
 func TestUnreadRoot(t *testing.T) {
-	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-	c := New([]Source{d}, Options{Patience: 20 * time.Millisecond})
-	for _, step := range []struct {
-		what         string
-		answers      bool
-		late, unread bool
-	}{{"at first", false, true, true}, {"still", false, true, true}, {"once it answers", true, false, false}, {"when it answers no more", false, true, false}} {
-		if step.answers {
-			d.answer <- struct{}{}
-			waitFor(t, "the root joins", func() bool { refresh(t, c); return view(t, c).Named("x") != nil })
-		} else {
-			refresh(t, c)
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		defer close(d.answer)
+		c := New([]Source{d}, Options{Patience: 20 * time.Millisecond})
+		for _, step := range []struct {
+			what         string
+			answers      bool
+			late, unread bool
+		}{{"at first", false, true, true}, {"still", false, true, true}, {"once it answers", true, false, false}, {"when it answers no more", false, true, false}} {
+			if step.answers {
+				d.answer <- struct{}{}
+				waitFor(t, "the root joins", func() bool { refresh(t, c); return view(t, c).Named("x") != nil })
+			} else {
+				refresh(t, c)
+			}
+			if r := view(t, c).Roots[0]; r.Late() != step.late || r.Unread() != step.unread {
+				t.Errorf("%s: %v", step.what, r.Err)
+			}
 		}
-		if r := view(t, c).Roots[0]; r.Late() != step.late || r.Unread() != step.unread {
-			t.Errorf("%s: %v", step.what, r.Err)
-		}
-	}
+	})
 }
 
 // Without patience a refresh waits, and ends with its context.
 func TestNoPatience(t *testing.T) {
-	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-	c := New([]Source{d}, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
-	defer cancel()
-	if err := c.Refresh(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("refresh: %v", err)
-	}
-	close(d.answer)
-	if err := c.Refresh(context.Background()); err != nil || view(t, c).Named("x") == nil {
-		t.Errorf("after the disk is back: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		c := New([]Source{d}, Options{})
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+		defer cancel()
+		if err := c.Refresh(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("refresh: %v", err)
+		}
+		close(d.answer)
+		if err := c.Refresh(context.Background()); err != nil || view(t, c).Named("x") == nil {
+			t.Errorf("after the disk is back: %v", err)
+		}
+	})
 }
 
 // A refresh that is cancelled, however often, ends no look that another one waits
 // for: a root that takes its time joins when it is read.
 func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
-	d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-	c := New([]Source{d}, Options{Patience: 50 * time.Millisecond})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- c.Run(ctx) }()
-	waitFor(t, "the root is late", func() bool { v := view(t, c); return errors.Is(v.Roots[0].Err, ErrLate) })
-	c.mu.Lock()
-	shared := c.sources[0].look
-	c.mu.Unlock()
-	cancelled := 0
-	for range 10 {
-		call, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if c.Refresh(call) != nil {
-			cancelled++
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		c := New([]Source{d}, Options{Patience: 50 * time.Millisecond})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		waitFor(t, "the root is late", func() bool { v := view(t, c); return errors.Is(v.Roots[0].Err, ErrLate) })
+		c.mu.Lock()
+		shared := c.sources[0].look
+		c.mu.Unlock()
+		cancelled := 0
+		for range 10 {
+			call, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if c.Refresh(call) != nil {
+				cancelled++
+			}
+			cancel()
 		}
-		cancel()
-	}
-	if cancelled == 0 {
-		t.Fatal("no refresh was cancelled")
-	}
-	c.mu.Lock()
-	if c.sources[0].look != shared {
-		t.Error("the look that others wait for is another one by now")
-	}
-	c.mu.Unlock()
-	close(d.answer)
-	waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
-	stop()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Run: %v", err)
-	}
+		if cancelled == 0 {
+			t.Fatal("no refresh was cancelled")
+		}
+		c.mu.Lock()
+		if c.sources[0].look != shared {
+			t.Error("the look that others wait for is another one by now")
+		}
+		c.mu.Unlock()
+		close(d.answer)
+		waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 // The end of Run ends the look that it left behind.
 func TestRunEndsLooks(t *testing.T) {
-	scanning := make(chan context.Context, 1)
-	c := New([]Source{hangs{source("a"), scanning}}, Options{Patience: time.Millisecond})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- c.Run(ctx) }()
-	scan := <-scanning
-	view(t, c) // the root is late by now
-	stop()
-	<-ended
-	select {
-	case <-scan.Done():
-	case <-time.After(5 * time.Second):
-		t.Error("the look goes on")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		scanning := make(chan context.Context, 1)
+		c := New([]Source{hangs{source("a"), scanning}}, Options{Patience: time.Millisecond})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		scan := <-scanning
+		view(t, c) // the root is late by now
+		stop()
+		<-ended
+		select {
+		case <-scan.Done():
+		case <-time.After(slowDay):
+			t.Error("the look goes on")
+		}
+	})
 }
 
 // hangs is a source that scans until it is told to end.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -130,14 +131,16 @@ func TestManifestHashesEachVersionOnce(t *testing.T) {
 // TestManifestDistrustsYoungFiles: a second write within the clock's grain leaves
 // the same stamp.
 func TestManifestDistrustsYoungFiles(t *testing.T) {
-	s, c, m := manifests(t)
-	now := time.Now()
-	s.set("a.txt", "x", now)
-	_, _, _ = manifest(t, c, m)
-	s.set("a.txt", "y", now)
-	if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("y")).String() {
-		t.Error(files, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, c, m := manifests(t)
+		now := time.Now()
+		s.set("a.txt", "x", now)
+		_, _, _ = manifest(t, c, m)
+		s.set("a.txt", "y", now)
+		if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("y")).String() {
+			t.Error(files, err)
+		}
+	})
 }
 
 // TestManifestIsOneState: what changes while it is hashed is hashed again.

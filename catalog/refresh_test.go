@@ -11,48 +11,53 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
 
 func TestRefreshReadsOnlyWhatChanged(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"), "z/SKILL.md", text("z", "one"))
-	c := catalogOf(t, a)
-	news := told(c)
-	opened := func(what string, want int64) {
-		t.Helper()
-		a.opens.Store(0)
-		refresh(t, c)
-		if n := a.opens.Load(); n != want {
-			t.Errorf("%s: %d files opened, want %d", what, n, want)
+	synctest.Test(t, func(t *testing.T) {
+		a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"), "z/SKILL.md", text("z", "one"))
+		c := catalogOf(t, a)
+		news := told(c)
+		opened := func(what string, want int64) {
+			t.Helper()
+			a.opens.Store(0)
+			refresh(t, c)
+			if n := a.opens.Load(); n != want {
+				t.Errorf("%s: %d files opened, want %d", what, n, want)
+			}
 		}
-	}
-	opened("nothing changed", 0)
-	a.write("y/SKILL.md", text("y", "two"))
-	opened("one changed", 1)
-	opened("nothing since", 0)
-	a.touch("z/SKILL.md", time.Now().Add(-2*time.Hour))
-	opened("one touched", 1)
-	opened("nothing since", 0)
-	a.touch("z/SKILL.md", time.Now())
-	opened("one touched just now", 1)
-	opened("still so young that a write could hide", 1)
-	a.write("new/SKILL.md", text("new", "n"))
-	a.remove("x/SKILL.md")
-	opened("one new, one gone, one young", 2)
-	diffs(t, "news", *news, []string{"v2 listing=true *y", "v3 listing=true +new -x"})
+		opened("nothing changed", 0)
+		a.write("y/SKILL.md", text("y", "two"))
+		opened("one changed", 1)
+		opened("nothing since", 0)
+		a.touch("z/SKILL.md", time.Now().Add(-2*time.Hour))
+		opened("one touched", 1)
+		opened("nothing since", 0)
+		a.touch("z/SKILL.md", time.Now())
+		opened("one touched just now", 1)
+		opened("still so young that a write could hide", 1)
+		a.write("new/SKILL.md", text("new", "n"))
+		a.remove("x/SKILL.md")
+		opened("one new, one gone, one young", 2)
+		diffs(t, "news", *news, []string{"v2 listing=true *y", "v3 listing=true +new -x"})
+	})
 }
 
 // A write within the grain of the clock leaves the stamp as it was.
 func TestRacyStamp(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"))
-	now := time.Now()
-	a.touch("x/SKILL.md", now)
-	c := catalogOf(t, a)
-	a.set(func() { a.files["x/SKILL.md"] = &fstest.MapFile{Data: []byte(text("x", "two")), ModTime: now} })
-	refresh(t, c)
-	diffs(t, "description", view(t, c).Named("x").Description, "two")
+	synctest.Test(t, func(t *testing.T) {
+		a := source("a", "x/SKILL.md", text("x", "one"))
+		now := time.Now()
+		a.touch("x/SKILL.md", now)
+		c := catalogOf(t, a)
+		a.set(func() { a.files["x/SKILL.md"] = &fstest.MapFile{Data: []byte(text("x", "two")), ModTime: now} })
+		refresh(t, c)
+		diffs(t, "description", view(t, c).Named("x").Description, "two")
+	})
 }
 
 func TestFailingSource(t *testing.T) {
@@ -189,7 +194,7 @@ func TestSubscriberMayAct(t *testing.T) {
 	go func() { defer close(finished); refresh(t, c) }()
 	select {
 	case <-finished:
-	case <-time.After(5 * time.Second):
+	case <-time.After(slowDay):
 		t.Fatal("a subscriber that reads waits for ever")
 	}
 	diffs(t, "seen", seen, []string{"v2 true <nil>", "v3 true <nil>"})
@@ -222,16 +227,16 @@ func TestWatch(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("ended with %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(slowDay):
 		t.Error("does not end with its context")
 	}
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); runtime.Gosched() {
+	for deadline := time.Now().Add(slowDay); !ok(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("in 5 s: not yet that %s", what)
+			t.Fatalf("in %v: not yet that %s", slowDay, what)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -158,6 +158,17 @@ func (v View) indexed(ctx context.Context) (*index, error) {
 	}
 }
 
+// Indexed reports whether the index of the view's snapshot is there, so that a search
+// waits for nothing.
+func (v View) Indexed() bool {
+	select {
+	case <-v.indexing.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // IndexAhead makes the index as soon as there is a snapshot, so that the first
 // search need not wait for it: for a server on whose pages people will search.
 func (c *Catalog) IndexAhead() {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -128,7 +129,9 @@ func TestSearchAfterChanges(t *testing.T) {
 // but their headings, until the disk answers.
 func TestSearchOnABlockedDisk(t *testing.T) {
 	for _, patience := range []time.Duration{0, 300 * time.Millisecond} {
-		t.Run(patience.String(), func(t *testing.T) { searchBlocked(t, patience) })
+		t.Run(patience.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { searchBlocked(t, patience) })
+		})
 	}
 }
 

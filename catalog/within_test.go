@@ -57,10 +57,11 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 			if !errors.Is(err, skill.ErrBusy) || skill.Reason(err) != skill.ErrBusy.Error() {
 				t.Fatalf("an answer: %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(slowDay):
 			t.Fatalf("calls go on; %d wait in the system", waiting.Load())
 		}
 	}
+	waitFor(t, "as many reads as may wait in the system", func() bool { return waiting.Load() >= readsOfSkill })
 	if n := waiting.Load(); n != readsOfSkill {
 		t.Errorf("%d reads wait in the system, want %d", n, readsOfSkill)
 	}
@@ -126,6 +127,8 @@ func TestWithinPanics(t *testing.T) {
 // More callers than there are places take turns: none of them holds one place
 // while it waits for another of the same, whatever the skill's path is.
 func TestManyReadsTakeTurns(t *testing.T) {
+	defer func(d time.Duration) { busyPatience = d }(busyPatience)
+	busyPatience = slowDay
 	for _, path := range []string{"x", ".", ""} {
 		v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 		x, s := *v.Named("x"), *v.Named("x").Skill

@@ -33,7 +33,7 @@ func TestHostile(t *testing.T) {
 	} {
 		begin := time.Now()
 		r := checked(t, text, "a.md")
-		if took := time.Since(begin); took > 10*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("%s: %v, %d findings", name, took, len(r.Findings))
 		} else {
 			t.Logf("%s: %v, %d findings, %d bytes", name, took, len(r.Findings), len(text))

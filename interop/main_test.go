@@ -204,7 +204,7 @@ func serve(binary, dir string) (url string, stop func(), err error) {
 			return "", nil, errors.New("knack serve ended at once")
 		}
 		return url, stop, nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		stop()
 		return "", nil, errors.New("knack serve says no address")
 	}

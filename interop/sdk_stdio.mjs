@@ -18,8 +18,8 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
-const CHANGE_MS = 2_000; // how long a change may take to be seen
-const WHOLE_MS = 60_000; // how long the script may take
+const CHANGE_MS = 25_000; // a slow day included; the refresh that nobody asks for comes after 30 s
+const WHOLE_MS = 120_000; // how long the script may take
 
 const ADDED = 'interop-added';
 const ADDED_TEXT = `---

@@ -58,7 +58,7 @@ func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
 
 // lag is how long the lists may take to see a change (contract 002, "Refresh
 // Cycle", grants 30 s). What a call reads itself is always of now.
-const lag = 5 * time.Second
+const lag = 30 * time.Second
 
 // library is a folder of skills that somebody keeps changing. The first half of
 // the skills is always there.

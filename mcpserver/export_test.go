@@ -13,6 +13,13 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	return s.subscriptions.max, s.subscriptions.own
 }
 
+// Subscriptions is how many files somebody is subscribed to.
+func (s *Server) Subscriptions() int {
+	s.subscriptions.mu.Lock()
+	defer s.subscriptions.mu.Unlock()
+	return len(s.subscriptions.watched)
+}
+
 // WaitForRoots has the first calls wait longer for a client's roots.
 func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 

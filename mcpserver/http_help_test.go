@@ -74,6 +74,15 @@ func lay(t testing.TB, root string, files map[string]string) {
 	}
 }
 
+// rewrite gives a file below a folder another text in one step: nobody sees it empty
+// or half, which would be a change of its own.
+func rewrite(t testing.TB, root, name, text string) {
+	t.Helper()
+	beside := t.TempDir()
+	lay(t, beside, map[string]string{"new": text})
+	must(t, os.Rename(filepath.Join(beside, "new"), filepath.Join(root, filepath.FromSlash(name))))
+}
+
 // fixtures are the skills that the extension is tried on. The first has folders, a
 // nested skill and odd names.
 func fixtures() map[string]string {
@@ -360,7 +369,7 @@ func events(resp *http.Response) <-chan message {
 // await waits for a message with that method.
 func await(t *testing.T, from <-chan message, method string) message {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for {
 		select {
 		case m, ok := <-from:

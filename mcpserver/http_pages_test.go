@@ -23,7 +23,7 @@ func TestReady(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
 	disks := [2]silent{{folder(t.TempDir()), "shelf", make(chan struct{})}, {folder(t.TempDir()), "attic", make(chan struct{})}}
-	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: 10 * time.Millisecond})
+	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: time.Second}) // within which the others are read
 	serve := func(o mcpserver.HTTPOptions) *mcpserver.HTTP {
 		t.Helper()
 		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), o)

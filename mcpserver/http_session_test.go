@@ -38,7 +38,7 @@ func (c *client) lives() bool {
 // gone waits for the end of a session without asking for it, which would keep it.
 func (c *client) gone() bool {
 	c.t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		there := false
 		for ss := range c.server.MCP().Sessions() {
 			there = there || ss.ID() == c.session
@@ -54,10 +54,11 @@ func (c *client) gone() bool {
 // whose client does, or goes on calling, stays.
 func TestHandshakeThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{http: mcpserver.HTTPOptions{InitializeTimeout: time.Second}})
+	const timeout = 3 * time.Second
+	w := start(t, setting{http: mcpserver.HTTPOptions{InitializeTimeout: timeout}})
 	begun := time.Now()
 	silent, done, calling := w.shake(), w.dial(legacy), w.shake()
-	for time.Since(begun) < 2*time.Second {
+	for time.Since(begun) < 2*timeout {
 		calling.result("ping", nil, nil)
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -61,7 +61,7 @@ func TestListChanged(t *testing.T) {
 				prompts.Store(0)
 				step.do()
 				must(t, c.Refresh(t.Context()))
-				for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && (tools.Load() < step.tools || resources.Load() < step.resources || prompts.Load() < step.prompts); {
+				for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && (tools.Load() < step.tools || resources.Load() < step.resources || prompts.Load() < step.prompts); {
 					time.Sleep(time.Millisecond)
 				}
 				time.Sleep(60 * time.Millisecond) // for one too many: the SDK gathers changes for 10 ms

@@ -78,7 +78,7 @@ func TestEventsOfFailures(t *testing.T) {
 				want = 0
 			}
 			all := events.take()
-			for end := time.Now().Add(5 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
 				all = append(all, events.take()...) // the answer may be here before its event
 			}
 			if len(all) != want {
@@ -136,8 +136,10 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	expect("anna", count("/mcp", anna, 8), map[int]int{400: 5, 429: 3}) // a GET without a session
+	began := time.Now()
 	refused := count("/mcp", "wrong", 150)
-	if n := refused[401]; n < 100 || n > 140 || refused[401]+refused[429] != 150 { // five more each second
+	most := 100 + int(5*time.Since(began).Seconds()+1) // five more each second
+	if n := refused[401]; n < 100 || n > most || refused[401]+refused[429] != 150 {
 		t.Errorf("wrong tokens: %v", refused)
 	}
 	expect("bert, whose address is that of all", count("/mcp", bert, 8), map[int]int{400: 5, 429: 3})
@@ -148,7 +150,9 @@ func TestLimits(t *testing.T) {
 			lines[e.Result]++
 		}
 	}
-	if lines[audit.Failed] != 5 || lines[audit.RefusedToken] != refused[401] || lines[audit.Limited] > 2+6+20 {
+	// A hundred have a line each. Where it took so long that more were told so, some of
+	// those have none.
+	if n := lines[audit.RefusedToken]; lines[audit.Failed] != 5 || n < 100 || n > refused[401] || lines[audit.Limited] > 2+6+20 {
 		t.Errorf("events: %v, for %v", lines, refused)
 	}
 

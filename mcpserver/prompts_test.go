@@ -238,7 +238,7 @@ func TestPromptsListChanged(t *testing.T) {
 		told.Store(0)
 		step.do()
 		must(t, c.Refresh(t.Context()))
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && told.Load() < step.want; {
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && told.Load() < step.want; {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(60 * time.Millisecond)

@@ -378,7 +378,7 @@ func TestRestrictTells(t *testing.T) {
 			}
 		}
 		time.Sleep(100 * time.Millisecond) // what should not come would be on its way
-		put(t, w.dir, map[string]string{"open/notes.txt": fmt.Sprint("notes of step ", i)})
+		rewrite(t, w.dir, "open/notes.txt", fmt.Sprint("notes of step ", i))
 		for who := range streams {
 			for !next(who) {
 			}
@@ -426,12 +426,7 @@ func TestGroupTakenAway(t *testing.T) {
 	defer listening.Body.Close()
 	c := w.dial(legacy)
 	get := func(last string) <-chan message {
-		r := c.request("GET", "")
-		if last != "" {
-			r.Header.Set("Last-Event-ID", last)
-		}
-		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
+		resp := c.resume(last)
 		t.Cleanup(func() { resp.Body.Close() })
 		if resp.StatusCode != http.StatusOK {
 			t.Fatal(resp.Status)
@@ -442,7 +437,7 @@ func TestGroupTakenAway(t *testing.T) {
 	for _, uri := range both {
 		c.result("resources/subscribe", map[string]any{"uri": uri}, nil)
 	}
-	put(t, w.dir, map[string]string{"zebra/zebra.txt": "told while it may be"}) // the stream's event _0
+	rewrite(t, w.dir, "zebra/zebra.txt", "told while it may be") // the stream's event _0
 	for _, stream := range streams {
 		await(t, stream, "notifications/resources/updated")
 	}
@@ -451,7 +446,7 @@ func TestGroupTakenAway(t *testing.T) {
 	w.http.Recheck()
 	put(t, w.dir, map[string]string{"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra/zebra.txt": "another", "zebra-new/SKILL.md": skillText("zebra-new", "A zebra.")})
 	must(t, w.catalog.Refresh(t.Context()))
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(40 * time.Second)
 	for era, stream := range streams {
 		for open := true; open; {
 			select {

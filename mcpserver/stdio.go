@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,6 +170,7 @@ type stdioConn struct {
 	written chan error    // and back
 
 	quick    quick
+	handed   bool        // the reader's: a message was handed on since it last waited
 	finished atomic.Bool // nothing more is taken from the input
 
 	breakOnce sync.Once
@@ -397,6 +399,7 @@ func (c *stdioConn) receive() {
 				relieved = errors.Is(err, errRelieved)
 				return
 			}
+			c.letGo()
 		}
 		line, err := c.lines.next()
 		if c.finished.Load() {
@@ -416,6 +419,19 @@ func (c *stdioConn) receive() {
 			relieved = errors.Is(err, errRelieved)
 			return
 		}
+	}
+}
+
+// letGo lets those run who were handed a message, before the reader waits for the
+// next. To the runtime a thread that waits in a read is at work: what waits to run behind it
+// on its processor is taken over by another one that has nothing to do, or else
+// when the runtime looks around, which is up to 20 ms later. So nothing may wait
+// there. One time in 61 the scheduler would come straight back, but not twice.
+func (c *stdioConn) letGo() {
+	if c.handed {
+		c.handed = false
+		runtime.Gosched()
+		runtime.Gosched()
 	}
 }
 
@@ -456,6 +472,7 @@ func (c *stdioConn) take(line []byte) error {
 	case nil:
 		return nil
 	}
+	c.handed = true
 	return c.deliver(received{msg: msg})
 }
 

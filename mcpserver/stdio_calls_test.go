@@ -76,7 +76,7 @@ func TestStdioDuplicateID(t *testing.T) {
 }
 
 func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &StdioTransport{MaxInFlight: 1})
+	s := startStdio(t, newStdioTools(), &StdioTransport{MaxInFlight: 1, DrainTimeout: 2 * stdioPatience})
 	s.send(stdioListen("1"))
 	if m := s.recv(); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("got %+v", m)
@@ -90,12 +90,8 @@ func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
 	if m := s.recv(); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("got %+v", m)
 	}
-	began := time.Now()
-	if err := s.end(); err != nil {
+	if err := s.end(); err != nil { // which waits for less than the drain
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > DefaultDrainTimeout/2 {
-		t.Errorf("the end took %v", took)
 	}
 }
 
@@ -193,7 +189,7 @@ func TestStdioServerAsksAfterTheEnd(t *testing.T) {
 func TestStdioUnanswerableCalls(t *testing.T) {
 	server := newStdioTools()
 	// An answer is here before its call is counted as answered, so that the end waits a little.
-	s := startStdio(t, server, &StdioTransport{MaxInFlight: 1, DrainTimeout: 200 * time.Millisecond})
+	s := startStdio(t, server, &StdioTransport{MaxInFlight: 1, DrainTimeout: 2 * time.Second})
 	s.initialize()
 	s.send(stdioCall("1", "garbled"))
 	s.want("1", 1) // without its data
@@ -255,7 +251,7 @@ func TestStdioClientStopsReading(t *testing.T) {
 				if !errors.Is(err, ErrUnanswered) {
 					t.Errorf("got %v", err)
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(stdioPatience):
 				t.Error("the session does not end")
 			}
 		})
@@ -295,7 +291,7 @@ func TestRunDoesNotWaitForHandlers(t *testing.T) {
 		if !errors.Is(err, ErrUnanswered) {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(stdioPatience):
 		t.Error("it waits for a handler that hangs")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -541,5 +542,55 @@ func TestStdioMessageHoldsNothingOfTheLine(t *testing.T) {
 	req := msg.(*jsonrpc.Request)
 	if req.ID.Raw() != "abc" || req.Method != "tools/call" || string(req.Params) != `{"name":"echo"}` {
 		t.Errorf("got %v %q %q", req.ID.Raw(), req.Method, req.Params)
+	}
+}
+
+// lettingGo is an input that looks, whenever more is read, whether what it brought before
+// has reached whom it is for.
+type lettingGo struct {
+	lines    int
+	received *atomic.Int64
+	brought  int64
+	late     []int64 // what had not
+}
+
+func (l *lettingGo) Read(p []byte) (int, error) {
+	if got := l.received.Load(); got < l.brought {
+		l.late = append(l.late, l.brought)
+	}
+	if l.brought == int64(l.lines) {
+		return 0, io.EOF
+	}
+	l.brought++
+	return copy(p, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1}}`+"\n", l.brought)), nil
+}
+
+// A thread that waits in a read keeps its processor for up to 20 ms, and what is to
+// run on that waits as long where the others are busy. So the reader waits for nothing
+// before those run to whom it has handed something. With one processor that is seen
+// from their order.
+func TestStdioReaderLetsGo(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var received atomic.Int64
+	in := &lettingGo{lines: 1000, received: &received}
+	c, err := (&StdioTransport{In: in, Out: io.Discard}).Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for {
+		if _, err := c.Read(t.Context()); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		received.Add(1)
+	}
+	if got := received.Load(); got != int64(in.lines) {
+		t.Errorf("%d messages of %d were received", got, in.lines)
+	}
+	// The scheduler may take the processor away from anybody at any time.
+	if len(in.late) > in.lines/100 {
+		t.Errorf("of %d messages %d had not arrived when the reader went to wait for more: %v", in.lines, len(in.late), in.late)
 	}
 }

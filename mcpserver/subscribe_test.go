@@ -57,13 +57,13 @@ func TestChangesAreTold(t *testing.T) {
 				t.Errorf("no subscription id: %s", m.Params)
 			}
 		}
-		lay(t, w.dir, map[string]string{"a-first/crlf.txt": "changed " + c.era})
+		rewrite(t, w.dir, "a-first/crlf.txt", "changed "+c.era)
 		updated(file)
 		_ = os.Remove(filepath.Join(w.dir, "a-first", "crlf.txt"))
 		updated(file)
-		lay(t, w.dir, map[string]string{"a-first/crlf.txt": "back"})
+		rewrite(t, w.dir, "a-first/crlf.txt", "back")
 		updated(file)
-		lay(t, w.dir, map[string]string{"a-first/SKILL.md": skillText("a-first", "Changed in "+c.era)})
+		rewrite(t, w.dir, "a-first/SKILL.md", skillText("a-first", "Changed in "+c.era))
 		w.catalog.Poke()
 		updated(main)
 		lay(t, w.dir, map[string]string{"new-" + c.era + "/SKILL.md": skillText("new-"+c.era, "New.")})
@@ -71,7 +71,7 @@ func TestChangesAreTold(t *testing.T) {
 		await(t, told, "notifications/resources/list_changed")
 		if c.era == legacy {
 			c.result("resources/unsubscribe", map[string]any{"uri": file}, nil)
-			lay(t, w.dir, map[string]string{"a-first/crlf.txt": "unheard"})
+			rewrite(t, w.dir, "a-first/crlf.txt", "unheard")
 			quiet(t, told, "notifications/resources/updated")
 		}
 	})
@@ -102,7 +102,7 @@ func TestTouchedIsNotChanged(t *testing.T) {
 	w.server.LookEvery(100 * time.Millisecond)
 	c := w.dial(modern)
 	told := follow(t, c, "skill://a-first/crlf.txt")
-	lay(t, w.dir, map[string]string{"a-first/crlf.txt": fixtures()["a-first/crlf.txt"]})
+	rewrite(t, w.dir, "a-first/crlf.txt", fixtures()["a-first/crlf.txt"])
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(w.dir, "a-first", "crlf.txt"), now, now)
 	quiet(t, told, "notifications/resources/updated")
@@ -173,7 +173,11 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		if resp, err := http.DefaultClient.Do(c.request("DELETE", "")); err != nil || resp.StatusCode >= 300 {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		for end := time.Now().Add(30 * time.Second); w.server.Subscriptions() > 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d subscriptions are left of a session that has ended", w.server.Subscriptions())
+			}
+		}
 	}
 	for i := range all/own + 1 { // at once they share what there is
 		c := w.dial(legacy)
@@ -209,7 +213,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	for _, r := range open {
 		r.Body.Close()
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		resp := listen()
 		resp.Body.Close()
 		if resp.StatusCode == 200 {
@@ -221,23 +225,33 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
+// resume opens the session's stream behind an event, or from now on, once the server
+// has heard that the one before is closed.
+func (c *client) resume(last string) *http.Response {
+	c.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		r := c.request("GET", "")
+		if last != "" {
+			r.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusConflict || time.Now().After(end) {
+			return resp
+		}
+		resp.Body.Close()
+	}
+}
+
 // TestResumes: what came while nobody listened is sent again behind the last event
 // that the client names.
 func TestResumes(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
 	c := w.dial(legacy)
-	get := func(last string) (*http.Response, error) {
-		r := c.request("GET", "")
-		if last != "" {
-			r.Header.Set("Last-Event-ID", last)
-		}
-		return http.DefaultClient.Do(r)
-	}
-	stream, err := get("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := c.resume("")
 	told := events(stream)
 	lay(t, w.dir, map[string]string{"n-1/SKILL.md": skillText("n-1", "One.")})
 	w.catalog.Poke()
@@ -249,9 +263,9 @@ func TestResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond)
-	again, err := get("_0")
-	if err != nil || again.StatusCode != 200 {
-		t.Fatal(again.Status, err)
+	again := c.resume("_0")
+	if again.StatusCode != 200 {
+		t.Fatal(again.Status)
 	}
 	defer again.Body.Close()
 	await(t, events(again), "notifications/resources/list_changed")

@@ -191,7 +191,7 @@ func (w *wire) receive(n int) (said []string) {
 				w.t.Fatalf("the session ended after %q", said)
 			}
 			said = append(said, line)
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			w.t.Fatalf("nothing came after %q", said)
 		}
 	}

@@ -242,30 +242,24 @@ var controls = func() (t [256]byte) {
 }()
 
 // indexBadControl is [strings.IndexFunc] with isBadControl, for valid UTF-8. It
-// looks at every byte that is served, eight at a time, and does not decode them.
+// looks at every byte that is served, 32 at a time, and does not decode them.
 func indexBadControl(s string) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// A bit is set where a byte is below the blank, DEL, or begins no ASCII; in rare
-		// cases where none is (a borrow), which the slow look below sorts out.
-		del := w ^ ones*0x7f
-		if ((w-ones*0x20)|(del-ones)&^del|w)&tops == 0 {
+	for ; i+32 <= len(s); i += 32 {
+		// All four at once, and no line feed among what is odd: to guess wrong whether
+		// there is one costs the processor more than to look.
+		part := s[i : i+32]
+		if oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])) == 0 {
 			continue
 		}
-		// Most of those are the ends of lines. These are exact, for ASCII: nothing is
-		// carried from a byte to the next.
-		rest := w &^ tops
-		low := ^(rest + ones*0x60) & tops
-		end := ^((rest ^ ones*'\n') + ones*0x7f) & tops
-		if (low&^end|^((rest^ones*0x7f)+ones*0x7f)|w)&tops == 0 {
-			continue
-		}
-		for k := i; k < i+8; k++ {
-			if badControlAt(s, k) {
-				return k
+		for at := 0; at < len(part); at += 8 {
+			if oddBytes(eight(part[at:])) == 0 {
+				continue
+			}
+			for k := i + at; k < i+at+8; k++ {
+				if badControlAt(s, k) {
+					return k
+				}
 			}
 		}
 	}
@@ -275,6 +269,21 @@ func indexBadControl(s string) int {
 		}
 	}
 	return -1
+}
+
+// oddBytes marks those of eight bytes that are not ASCII, DEL, or below the blank and
+// no line feed. Nothing is carried from a byte to the next.
+func oddBytes(w uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	rest := w &^ tops
+	low, feed, del := ^(rest + ones*0x60), ^((rest ^ ones*'\n') + ones*0x7f), ^((rest ^ ones*0x7f) + ones*0x7f)
+	return (low&^feed | del | w) & tops
+}
+
+// eight are the first bytes of a text, the first one the lowest.
+func eight(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 func badControlAt(s string, i int) bool {

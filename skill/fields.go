@@ -128,7 +128,7 @@ func (s *Skill) judgeName(d *Document) {
 	case f.Value.Kind == List || f.Value.Kind == Map:
 		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder)))
 		return
-	case f.Value.Kind == Null || OneLine(f.Value.Text) == "":
+	case f.Value.Kind == Null || isBlank(f.Value.Text):
 		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder)))
 		return
 	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
@@ -272,8 +272,8 @@ func (s *Skill) judgeDescription(d *Document) {
 	case !ok:
 		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
-	case f.Value.Kind == Null || f.Value.Kind == String && OneLine(f.Value.Text) == "",
-		(f.Value.Kind == List || f.Value.Kind == Map) && OneLine(plainText(f.Value)) == "":
+	case f.Value.Kind == Null || f.Value.Kind == String && isBlank(f.Value.Text),
+		(f.Value.Kind == List || f.Value.Kind == Map) && isBlank(plainText(f.Value)):
 		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
 		return
 	case f.Value.Kind != String:

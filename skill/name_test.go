@@ -180,6 +180,28 @@ func FuzzNamePattern(f *testing.F) {
 	})
 }
 
+// A control character is found wherever it stands, among whatever.
+func TestBadControlAnywhere(t *testing.T) {
+	for _, around := range []string{"abcdefghijklmnopqrstuvwxyz", "a line\nand\tanother\r\n", "éa日b😀"} {
+		text := strings.Repeat(around, 80/len(around)+1)
+		if got := indexBadControl(text); got != -1 {
+			t.Fatalf("%q: %d", text, got)
+		}
+		for at := range text {
+			for _, bad := range []string{"\x00", "\v", "\x1f", "\x7f", "\u0080", "\u009f"} {
+				if got := indexBadControl(text[:at] + bad + text[at:]); got != at {
+					t.Errorf("%q at %d of %q: %d", bad, at, text, got)
+				}
+			}
+			for _, good := range []string{" ", "~", "\u00a0", "\n", "\t"} {
+				if got := indexBadControl(text[:at] + good + text[at:]); got != -1 {
+					t.Errorf("%q at %d of %q: %d", good, at, text, got)
+				}
+			}
+		}
+	}
+}
+
 // The search for control characters is that of [strings.IndexFunc].
 func FuzzBadControl(f *testing.F) {
 	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",

@@ -95,6 +95,16 @@ func OneLine(s string) string {
 	return b.String()
 }
 
+// isBlank reports whether [OneLine] leaves nothing of s.
+func isBlank(s string) bool {
+	for _, r := range s {
+		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsBidiControl(r) {
+			return false
+		}
+	}
+	return true
+}
+
 func isOneLine(s string) bool {
 	prev := byte(' ')
 	for i := range len(s) {

@@ -8,6 +8,22 @@ import (
 	"unicode/utf8"
 )
 
+// TestIsBlank: what is blank is what has nothing in one line.
+func TestIsBlank(t *testing.T) {
+	for r := rune(0); r <= 0x1ffff; r++ {
+		for _, text := range []string{string(r), "\t" + string(r) + " "} {
+			if got, want := isBlank(text), OneLine(text) == ""; got != want {
+				t.Errorf("%q: %t", text, got)
+			}
+		}
+	}
+	for text, want := range map[string]bool{"": true, " \n\u202e\u0085\u3000": true, " \u202e.": false, "\xff": false} {
+		if isBlank(text) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
+	}
+}
+
 // TestAppendVisibleJSON: a JSON text keeps its value, and is plain to see: it holds
 // no control, no direction character, no other line end and nothing behind the planes that are seen.
 func TestAppendVisibleJSON(t *testing.T) {

@@ -135,31 +135,35 @@ func unescape(s string) (string, bool) {
 	return b.String(), b.Len() < len(s)
 }
 
-func escapeInto(b *strings.Builder, seg string, keep func(byte) bool) {
+func escapeInto(b *strings.Builder, seg string, keep *[256]bool) {
 	const hex = "0123456789ABCDEF"
+	from := 0
 	for i := range len(seg) {
-		if c := seg[i]; keep(c) {
-			b.WriteByte(c)
-		} else {
+		if c := seg[i]; !keep[c] {
+			b.WriteString(seg[from:i])
 			b.WriteByte('%')
 			b.WriteByte(hex[c>>4])
 			b.WriteByte(hex[c&15])
+			from = i + 1
 		}
 	}
+	b.WriteString(seg[from:])
 }
 
-// inSegment: pchar of RFC 3986.
-func inSegment(c byte) bool {
-	return isUnreserved(c) || strings.IndexByte("!$&'()*+,;=:@", c) >= 0
-}
+var (
+	// inSegment: pchar of RFC 3986.
+	inSegment = kept("!$&'()*+,;=:@")
+	// inAuthority: what stays itself in the first segment, which generic URI parsers
+	// read as a host: unreserved characters and the sub-delimiters that no parser
+	// gives a meaning there.
+	inAuthority = kept("!*'()")
+)
 
-// inAuthority: what stays itself in the first segment, which generic URI parsers
-// read as a host: unreserved characters and the sub-delimiters that no parser
-// gives a meaning there.
-func inAuthority(c byte) bool {
-	return isUnreserved(c) || strings.IndexByte("!*'()", c) >= 0
-}
-
-func isUnreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+// kept are the unreserved characters of RFC 3986, and some others.
+func kept(others string) *[256]bool {
+	var t [256]bool
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~" + others) {
+		t[c] = true
+	}
+	return &t
 }

@@ -43,6 +43,7 @@ type Fit struct {
 func Fits(v catalog.View) []Fit {
 	around := length(defaultHead) + length(skillTail)
 	rows := rowsOf(v.Listed)
+	describe(rows)
 	need := wholeLength(rows, elements, escapeXML)
 	var out []Fit
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
@@ -64,6 +65,15 @@ func Fits(v catalog.View) []Fit {
 
 // wholeLength is how long a list of whole descriptions is, without writing it.
 func wholeLength(rows []row, st style, escape func(string) string) int {
+	n := bareLength(rows, st, escape)
+	for _, r := range rows {
+		n += length(escape(r.description))
+	}
+	return n
+}
+
+// bareLength is how long a list would be if no skill had a description.
+func bareLength(rows []row, st style, escape func(string) string) int {
 	if len(rows) == 0 {
 		return length(st.empty)
 	}
@@ -75,7 +85,7 @@ func wholeLength(rows []row, st style, escape func(string) string) int {
 			frame = length(st.item("", "", r.location))
 			around[r.location] = frame
 		}
-		n += frame + length(escape(r.name)) + length(escape(r.description))
+		n += frame + length(escape(r.name))
 	}
 	return n
 }

@@ -86,46 +86,82 @@ type arranged struct {
 	left []int // the skills whose names are left out
 }
 
-// rowsOf are the rows of a list of skills, for [arrange].
+// rowsOf are the rows of a list of skills, for [arrange]; see [describe].
 func rowsOf(entries []*catalog.Entry) []row {
 	rows := make([]row, len(entries))
 	for i, e := range entries {
-		rows[i] = row{name: skill.OneLine(e.Name), description: skill.OneLine(e.Description), location: location(e)}
+		rows[i] = row{name: skill.OneLine(e.Name), description: e.Description, location: location(e)}
 	}
 	return rows
+}
+
+// describe makes the descriptions fit for a list. A long list has no room for them,
+// and is arranged without.
+func describe(rows []row) {
+	for i := range rows {
+		rows[i].description = skill.OneLine(rows[i].description)
+	}
 }
 
 func arrange(rows []row, st style, escape func(string) string, budget int, more string) (string, arranged) {
 	if len(rows) == 0 {
 		return st.empty, arranged{form: FormWhole}
 	}
-	longest := 0
-	for _, r := range rows {
-		if len(r.description) > longest { // it has no more characters than bytes
-			longest = max(longest, utf8.RuneCountInString(r.description))
+	if bare := bareLength(rows, st, escape); bare <= budget {
+		describe(rows)
+		if s, a, ok := described(rows, st, escape, budget, bare, more); ok {
+			return s, a
 		}
-	}
-	if s, ok := fit(rows, st, escape, budget, longest); ok {
-		return s, arranged{form: FormWhole}
-	}
-	note := shortened(more, "descriptions are shortened")
-	rest := budget - length(note) - 1
-	// The longest cut that fits, by bisection; of very many skills not even the shortest
-	// does, which is soon seen.
-	n := 0
-	if _, ok := fit(rows, st, escape, rest, leastDescription); ok {
-		n = sort.Search(longest-leastDescription, func(i int) bool {
-			_, ok := fit(rows, st, escape, rest, leastDescription+i)
-			return !ok
-		})
-	}
-	if n > 0 {
-		cut := leastDescription + n - 1
-		s, _ := fit(rows, st, escape, rest, cut)
-		return s + "\n" + note, arranged{form: FormShortened, cut: cut}
 	}
 	text, left := names(rows, escape, budget, more)
 	return text, arranged{form: FormNames, left: left}
+}
+
+// described renders rows with their descriptions, whole or cut, where they fit; bare is
+// how long they are without.
+func described(rows []row, st style, escape func(string) string, budget, bare int, more string) (string, arranged, bool) {
+	longest, used := 0, bare
+	whole := make([]int, len(rows)) // how long each description is
+	for i, r := range rows {
+		if len(r.description) > longest { // it has no more characters than bytes
+			longest = max(longest, utf8.RuneCountInString(r.description))
+		}
+		whole[i] = length(escape(r.description))
+		used += whole[i]
+	}
+	if used <= budget {
+		return render(rows, st, escape, longest), arranged{form: FormWhole}, true
+	}
+	note := shortened(more, "descriptions are shortened")
+	rest := budget - length(note) - 1
+	fits := func(n int) bool {
+		used := bare
+		for i, r := range rows {
+			switch kept, off := cut(r.description, n); {
+			case off:
+				used += length(escape(kept)) + length(ellipsis)
+			case len(kept) < len(r.description):
+				used += length(escape(kept))
+			default:
+				used += whole[i]
+			}
+			if used > rest {
+				return false
+			}
+		}
+		return true
+	}
+	// The longest cut that fits, by bisection; of very many skills not even the shortest
+	// does, which is soon seen.
+	if !fits(leastDescription) {
+		return "", arranged{}, false
+	}
+	n := sort.Search(longest-leastDescription, func(i int) bool { return !fits(leastDescription + i) })
+	if n == 0 {
+		return "", arranged{}, false
+	}
+	n += leastDescription - 1
+	return render(rows, st, escape, n) + "\n" + note, arranged{form: FormShortened, cut: n}, true
 }
 
 type row struct{ name, description, location string }
@@ -155,22 +191,16 @@ func upTo(s string, n int) string {
 	return s
 }
 
-// fit renders all rows with descriptions of at most n characters.
-func fit(rows []row, st style, escape func(string) string, budget, n int) (string, bool) {
+// render writes all rows with descriptions of at most n characters.
+func render(rows []row, st style, escape func(string) string, n int) string {
 	var b strings.Builder
-	used := 0
 	for i, r := range rows {
 		if i > 0 {
 			b.WriteByte('\n')
-			used++
 		}
-		s := st.item(escape(r.name), escape(Cut(r.description, n)), r.location)
-		if used += length(s); used > budget {
-			return "", false
-		}
-		b.WriteString(s)
+		b.WriteString(st.item(escape(r.name), escape(Cut(r.description, n)), r.location))
 	}
-	return b.String(), true
+	return b.String()
 }
 
 // names renders names alone: all of them where that is possible, else as many as
@@ -236,36 +266,59 @@ func leftOut(n int, more string) string {
 // ellipsis. Where neither lies there it is cut inside a word, so that half of the
 // length at least is used.
 func Cut(s string, n int) string {
+	kept, off := cut(s, n)
+	if off {
+		return kept + ellipsis
+	}
+	return kept
+}
+
+// ellipsis says that a text was cut off.
+const ellipsis = "…"
+
+// cut is Cut without the ellipsis; off says that there is one.
+func cut(s string, n int) (kept string, off bool) {
 	if n <= 0 {
-		return ""
+		return "", false
 	}
-	whole := s
-	if s = upTo(s, n+2); len(s) == len(whole) && utf8.RuneCountInString(s) <= n {
-		return s
+	if len(s) <= n { // it has no more characters than bytes
+		return s, false
 	}
-	runes := []rune(s) // what is behind them decides nothing
-	for i := n - 1; i > n/2; i-- {
-		if isStop(runes[i]) && (unicode.IsSpace(runes[i+1]) || runes[i] > 0x3000) {
-			return string(runes[:i+1])
+	head := upTo(s, n)
+	if len(head) == len(s) {
+		return s, false
+	}
+	// From behind: at is where the i-th character ends, and next the one after it.
+	next, _ := utf8.DecodeRuneInString(s[len(head):])
+	for i, at := n-1, len(head); i > n/2; i-- {
+		r, size := utf8.DecodeLastRuneInString(s[:at])
+		if isStop(r) && (unicode.IsSpace(next) || r > 0x3000) {
+			return s[:at], false
 		}
+		next, at = r, at-size
 	}
-	end := n - 1
-	for i := end; i > n/2; i-- {
-		if unicode.IsSpace(runes[i]) || isWord(runes[i-1]) && isWord(runes[i]) {
-			end = i
+	r, size := utf8.DecodeLastRuneInString(head)
+	end := len(head) - size
+	last := r
+	for i, at := n-1, end; i > n/2; i-- { // at is where the i-th, r, begins
+		before, size := utf8.DecodeLastRuneInString(s[:at])
+		if unicode.IsSpace(r) || isWord(before) && isWord(r) {
+			end, last = at, r
 			break
 		}
+		r, at = before, at-size
 	}
-	for end > 0 && end < len(runes) && unicode.In(runes[end], unicode.M, unicode.Cf) {
-		end-- // a mark belongs to the character before it
+	for end > 0 && last >= utf8.RuneSelf && unicode.In(last, unicode.M, unicode.Cf) {
+		r, size := utf8.DecodeLastRuneInString(s[:end]) // a mark belongs to the character before it
+		end, last = end-size, r
 	}
-	return strings.TrimRight(string(runes[:end]), " ,;:-") + "…"
+	return strings.TrimRight(s[:end], " ,;:-"), true
 }
 
 // isWord reports whether a character is a word of its own to the eye: scripts
 // that put no blanks between words.
 func isWord(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
+	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
 func isStop(r rune) bool {

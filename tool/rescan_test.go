@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -49,15 +50,20 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
+// These tests are each in a bubble, whose clock stands still while a disk is read: how
+// long a look takes on this machine decides nothing.
+
 // Contracts 000 and 001 find a skill as soon as it is on the disk.
 func TestNewSkillIsReadAtOnce(t *testing.T) {
-	h, _, root := countedHost(t)
-	write(t, filepath.Join(root, "first", "SKILL.MD"), "# First")
-	same(t, call(t, h, "runner", "get_skill", args{"skill_name": "first"}).Text, `{"skill_name":"first","documentation":"# First"}`)
-	write(t, filepath.Join(root, "second", "SKILL.MD"), "# Second")
-	same(t, call(t, h, "runner", "read_file_in_skill", args{"skill_name": "second", "file_path": "SKILL.MD"}).Text, "# Second")
-	write(t, filepath.Join(root, "third", "SKILL.md"), md("third", "d"))
-	same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "third", "file_path": "SKILL.md"}).Text, md("third", "d"))
+	synctest.Test(t, func(t *testing.T) {
+		h, _, root := countedHost(t)
+		write(t, filepath.Join(root, "first", "SKILL.MD"), "# First")
+		same(t, call(t, h, "runner", "get_skill", args{"skill_name": "first"}).Text, `{"skill_name":"first","documentation":"# First"}`)
+		write(t, filepath.Join(root, "second", "SKILL.MD"), "# Second")
+		same(t, call(t, h, "runner", "read_file_in_skill", args{"skill_name": "second", "file_path": "SKILL.MD"}).Text, "# Second")
+		write(t, filepath.Join(root, "third", "SKILL.md"), md("third", "d"))
+		same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "third", "file_path": "SKILL.md"}).Text, md("third", "d"))
+	})
 }
 
 // linkedTwice makes a skill and a second link to it, which stays unknown however
@@ -73,122 +79,132 @@ func linkedTwice(t *testing.T, root string) {
 // Absent names cost a look in an interval, however many are asked for, by however
 // many callers; and names of folders of which a look makes nothing a few more.
 func TestAbsentNamesCostFewLooks(t *testing.T) {
-	h, c, root := countedHost(t)
-	write(t, filepath.Join(root, "bad", "SKILL.md"), "no frontmatter")
-	linkedTwice(t, root)
-	if err := os.Mkdir(filepath.Join(root, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	before, begun := c.scans.Load(), time.Now()
-	ask := func(i int) {
-		call(t, h, "runner", "get_skill", args{"skill_name": fmt.Sprint("none-", i)})
-		call(t, h, "runner", "read_file_in_skill", args{"skill_name": "none", "file_path": "x"})
-		call(t, h, "default", "read_file_in_skill", args{"skill_name": "bad", "file_path": "SKILL.md"})
-		call(t, h, "universal", "skill", args{"name": fmt.Sprint("none-", i)})
-		call(t, h, "universal", "skill", args{"name": "bad"})
-		call(t, h, "universal", "skill", args{"name": "Twice"})
-		call(t, h, "wave", "Skill", args{"skill_name": "none"})
-		call(t, h, "uri", "get_skill", args{"uri": "skill://none/SKILL.md"})
-		same(t, call(t, h, "runner", "get_skill", args{"skill_name": "empty"}).Text, `{"error":"SKILL.MD not found for skill 'empty'"}`)
-	}
-	var all sync.WaitGroup
-	for i := range 50 {
-		all.Go(func() { ask(i) })
-	}
-	all.Wait()
-	for i := range 50 {
-		ask(i)
-	}
-	intervals := int64(time.Since(begun)/rescanInterval) + 1
-	if n := c.scans.Load() - before; n > 3*intervals+1 || n == 0 { // the link once or twice, absent names once
-		t.Errorf("%d looks in %d intervals", n, intervals)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h, c, root := countedHost(t)
+		write(t, filepath.Join(root, "bad", "SKILL.md"), "no frontmatter")
+		linkedTwice(t, root)
+		if err := os.Mkdir(filepath.Join(root, "empty"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before, begun := c.scans.Load(), time.Now()
+		ask := func(i int) {
+			call(t, h, "runner", "get_skill", args{"skill_name": fmt.Sprint("none-", i)})
+			call(t, h, "runner", "read_file_in_skill", args{"skill_name": "none", "file_path": "x"})
+			call(t, h, "default", "read_file_in_skill", args{"skill_name": "bad", "file_path": "SKILL.md"})
+			call(t, h, "universal", "skill", args{"name": fmt.Sprint("none-", i)})
+			call(t, h, "universal", "skill", args{"name": "bad"})
+			call(t, h, "universal", "skill", args{"name": "Twice"})
+			call(t, h, "wave", "Skill", args{"skill_name": "none"})
+			call(t, h, "uri", "get_skill", args{"uri": "skill://none/SKILL.md"})
+			same(t, call(t, h, "runner", "get_skill", args{"skill_name": "empty"}).Text, `{"error":"SKILL.MD not found for skill 'empty'"}`)
+		}
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() { ask(i) })
+		}
+		all.Wait()
+		for i := range 50 {
+			time.Sleep(rescanInterval / 10)
+			ask(i)
+		}
+		intervals := int64(time.Since(begun)/rescanInterval) + 1
+		if n := c.scans.Load() - before; n > 3*intervals+1 || n == 0 { // the link once or twice, absent names once
+			t.Errorf("%d looks in %d intervals", n, intervals)
+		}
+	})
 }
 
 // No more folders of which a look makes nothing are worth one than fruitlessCount.
 func TestFruitlessLooksAreBounded(t *testing.T) {
-	h, c, root := countedHost(t)
-	write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
-	for i := range 20 {
-		if err := os.Symlink("a", filepath.Join(root, fmt.Sprint("twice-", i))); err != nil {
-			t.Skip(err)
-		}
-	}
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	before, begun := c.scans.Load(), time.Now()
-	for range 5 {
+	synctest.Test(t, func(t *testing.T) {
+		h, c, root := countedHost(t)
+		write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
 		for i := range 20 {
-			call(t, h, "universal", "skill", args{"name": fmt.Sprint("twice-", i)})
+			if err := os.Symlink("a", filepath.Join(root, fmt.Sprint("twice-", i))); err != nil {
+				t.Skip(err)
+			}
 		}
-	}
-	intervals := int64(time.Since(begun)/rescanInterval) + 1
-	if n := c.scans.Load() - before; n > (fruitlessCount+2)*intervals || n < fruitlessCount {
-		t.Errorf("%d looks in %d intervals", n, intervals)
-	}
+		if err := h.Catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before, begun := c.scans.Load(), time.Now()
+		for range 5 {
+			time.Sleep(rescanInterval / 3)
+			for i := range 20 {
+				call(t, h, "universal", "skill", args{"name": fmt.Sprint("twice-", i)})
+			}
+		}
+		intervals := int64(time.Since(begun)/rescanInterval) + 1
+		if n := c.scans.Load() - before; n > (fruitlessCount+2)*intervals || n < fruitlessCount {
+			t.Errorf("%d looks in %d intervals", n, intervals)
+		}
+	})
 }
 
 // Whatever lies in a folder of its name when a call begins is found by the call, by
 // every contract, with no watcher and however short the last look is ago.
 func TestNewSkillIsFoundByEveryContract(t *testing.T) {
-	h, c, root := countedHost(t)
-	for i, r := range []struct{ set, tool, args, want string }{
-		{"universal", "skill", `{"name":"%s"}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
-		{"default", "skill", `{"name":" %s "}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
-		{"default", "skill", `{"name":"skill://%s/SKILL.md"}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
-		{"wave", "Skill", `{"skill_name":"%s"}`, "Skill: %[1]s (Type: project)\nPath: %[2]s/%[1]s\n\n"},
-		{"uri", "get_skill", `{"uri":"skill://dir-1/%s/SKILL.md"}`, "Unsupported skill URI: skill://dir-1/%[1]s/SKILL.md\n"},
-		{"uri", "get_skill", `{"uri":"skill://%s/SKILL.md"}`, "URI: skill://%[1]s/SKILL.md\n\n"},
-		{"runner", "get_skill", `{"skill_name":"%s"}`, `{"skill_name":"%[1]s",`},
-		{"runner", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\nname: %[1]s\n"},
-		{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\nname: %[1]s\n"},
-	} {
-		name := fmt.Sprint("skill-", i)
-		before := c.scans.Load()
-		write(t, filepath.Join(root, name, "SKILL.md"), md(name, "d"))
-		got := call(t, h, r.set, r.tool, fmt.Sprintf(r.args, name)).Text
-		if want := fmt.Sprintf(strings.ReplaceAll(r.want, "%[2]s", root), name); !strings.HasPrefix(got, want) {
-			t.Errorf("%s %s: %.200q, want %q", r.set, r.args, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		h, c, root := countedHost(t)
+		for i, r := range []struct{ set, tool, args, want string }{
+			{"universal", "skill", `{"name":"%s"}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
+			{"default", "skill", `{"name":" %s "}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
+			{"default", "skill", `{"name":"skill://%s/SKILL.md"}`, "Loading: %[1]s\nBase directory: %[2]s/%[1]s\n\n"},
+			{"wave", "Skill", `{"skill_name":"%s"}`, "Skill: %[1]s (Type: project)\nPath: %[2]s/%[1]s\n\n"},
+			{"uri", "get_skill", `{"uri":"skill://dir-1/%s/SKILL.md"}`, "Unsupported skill URI: skill://dir-1/%[1]s/SKILL.md\n"},
+			{"uri", "get_skill", `{"uri":"skill://%s/SKILL.md"}`, "URI: skill://%[1]s/SKILL.md\n\n"},
+			{"runner", "get_skill", `{"skill_name":"%s"}`, `{"skill_name":"%[1]s",`},
+			{"runner", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\nname: %[1]s\n"},
+			{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\nname: %[1]s\n"},
+		} {
+			name := fmt.Sprint("skill-", i)
+			before := c.scans.Load()
+			write(t, filepath.Join(root, name, "SKILL.md"), md(name, "d"))
+			got := call(t, h, r.set, r.tool, fmt.Sprintf(r.args, name)).Text
+			if want := fmt.Sprintf(strings.ReplaceAll(r.want, "%[2]s", root), name); !strings.HasPrefix(got, want) {
+				t.Errorf("%s %s: %.200q, want %q", r.set, r.args, got, want)
+			}
+			if n := c.scans.Load() - before; n != 1 {
+				t.Errorf("%s %s: %d looks", r.set, r.args, n)
+			}
 		}
-		if n := c.scans.Load() - before; n != 1 {
-			t.Errorf("%s %s: %d looks", r.set, r.args, n)
-		}
-	}
-	uri, err := skill.ParseURI("skill://late/SKILL.md")
-	same(t, err, nil)
-	write(t, filepath.Join(root, "late", "SKILL.md"), md("late", "d"))
-	d, err := h.Document(t.Context(), uri) // as a resource
-	same(t, d, Document{Text: md("late", "d"), ModelInvocable: true})
-	same(t, err, nil)
+		uri, err := skill.ParseURI("skill://late/SKILL.md")
+		same(t, err, nil)
+		write(t, filepath.Join(root, "late", "SKILL.md"), md("late", "d"))
+		d, err := h.Document(t.Context(), uri) // as a resource
+		same(t, d, Document{Text: md("late", "d"), ModelInvocable: true})
+		same(t, err, nil)
+	})
 }
 
 // A root that does not answer holds up nobody for longer than it is waited for
 // once; the others are asked all the same.
 func TestSilentRootIsNotAskedAgain(t *testing.T) {
-	root := t.TempDir()
-	good := dir.New(dir.Options{Root: skill.Root{Label: "dir-2", Scope: skill.ScopeProject, Dir: root}})
-	quiet := &silent{memory: project(nil), answer: make(chan struct{})}
-	c := catalog.New([]catalog.Source{quiet, good}, catalog.Options{Patience: 10 * time.Millisecond})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h := &Host{Catalog: c}
-	write(t, filepath.Join(root, "late", "SKILL.md"), md("late", "d"))
-	for range 3 {
-		r := call(t, h, "universal", "skill", args{"name": "late"})
-		if want := "Loading: late\n"; !strings.HasPrefix(r.Text, want) {
-			t.Errorf("%q", r.Text)
+	synctest.Test(t, func(t *testing.T) {
+		root := t.TempDir()
+		good := dir.New(dir.Options{Root: skill.Root{Label: "dir-2", Scope: skill.ScopeProject, Dir: root}})
+		quiet := &silent{memory: project(nil), answer: make(chan struct{})}
+		c := catalog.New([]catalog.Source{quiet, good}, catalog.Options{Patience: 10 * time.Millisecond})
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		call(t, h, "universal", "skill", args{"name": "none"})
-	}
-	if n := quiet.asked.Load(); n != 1 {
-		t.Errorf("it was asked %d times", n)
-	}
-	close(quiet.answer)
+		h := &Host{Catalog: c}
+		write(t, filepath.Join(root, "late", "SKILL.md"), md("late", "d"))
+		for range 3 {
+			r := call(t, h, "universal", "skill", args{"name": "late"})
+			if want := "Loading: late\n"; !strings.HasPrefix(r.Text, want) {
+				t.Errorf("%q", r.Text)
+			}
+			call(t, h, "universal", "skill", args{"name": "none"})
+		}
+		if n := quiet.asked.Load(); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		close(quiet.answer)
+	})
 }
 
 // silent is a root that is asked for its folders and does not answer.
@@ -206,36 +222,40 @@ func (s *silent) Folders(func(string) bool) []skill.Folder {
 
 // That the skill is missing stands before that the file is.
 func TestVanishedFolder(t *testing.T) {
-	h, _, root := countedHost(t)
-	write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
-	write(t, filepath.Join(root, "b", "SKILL.md"), md("b", "d"))
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(root, "a")); err != nil {
-		t.Fatal(err)
-	}
-	for _, set := range []string{"runner", "default"} {
-		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
-		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h, _, root := countedHost(t)
+		write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
+		write(t, filepath.Join(root, "b", "SKILL.md"), md("b", "d"))
+		if err := h.Catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(root, "a")); err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []string{"runner", "default"} {
+			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
+			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'")
+		}
+	})
 }
 
 // However many ask at once, a folder without a document is told from none.
 func TestManyAskForAFolderWithoutDocument(t *testing.T) {
-	h, _, root := countedHost(t)
-	for i := range 1000 { // so that each looks for a while
-		if err := os.Mkdir(filepath.Join(root, fmt.Sprint("plain", i)), 0o755); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		h, _, root := countedHost(t)
+		for i := range 1000 { // so that each looks for a while
+			if err := os.Mkdir(filepath.Join(root, fmt.Sprint("plain", i)), 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	var wg sync.WaitGroup
-	for i := range 100 {
-		name, want := "plain7", `{"error":"SKILL.MD not found for skill 'plain7'"}`
-		if i%2 == 1 {
-			name, want = "none", `{"error":"Skill 'none' not found in skills folder"}`
+		var wg sync.WaitGroup
+		for i := range 100 {
+			name, want := "plain7", `{"error":"SKILL.MD not found for skill 'plain7'"}`
+			if i%2 == 1 {
+				name, want = "none", `{"error":"Skill 'none' not found in skills folder"}`
+			}
+			wg.Go(func() { same(t, call(t, h, "runner", "get_skill", args{"skill_name": name}).Text, want) })
 		}
-		wg.Go(func() { same(t, call(t, h, "runner", "get_skill", args{"skill_name": name}).Text, want) })
-	}
-	wg.Wait()
+		wg.Wait()
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -46,41 +47,43 @@ const (
 // instructions, by find_skills with a query and without, and where a skill is not
 // found.
 func TestUnreadRoots(t *testing.T) {
-	for _, remote := range []bool{false, true} {
-		late := &unreadRoot{memory: rootOf("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
-		denied := &unreadRoot{memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
-		c := catalog.New([]catalog.Source{late, denied}, catalog.Options{Patience: time.Millisecond})
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		go func() { _ = c.Run(ctx) }()
-		h := &Host{Catalog: c, Remote: remote}
-		v := viewOf(t, h)
-		tools, err := ParseSets("default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, Instructions(v, tools), "This server has 0 skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool skill and follow it."+
-			" The tool find_skills searches them by topic.\n\n2 roots were not read:\n- dir-1: "+lateWhy+"\n- claude-user: "+deniedWhy)
-		lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
-		problems := []Problem{{Root: "dir-1", Reason: lateWhy}, {Root: "claude-user", Reason: deniedWhy}}
-		nothing := FindResult{Skills: []Found{}, Problems: problems}
-		same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines, Object: nothing})
-		same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
-			Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines, Object: nothing})
-		for _, set := range []string{"default", "universal"} {
-			same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)", strings.TrimPrefix(lines, "\n")))
-		}
-		same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "There are no skills." + lines, Object: SkillList{Skills: []ListedSkill{}}})
-
-		close(late.held)
-		for end := time.Now().Add(5 * time.Second); viewOf(t, h).Named("git") == nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("the late root never joins")
+	synctest.Test(t, func(t *testing.T) {
+		for _, remote := range []bool{false, true} {
+			late := &unreadRoot{memory: rootOf("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
+			denied := &unreadRoot{memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
+			c := catalog.New([]catalog.Source{late, denied}, catalog.Options{Patience: time.Millisecond})
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			go func() { _ = c.Run(ctx) }()
+			h := &Host{Catalog: c, Remote: remote}
+			v := viewOf(t, h)
+			tools, err := ParseSets("default")
+			if err != nil {
+				t.Fatal(err)
 			}
+			same(t, Instructions(v, tools), "This server has 0 skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool skill and follow it."+
+				" The tool find_skills searches them by topic.\n\n2 roots were not read:\n- dir-1: "+lateWhy+"\n- claude-user: "+deniedWhy)
+			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
+			problems := []Problem{{Root: "dir-1", Reason: lateWhy}, {Root: "claude-user", Reason: deniedWhy}}
+			nothing := FindResult{Skills: []Found{}, Problems: problems}
+			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines, Object: nothing})
+			same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
+				Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines, Object: nothing})
+			for _, set := range []string{"default", "universal"} {
+				same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)", strings.TrimPrefix(lines, "\n")))
+			}
+			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "There are no skills." + lines, Object: SkillList{Skills: []ListedSkill{}}})
+
+			close(late.held)
+			for end := time.Now().Add(30 * time.Second); viewOf(t, h).Named("git") == nil; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the late root never joins")
+				}
+			}
+			same(t, call(t, h, "default", "find_skills", args{}).Object, any(FindResult{Total: 1, Problems: problems[1:],
+				Skills: []Found{{"git", "Git", "skill://dir-1/git/SKILL.md", "project"}}}))
 		}
-		same(t, call(t, h, "default", "find_skills", args{}).Object, any(FindResult{Total: 1, Problems: problems[1:],
-			Skills: []Found{{"git", "Git", "skill://dir-1/git/SKILL.md", "project"}}}))
-	}
+	})
 }
 
 // What is passed over in a root is told without a query, and to a query that names

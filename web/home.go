@@ -152,8 +152,12 @@ const indexTime = 10 * time.Millisecond
 // that have them in their descriptions: of the same snapshot as all the rest of the
 // page, and not ranked, which the page has to say.
 func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalog.Entry, ranked bool, err error) {
-	soon, cancel := context.WithTimeout(ctx, indexTime)
-	defer cancel()
+	soon := ctx
+	if !v.Indexed() { // or a busy machine could let the time pass where nothing is waited for
+		var cancel context.CancelFunc
+		soon, cancel = context.WithTimeout(ctx, indexTime)
+		defer cancel()
+	}
 	all, err = found(soon, v, query)
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return all, err == nil, err

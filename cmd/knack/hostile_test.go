@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Lines that are no message, or far too long, are answered, and the session goes on.
@@ -70,8 +69,8 @@ func TestSixteenMebibytes(t *testing.T) {
 	}
 }
 
-// Whatever stands in place of a SKILL.md, the others are served at once, and it
-// is told why it is not.
+// Whatever stands in place of a SKILL.md, the others are served, without a wait for
+// who may write it some day, and it is told why it is not.
 func TestSpecialFiles(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{
@@ -84,7 +83,6 @@ func TestSpecialFiles(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 
-	begun := time.Now()
 	p := start(t, "serve", "--no-builtin", "--dir", dir)
 	p.initialize()
 	p.call(1, "tools/call", `{"name":"skill","arguments":{"name":"git"}}`)
@@ -111,9 +109,6 @@ func TestSpecialFiles(t *testing.T) {
 	p.call(4, "resources/read", `{"uri":"skill://git/pipe"}`)
 	if a := p.receive(); a.Error == nil || a.Error.Code != -32602 {
 		t.Errorf("pipe: %+v", a.Error)
-	}
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	p.in.Close()
 	if code := p.exits(); code != 0 {

@@ -57,7 +57,7 @@ func servingWith(t *testing.T, args []string) (url string, log func() string) {
 			if code != 0 {
 				t.Errorf("status %d", code)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Error("it does not end")
 		}
 	})

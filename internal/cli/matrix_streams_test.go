@@ -111,14 +111,20 @@ func TestMatrixStreams(t *testing.T) {
 		streams[name+" modern"] = h.listen("POST", modern, "Authorization: Bearer "+tokens[name], "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen")
 		streams[name+" modern"].await(t, "acknowledged")
 	}
-	put(t, filepath.Join(dir, "zqx/notes.md"), "other zqxword\n")
-	put(t, filepath.Join(dir, "zqx/SKILL.md"), "---\nname: zqx\ndescription: Other zqxword.\n---\n")
+	// The lists first, so that anna's first event is of one, and the others come behind it.
+	// Whole files, so that each is one change.
+	replace(t, filepath.Join(dir, "zqx/SKILL.md"), "---\nname: zqx\ndescription: Other zqxword.\n---\n")
 	put(t, filepath.Join(dir, "zqx-new/SKILL.md"), "no frontmatter zqxword\n")
 	for _, era := range []string{" legacy", " modern"} {
-		streams["anna"+era].await(t, `skill://zqx/notes.md"`)
-		streams["anna"+era].await(t, "tools/list_changed")
+		for _, list := range []string{"tools", "resources", "prompts"} {
+			streams["anna"+era].await(t, list+"/list_changed")
+		}
 	}
-	put(t, filepath.Join(dir, "open/notes.md"), "other notes\n")
+	replace(t, filepath.Join(dir, "zqx/notes.md"), "other zqxword\n")
+	for _, era := range []string{" legacy", " modern"} {
+		streams["anna"+era].await(t, `skill://zqx/notes.md"`)
+	}
+	replace(t, filepath.Join(dir, "open/notes.md"), "other notes\n")
 	for name, s := range streams {
 		s.await(t, `"uri":"skill://open/notes.md"`)
 		said := s.text()
@@ -133,7 +139,7 @@ func TestMatrixStreams(t *testing.T) {
 		}
 	}
 
-	put(t, filepath.Join(dir, "open/notes.md"), "yet other notes\n")
+	replace(t, filepath.Join(dir, "open/notes.md"), "yet other notes\n")
 	for _, name := range []string{"anna legacy", "guest legacy"} {
 		s := streams[name]
 		for range 4000 {
@@ -165,7 +171,7 @@ func TestMatrixStreams(t *testing.T) {
 	// resume asks for what came after an event, once the stream before it is known to
 	// be over.
 	resume := func(id string, headers []string) *stream {
-		for range 400 {
+		for range 4000 {
 			s := h.listen("GET", "", append(headers, "Last-Event-Id: "+id)...)
 			if s.code != http.StatusConflict {
 				return s

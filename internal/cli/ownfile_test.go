@@ -75,7 +75,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(15 * time.Second); !strings.Contains(log(), logged); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(log(), logged); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("the log lacks %q:\n%s", logged, log())
 			}

@@ -112,6 +112,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build})
+	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
@@ -129,7 +130,6 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	pages := web.pagesOf(&options)
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
-	go func() { _ = c.Run(ctx) }()
 	go giveBack(ctx, tuned)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)

@@ -62,7 +62,7 @@ func (l *locked) String() string {
 // eventually waits for a text on a stream.
 func eventually(t *testing.T, l *locked, want string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if strings.Contains(l.String(), want) {
 			return
 		}
@@ -156,7 +156,7 @@ func TestServeClientStopsReading(t *testing.T) {
 		if code != 3 {
 			t.Errorf("exit status %d", code)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the process does not end")
 	}
 }

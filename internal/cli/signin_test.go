@@ -131,7 +131,7 @@ func (c company) hangUp(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(15 * time.Second); strings.Count(c.log(), said) == before; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); strings.Count(c.log(), said) == before; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(c.log())
 		}

@@ -201,6 +201,9 @@ func (f *sourceFlags) excluded(label string) bool {
 // checkExcluded refuses a label that no root has or could have here: a typing
 // error would otherwise serve what should be left out.
 func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
+	if len(f.exclude) == 0 {
+		return nil // what there is to exclude is asked of the disk
+	}
 	known := labels(roots)
 	for _, r := range dir.WellKnown([]string{string(filepath.Separator) + "project"}, string(filepath.Separator)+"home") {
 		known = append(known, r.Label)

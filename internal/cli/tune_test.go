@@ -3,6 +3,7 @@ package cli
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -26,10 +27,11 @@ func TestRoomFor(t *testing.T) {
 func TestCollector(t *testing.T) {
 	was, limit := debug.SetGCPercent(77), debug.SetMemoryLimit(-1)
 	defer func() { debug.SetGCPercent(was); debug.SetMemoryLimit(limit) }()
+	// It only looks: what sets and sets back would undo what is set in between.
 	now := func() int {
-		percent := debug.SetGCPercent(77)
-		debug.SetGCPercent(percent)
-		return percent
+		held := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(held)
+		return int(held[0].Value.Uint64())
 	}
 	env := func(set map[string]string) *Env {
 		return &Env{Getenv: func(name string) string { return set[name] }}
@@ -41,6 +43,7 @@ func TestCollector(t *testing.T) {
 			t.Errorf("%s is set, and the collector is tuned: %d %%", name, now())
 		}
 	}
+	runtime.GC() // the next one is far
 	c := tuneCollector(env(nil))
 	if now() != mostRoom || debug.SetMemoryLimit(-1) != softLimit {
 		t.Errorf("at the start: %d %%, limit %d", now(), debug.SetMemoryLimit(-1))

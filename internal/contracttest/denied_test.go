@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,31 +113,35 @@ func TestDeniedLater(t *testing.T) {
 	notRoot(t)
 	for _, denied := range []string{"shut", "shut/SKILL.md"} {
 		t.Run(denied, func(t *testing.T) {
-			for _, set := range []string{"runner", "universal", "wave"} { // what the first of these finds out, the others know
-				w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "shut/notes.md": "notes"})
-				allow := w.deny(denied)
-				switch set {
-				case "runner":
-					w.ask(t, set, "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
-					w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":"SKILL.md"}`, fileError("shut", "SKILL.md", "Cannot read file 'SKILL.md': permission denied"))
-				default:
-					w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+			// In a bubble, whose clock stands still meanwhile: a second after its last look
+			// the catalogue looks again for a skill that it does not have.
+			synctest.Test(t, func(t *testing.T) {
+				for _, set := range []string{"runner", "universal", "wave"} { // what the first of these finds out, the others know
+					w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "shut/notes.md": "notes"})
+					allow := w.deny(denied)
+					switch set {
+					case "runner":
+						w.ask(t, set, "get_skill", `{"skill_name":"shut"}`, docError("Permission denied reading SKILL.MD for skill 'shut'"))
+						w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":"SKILL.md"}`, fileError("shut", "SKILL.md", "Cannot read file 'SKILL.md': permission denied"))
+					default:
+						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+					}
+					w.refresh()
+					notes, cannot := `{"skill_name":"shut","file_path":"notes.md"}`, fileError("shut", "notes.md", "Cannot read file 'notes.md': permission denied")
+					if denied == "shut" {
+						w.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
+						w.ask(t, "runner", "read_file_in_skill", notes, cannot)
+					} else {
+						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
+						w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
+					}
+					w.ask(t, "default", "read_file_in_skill", notes, cannot) // of a skill that is not served
+					allow()
+					w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, doc("shut", md("shut", "d")))
+					w.refresh()
+					w.ask(t, "universal", "skill", `{"name":"shut"}`, loading("shut", "$DIR/shut", md("shut", "d")))
 				}
-				w.refresh()
-				notes, cannot := `{"skill_name":"shut","file_path":"notes.md"}`, fileError("shut", "notes.md", "Cannot read file 'notes.md': permission denied")
-				if denied == "shut" {
-					w.askDenied(t, ".claude/skills/shut", folderDenied, folderMend)
-					w.ask(t, "runner", "read_file_in_skill", notes, cannot)
-				} else {
-					w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
-					w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
-				}
-				w.ask(t, "default", "read_file_in_skill", notes, cannot) // of a skill that is not served
-				allow()
-				w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, doc("shut", md("shut", "d")))
-				w.refresh()
-				w.ask(t, "universal", "skill", `{"name":"shut"}`, loading("shut", "$DIR/shut", md("shut", "d")))
-			}
+			})
 		})
 	}
 }

@@ -244,9 +244,9 @@ func floods(r *trial) {
 	a := r.active(k, clients, time.Duration(r.pick(1, 5))*time.Second)
 	time.Sleep(time.Duration(r.pick(1, 5)) * time.Second)
 	before := k.load()
-	const floor = 2500 * time.Microsecond
+	const floor, aStall = 2500 * time.Microsecond, 20
 	var ratios []float64
-	for range r.pick(1, 3) {
+	for n := 0; n < r.pick(1, 3) || r.says == nil && r.fast && n < 3 && ratios[n-1] > aStall; n++ {
 		calm, _ := a.p99(time.Duration(r.pick(2, 12)) * time.Second)
 		f := r.flood(k, at, idle, half)
 		rough, n := a.p99(time.Duration(r.pick(4, 14)) * time.Second)
@@ -266,11 +266,15 @@ func floods(r *trial) {
 	}
 	err = nil
 	// Each round has a base of its own, and the middle one of the three counts: one in
-	// which the machine did something else proves nothing, nor does the best. CI has one
-	// round on a machine that can double any time, and only looks for a stall.
+	// which the machine did something else proves nothing, nor does the best. CI, on a
+	// machine that can double any time, only looks for a stall: one that is there in each
+	// of three rounds, of which it has the others where there is one in the first.
 	slices.Sort(ratios)
-	if middle := ratios[len(ratios)/2]; middle > float64(r.pick(20, 2)) {
+	if middle := ratios[len(ratios)/2]; !r.fast && middle > 2 {
 		err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f", middle, ratios)
+	}
+	if least := ratios[0]; r.fast && least > aStall {
+		err = fmt.Errorf("p99 is %.1f times the base, and in no round less: %.1f", least, ratios)
 	}
 	r.check("p99 of active clients", err)
 	err = nil
@@ -328,7 +332,7 @@ type flooding struct {
 func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 	f := &flooding{stop: make(chan struct{})}
 	dial := func() net.Conn {
-		c, err := net.DialTimeout("tcp", at, 5*time.Second)
+		c, err := net.DialTimeout("tcp", at, r.patience())
 		if err != nil {
 			f.faults.Store("dial: "+err.Error(), true)
 			return nil
@@ -440,7 +444,8 @@ func drip(stop <-chan struct{}, c net.Conn, text string) {
 func (f *flooding) end(r *trial) {
 	// The server ends what is half open: 10 s for headers, and some more for a busy
 	// machine.
-	deadline := f.begun.Add(14 * time.Second)
+	within := 10*time.Second + r.patience()
+	deadline := f.begun.Add(within)
 	if soonest := time.Now().Add(time.Second); deadline.Before(soonest) {
 		deadline = soonest // what came in time can still be read
 	}
@@ -464,7 +469,7 @@ func (f *flooding) end(r *trial) {
 	f.wg.Wait()
 	err := error(nil)
 	if open := len(f.halfs) - int(gone.Load()); open > 0 {
-		err = fmt.Errorf("%d of %d half-open connections are still open after 14 s", open, len(f.halfs))
+		err = fmt.Errorf("%d of %d half-open connections are still open after %v", open, len(f.halfs), within)
 	}
 	r.check("half-open connections", err)
 	err = nil

@@ -150,9 +150,14 @@ func (r *trial) longSession(root string) {
 		}
 	}
 	call(1000) // the index, pools, connections and what is bounded fill up first
-	before := full()
 	// The watch of the folders begins some seconds after the start, and takes a few
 	// goroutines and a thousand objects once.
+	for end := time.Now().Add(30 * time.Second); web.watches() < 201; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatalf("%d of 201 folders are watched", web.watches())
+		}
+	}
+	before := full()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
 		time.Sleep(3 * time.Second)
 		settled := full()
@@ -171,6 +176,16 @@ func (r *trial) longSession(root string) {
 	r.check("a long session", err)
 	r.note("%d objects before and %d after %d calls in one session", before.objects, now.objects, n)
 	web.kill()
+}
+
+// watches is how many folders a server has the system watch.
+func (k *knack) watches() (n int) {
+	infos, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", k.cmd.Process.Pid))
+	for _, info := range infos {
+		data, _ := os.ReadFile(info)
+		n = max(n, strings.Count(string(data), "inotify wd:"))
+	}
+	return n
 }
 
 // sessions come and go, and leave nothing.

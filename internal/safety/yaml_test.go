@@ -159,17 +159,22 @@ func highest(pid int) int64 {
 }
 
 func hostileDocuments(r *trial) {
-	base, memory := time.Hour, int64(1<<62)
+	// The most memory: what is looked at now and then is never too much.
+	base, memory := time.Hour, int64(0)
 	for range 5 {
 		t, m, _ := r.cost(skillMD("git", "x"))
-		base, memory = min(base, t), min(memory, m)
+		base, memory = min(base, t), max(memory, m)
 	}
 	most, mostM := time.Duration(0), int64(0)
 	for name, text := range documents() {
 		var err error
-		// The least of three: the collector and the system's own work vary.
-		took, held := time.Hour, int64(1<<62)
-		for range 3 {
+		// The least of some: the collector and the system's own work vary, and whoever
+		// shares a processor's caches has it work longer.
+		took, held, tries := time.Hour, int64(1<<62), 10
+		if r.says != nil {
+			tries = 3
+		}
+		for range tries {
 			t, m, o := r.cost(text)
 			if o.status != 0 || !json.Valid([]byte(o.out)) || !utf8.ValidString(o.out) || strings.Contains(o.errout, "EXECUTED") {
 				err = fmt.Errorf("did not decide: status %d: %s", o.status, excerpt(o.all()))

@@ -47,7 +47,7 @@ func calmTree(t *testing.T) (top string, f *folder, l *look) {
 // calms makes the look until it relies on a calm.
 func (l *look) calms(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if !l.same() {
 			t.Fatal("nothing has changed, and the look says that something has")
 		}

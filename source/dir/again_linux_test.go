@@ -123,20 +123,27 @@ func TestAgain(t *testing.T) {
 
 // A change within the grain of the clock is seen too: young stamps prove nothing.
 func TestAgainYoung(t *testing.T) {
-	root := t.TempDir()
-	add(t, root, map[string]string{"a/SKILL.md": "x"})
-	s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
-	first, err := s.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		root, made := t.TempDir(), time.Now()
+		add(t, root, map[string]string{"a/SKILL.md": "x"})
+		s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
+		first, err := s.Scan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(made) > skill.StampRacy/2 {
+			continue // a slow day: the tree may be old by now
+		}
+		again, err := s.Scan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Version == again.Version {
+			t.Error("a tree that was made a moment ago was not scanned again")
+		}
+		return
 	}
-	again, err := s.Scan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.Version == again.Version {
-		t.Error("a tree that was made a moment ago was not scanned again")
-	}
+	t.Skip("this machine is too slow to scan a tree that was made a moment ago")
 }
 
 // BenchmarkUnchanged measures a scan of 1,000 skills in which nothing has changed.

@@ -15,14 +15,15 @@ import (
 // TestLargeIsToldEarly: whoever waits is told that a tree is large while the level
 // that shows it is read, and of a smaller one not at all.
 func TestLargeIsToldEarly(t *testing.T) {
-	const groups, below = 200, 20
+	const below = 20
 	enough := largeLevel/below + 1
-	for _, c := range []struct{ groups, large int }{{groups, 1}, {largeLevel / below, 0}} {
+	for _, c := range []struct{ groups, large int }{{enough + 20, 1}, {largeLevel / below, 0}} {
 		root := t.TempDir()
 		for i := range c.groups {
 			group := filepath.Join(root, fmt.Sprintf("group-%03d", i))
+			must(t, os.Mkdir(group, 0o755))
 			for k := range below {
-				must(t, os.MkdirAll(filepath.Join(group, fmt.Sprint(k)), 0o755))
+				must(t, os.Mkdir(filepath.Join(group, fmt.Sprint(k)), 0o755))
 			}
 			must(t, os.WriteFile(filepath.Join(group, "SKILL.md"), []byte("---\nname: x\n---\n"), 0o644))
 		}
@@ -35,8 +36,29 @@ func TestLargeIsToldEarly(t *testing.T) {
 		if told.Load() != int64(c.large) {
 			t.Errorf("%d groups: told %d times", c.groups, told.Load())
 		}
-		if most := enough + 2*runtime.GOMAXPROCS(0); c.large > 0 && at.Load() > int64(min(most, groups-1)) {
-			t.Errorf("told after %d of %d groups", at.Load(), groups)
+		if most := enough + 2*runtime.GOMAXPROCS(0); c.large > 0 && at.Load() > int64(min(most, c.groups-1)) {
+			t.Errorf("told after %d of %d groups", at.Load(), c.groups)
+		}
+	}
+}
+
+// TestIsLarge: what some folders hold is taken for all of them, where they are enough
+// and the tree is far from small.
+func TestIsLarge(t *testing.T) {
+	for _, c := range []struct {
+		below, seen int64
+		level       int
+		want        bool
+	}{
+		{largeLevel, 10, 10, false},
+		{largeLevel + 1, 1, 1, true},
+		{sample * 10, sample, surely * largeLevel / 10, false},
+		{sample * 10, sample, surely*largeLevel/10 + 1, true},
+		{(sample - 1) * 10, sample - 1, 100_000, false},
+		{0, sample, 1_000_000, false},
+	} {
+		if got := isLarge(c.below, c.seen, c.level); got != c.want {
+			t.Errorf("%d folders below %d of %d: %t", c.below, c.seen, c.level, got)
 		}
 	}
 }

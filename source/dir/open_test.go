@@ -189,7 +189,7 @@ func TestOpenSpecial(t *testing.T) {
 					if !errors.Is(err, skill.ErrNotRegular) {
 						t.Errorf("error %v, want %v", err, skill.ErrNotRegular)
 					}
-				case <-time.After(5 * time.Second):
+				case <-time.After(patience):
 					t.Fatal("open blocks")
 				}
 			})

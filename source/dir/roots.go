@@ -1,9 +1,12 @@
 package dir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -49,12 +52,13 @@ func WellKnown(projects []string, home string) []skill.Root {
 	folders := projectFolders(projects, home)
 	var out []skill.Root
 	seen := map[string]bool{}
-	add := func(label string, scope skill.Scope, dir, suffix string) {
-		if dir == "" || suffix == "" {
+	reals := map[string]string{}
+	add := func(label string, scope skill.Scope, folder, suffix string) {
+		if folder == "" || suffix == "" {
 			return
 		}
-		dir = filepath.Join(dir, filepath.FromSlash(suffix))
-		if real := realPath(dir); !seen[real] {
+		dir := filepath.Join(folder, filepath.FromSlash(suffix))
+		if real := realBelow(folder, suffix, reals); !seen[real] {
 			seen[real] = true
 			out = append(out, skill.Root{Label: label, Scope: scope, Dir: dir})
 		}
@@ -108,6 +112,22 @@ func Repository(dir string) (chain []string) {
 			return []string{dir}
 		}
 	}
+}
+
+// realBelow is [realPath] of a path below a folder. Few of the well-known ones are
+// there: of the others the first part is looked for, and the folder resolved once.
+func realBelow(folder, sub string, reals map[string]string) string {
+	first, _, _ := strings.Cut(sub, "/")
+	sub = filepath.FromSlash(sub)
+	if _, err := os.Lstat(filepath.Join(folder, first)); !errors.Is(err, fs.ErrNotExist) {
+		return realPath(filepath.Join(folder, sub))
+	}
+	real, ok := reals[folder]
+	if !ok {
+		real = realPath(folder)
+		reals[folder] = real
+	}
+	return filepath.Join(real, sub)
 }
 
 // realPath resolves links as far as the path exists.

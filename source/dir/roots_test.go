@@ -101,6 +101,23 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
+// A folder that is there or not is found by the same real path.
+func TestRealBelow(t *testing.T) {
+	base := tree(t, map[string]string{
+		"home/.agent/skills/": "", "home/.config/agents/": "", "home/.wave/skills": "->../../elsewhere", "elsewhere/": "",
+		"home/.codex": "->.agent", "home/.gemini": "->nowhere", "home/.goose": "a file", "link": "->home",
+	})
+	reals := map[string]string{}
+	for _, folder := range []string{"home", "link", "gone", "link/.agent", "home/.goose"} {
+		folder = filepath.Join(base, folder)
+		for _, sub := range []string{".agent/skills", ".config/agents/skills", ".config/goose/skills", ".wave/skills", ".codex/skills", ".gemini/skills", ".goose/skills", ".cursor/skills"} {
+			if got, want := realBelow(folder, sub, reals), realPath(filepath.Join(folder, filepath.FromSlash(sub))); got != want {
+				t.Errorf("%s of %s is %s, and %s as a whole", sub, folder, got, want)
+			}
+		}
+	}
+}
+
 // The order is a promise: contract 002 and the table in the product.
 func TestWellKnownOrder(t *testing.T) {
 	base := tree(t, map[string]string{"p/": "", "home/": ""})

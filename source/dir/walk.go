@@ -26,6 +26,9 @@ const (
 	// largeLevel is how many folders side by side are no matter of a moment: a
 	// thousand skills have fewer, and take some 10 ms.
 	largeLevel = 1500
+	// sample is how many folders must be read until what lies below them tells how many
+	// there will be below all: a level is large when that is surely times largeLevel.
+	sample, surely = 32, 4
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -254,7 +257,7 @@ func (w *walk) notice(ns ...skill.Notice) {
 // left to those whose calls are answered meanwhile.
 func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
-	var at, below atomic.Int64
+	var at, seen, below atomic.Int64
 	work := func() {
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
@@ -269,7 +272,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 				out[i] = w.visit(level[i], r)
 			}
 			// Not at the level's end: who waits is told as soon as it is known.
-			if n := int64(len(out[i].folders)); w.large != nil && n > 0 && below.Add(n) > largeLevel {
+			if w.large != nil && isLarge(below.Add(int64(len(out[i].folders))), seen.Add(1), len(level)) {
 				w.tooLarge.Do(w.large)
 			}
 			// The calls of the system are too short for the scheduler to give the processor
@@ -287,6 +290,12 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	}
 	wg.Wait()
 	return out
+}
+
+// isLarge reports whether a level is to be waited for no longer, of which a part has
+// been seen with so many folders below it.
+func isLarge(below, seen int64, level int) bool {
+	return below > largeLevel || seen >= sample && below*int64(level) > surely*largeLevel*seen
 }
 
 // visit reads one folder.

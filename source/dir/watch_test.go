@@ -25,7 +25,8 @@ func watched(t *testing.T, s *Source) <-chan string {
 func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	poked, found, done := make(chan struct{}, 1), make(chan string, 1000), make(chan struct{})
+	poked, found := make(chan struct{}, 1), make(chan string, 1000)
+	done, scanned := make(chan struct{}), make(chan struct{})
 	poke := func() {
 		select {
 		case poked <- struct{}{}:
@@ -37,18 +38,22 @@ func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	}
 	go func() { s.Watch(ctx, poke); close(done) }()
 	go func() {
+		defer close(scanned)
 		for range poked {
 			if scan, err := s.Scan(ctx); err == nil {
 				found <- strings.Join(paths(scan), " ")
 			}
 		}
 	}()
-	return found, sync.OnceFunc(func() { cancel(); <-done; close(poked) })
+	return found, sync.OnceFunc(func() { cancel(); <-done; close(poked); <-scanned })
 }
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
 
 func expect(t *testing.T, found <-chan string, want string) {
 	t.Helper()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(patience)
 	last := "nothing"
 	for {
 		select {

@@ -69,12 +69,15 @@ async function signIn(page, token) {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
+// focused waits until what is typed goes to an element: a page is shown before that.
+const focused = (page, id) => page.waitForFunction((id) => document.activeElement.id === id, id);
+
 await step("the way in", { storageState: undefined }, async (page, must, where, context) => {
   where.expected = true; // it is refused at first
   const there = plan.url + plan.skill + "?view=files";
   const refused = await page.goto(there);
   must(refused.status() === 401, `a page without a token has the status ${refused.status()}`);
-  must(await page.evaluate(() => document.activeElement.id === "token"), "the token is not where one types");
+  await focused(page, "token"); // or the token is not where one types
   must(!(await page.content()).includes("Compute and read"), "the form tells what is behind it");
   await signIn(page, plan.token + "x");
   await page.getByText("This token is not known here.").waitFor();
@@ -96,6 +99,7 @@ await step("the way in without scripts", { storageState: undefined, javaScriptEn
   where.expected = true;
   await page.goto(plan.url + "/health");
   await signIn(page, plan.token);
+  await page.getByText("anna").waitFor();
   must(page.url() === plan.url + "/health" && await page.getByRole("heading", { name: "Health" }).isVisible(), "it leads elsewhere");
 });
 
@@ -194,8 +198,9 @@ for (const colorScheme of ["light", "dark"]) {
 await step("search as one types", {}, async (page, must) => {
   await page.goto(plan.url + "/");
   await page.keyboard.type("tidal window");
-  await page.waitForFunction(() => document.querySelector(".skills a")?.textContent === "tide-tables");
-  must(new URL(page.url()).searchParams.get("q") === "tidal window", "the address does not say what was searched");
+  // Who types slowly is shown what the first letters find.
+  await page.waitForURL((url) => url.searchParams.get("q") === "tidal window");
+  must((await page.locator(".skills a").first().textContent()) === "tide-tables", "the first is another skill");
   must((await page.locator(".skills > li").count()) === 1, "more than one skill is found");
   await page.locator(".facets a", { hasText: "fine" }).click();
   await page.waitForURL(/state=fine/);
@@ -206,6 +211,7 @@ await step("search without scripts", { javaScriptEnabled: false }, async (page, 
   await page.goto(plan.url + "/");
   await page.fill("#q", "tidal window");
   await page.press("#q", "Enter");
+  await page.waitForURL(/q=tidal/);
   must((await page.locator(".skills > li").count()) === 1, "one skill is to be found");
   must(!(await page.locator("#theme").isVisible()), "a button that does nothing is shown");
 });
@@ -226,10 +232,10 @@ await step("by keyboard", {}, async (page, must) => {
   await page.keyboard.press("Tab");
   must(await page.evaluate(() => document.activeElement.className === "skip"), "the first stop is not the way to the content");
   await page.keyboard.press("Enter");
-  must(await page.evaluate(() => document.activeElement.id === "main"), "the way to the content does not lead there");
+  await focused(page, "main"); // or the way to the content does not lead there
   await page.keyboard.press("/");
   await page.waitForURL(plan.url + "/");
-  must(await page.evaluate(() => document.activeElement.id === "q"), "the search is not where one types");
+  await focused(page, "q"); // or the search is not where one types
 });
 
 await step("the theme", { colorScheme: "light" }, async (page, must) => {
@@ -245,8 +251,7 @@ await step("the theme", { colorScheme: "light" }, async (page, must) => {
 
 await step("copying", { permissions: ["clipboard-read", "clipboard-write"] }, async (page, must) => {
   await page.goto(plan.url + plan.skill);
-  await page.locator(".copier").first().click();
-  await page.getByText("Copied").waitFor();
+  await Promise.all([page.getByText("Copied").waitFor(), page.locator(".copier").first().click()]); // which says so for a moment
   must((await page.evaluate(() => navigator.clipboard.readText())).startsWith("skill://"), "the URI is not what was copied");
 });
 

@@ -186,14 +186,17 @@ func serve(t *testing.T, root, hash string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	heard := make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
+		<-heard // Wait closes what is read from
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(errs)
 	for lines.Scan() {
 		if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
 			go func() {
+				defer close(heard)
 				for lines.Scan() {
 					if strings.Contains(lines.Text(), "level=ERROR") {
 						t.Errorf("the server says: %s", lines.Text())
@@ -203,6 +206,7 @@ func serve(t *testing.T, root, hash string) string {
 			return strings.TrimSuffix(strings.Fields(url)[0], "/mcp")
 		}
 	}
+	close(heard)
 	t.Fatal("it does not say where it serves")
 	return ""
 }
