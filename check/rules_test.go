@@ -246,6 +246,7 @@ func TestPositions(t *testing.T) {
 }
 
 func BenchmarkCorpus(b *testing.B) {
+	b.ReportAllocs()
 	all := bundles(b, corpusDir(b, "skills"))
 	for b.Loop() {
 		for _, s := range all {

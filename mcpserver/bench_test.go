@@ -46,6 +46,7 @@ func within(b *testing.B, limit time.Duration) {
 
 // BenchmarkLookup is one call of the tool skill, from request to answer.
 func BenchmarkLookup(b *testing.B) {
+	b.ReportAllocs()
 	client := connect(b, serve(b, scanned(b, folder(hundred(b)))), "2025-11-25", nil)
 	for b.Loop() {
 		res, err := client.CallTool(b.Context(), &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "Skill-050"}})
@@ -58,6 +59,7 @@ func BenchmarkLookup(b *testing.B) {
 
 // BenchmarkFirstScan goes from nothing to the first snapshot.
 func BenchmarkFirstScan(b *testing.B) {
+	b.ReportAllocs()
 	root := hundred(b)
 	for b.Loop() {
 		must(b, catalog.New([]catalog.Source{folder(root)}, catalog.Options{}).Refresh(b.Context()))
@@ -67,6 +69,7 @@ func BenchmarkFirstScan(b *testing.B) {
 
 // BenchmarkRefresh is a refresh after one skill of a hundred changed.
 func BenchmarkRefresh(b *testing.B) {
+	b.ReportAllocs()
 	root := hundred(b)
 	time.Sleep(skill.StampRacy) // younger files are read again each time
 	c := scanned(b, folder(root))

@@ -36,6 +36,7 @@ func TestHeldBack(t *testing.T) {
 }
 
 func BenchmarkNearMain(b *testing.B) {
+	b.ReportAllocs()
 	for b.Loop() {
 		for _, name := range []string{"README.md", "LICENSE", "script.py", "main.go", "sink.go", "reference.md"} {
 			if NearMain(name) {

@@ -102,7 +102,7 @@ func TestNoStorage(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), exe, args...)
 		cmd.Args[0] = "knack" // see TestMain
 		cmd.Dir = filepath.Join(world, "project")
-		cmd.Env = []string{"HOME=" + world}
+		cmd.Env = []string{"HOME=" + world, "GORACE=" + os.Getenv("GORACE")}
 		for name, folder := range map[string]string{"TMPDIR": "tmp", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "configs",
 			"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data", "XDG_RUNTIME_DIR": "run"} {
 			cmd.Env = append(cmd.Env, name+"="+filepath.Join(world, folder))

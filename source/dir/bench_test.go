@@ -28,6 +28,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 	for name, d := range doors() {
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			s := New(Options{Root: skill.Root{Dir: root}})
 			s.door = d
 			for b.Loop() {
@@ -52,6 +53,7 @@ func BenchmarkOpen(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
 		for b.Loop() {
 			f, err := os.Open(file)
 			if err != nil {
@@ -63,6 +65,7 @@ func BenchmarkOpen(b *testing.B) {
 	for name, d := range doors() {
 		fsys := &folder{ground: &ground{door: d, base: root}, sub: "s"}
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
 				f, err := fsys.Open("SKILL.md")
 				if err != nil {

@@ -1,0 +1,6 @@
+//go:build !race
+
+package check
+
+// raced: the race detector is on, and costs time and memory of its own.
+const raced = false
