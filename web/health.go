@@ -113,7 +113,10 @@ func (s *Site) health(r *request) error {
 	p := *s.reports.get(v, func() *healthPage { return s.report(v) })
 	p.frame = s.frame(r, "Health", "health")
 	at, took := s.o.Catalog.Refreshed()
-	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), lastedOf(time.Since(at).Truncate(time.Second))
+	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
+	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
+		p.Ago = lastedOf(ago)
+	}
 	return s.render(r, http.StatusOK, "health", p)
 }
 

@@ -90,7 +90,7 @@ func (h *house) send(r role, p probe) string {
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
 	h.top = fmt.Sprint(got.code, " ", got.header)
-	if p.route == "/usage" || p.route == "/metrics" { // which count what they are asked
+	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // which count what they are asked, or say how long ago it was
 		top := got.header.Clone()
 		top.Del("Content-Length")
 		top.Del("Etag")
