@@ -30,6 +30,7 @@ type look struct {
 	err   error
 	begun time.Time
 	end   context.CancelFunc
+	built func() // ends what [Options.Building] began, once
 }
 
 // lookAtAll looks at the sources at once and waits for all of them; with
@@ -88,13 +89,13 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
-	built := func() {}
+	l.built = func() {}
 	if first {
-		built = c.building()
+		l.built = sync.OnceFunc(c.building())
 	}
 	go func() {
 		defer end()
-		defer built()
+		defer l.built()
 		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
@@ -125,6 +126,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	default:
 	}
 	l.late = true
+	l.built() // a disk that hangs builds nothing
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.basis() {

@@ -136,6 +136,20 @@ type indexing struct {
 	// standings are those of the snapshot's searched entries, and there before done
 	// is closed.
 	standings []standing
+	whole     atomic.Bool // no heading is missing from index
+}
+
+// again is the index to have for the same skills once something else is said of the
+// roots: of a disk that answers now, what was left out is tried again.
+func (i *indexing) again() *indexing {
+	select {
+	case <-i.done:
+		if !i.whole.Load() {
+			return &indexing{done: make(chan struct{})}
+		}
+	default:
+	}
+	return i
 }
 
 const (
@@ -210,9 +224,10 @@ func (c *Catalog) makeIndex(s *Snapshot) {
 	if s.whole == nil {
 		c.turn.Unlock()
 	}
+	s.indexing.whole.Store(whole)
 	close(s.indexing.done)
 	if !whole {
-		c.nextIndex(headingsMost, s)
+		s.indexing.whole.Store(c.nextIndex(headingsMost, s))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,6 +166,69 @@ func searchBlocked(t *testing.T, patience time.Duration) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// TestHeadingsOfADiskThatCameBack: what an index lacks since a disk hung is read once
+// the disk answers, though its skills are what they were.
+func TestHeadingsOfADiskThatCameBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &turnstile{memory: source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")}
+		c := New([]Source{&versionedTurnstile{disk}}, Options{Patience: 300 * time.Millisecond})
+		refresh(t, c)
+		open := disk.close()
+		block := make(chan struct{})
+		disk.set(func() { disk.block = block })
+		diffs(t, "of the disk that hangs", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string(nil))
+		time.Sleep(2 * headingsMost) // nobody reads on
+		refresh(t, c)
+		if late := c.current.Load(); !late.Roots[0].Late() {
+			t.Fatal("the disk hangs, and its root is not late")
+		}
+		disk.set(func() { disk.block = nil })
+		close(block)
+		open()
+		time.Sleep(time.Second)
+		refresh(t, c)
+		if r := c.current.Load().Roots[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		time.Sleep(time.Second)
+		diffs(t, "of the disk that came back", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string{"git"})
+	})
+}
+
+// TestBuildingEndsWhereADiskHangs: what is made the first time is not said to be made
+// for as long as a disk answers nothing.
+func TestBuildingEndsWhereADiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := source("a", "git/SKILL.md", text("git", "Commits"))
+		block := make(chan struct{})
+		disk.set(func() { disk.block = block })
+		var begun, ended atomic.Int64
+		c := New([]Source{disk}, Options{Patience: time.Second, Building: func() func() {
+			begun.Add(1)
+			return func() { ended.Add(1) }
+		}})
+		refresh(t, c)
+		if begun.Load() != 1 || ended.Load() != 1 {
+			t.Errorf("%d begun and %d ended while the disk hangs", begun.Load(), ended.Load())
+		}
+		close(block)
+		time.Sleep(time.Second)
+		refresh(t, c)
+		if begun.Load() != ended.Load() {
+			t.Errorf("%d begun and %d ended", begun.Load(), ended.Load())
+		}
+	})
+}
+
+// versionedTurnstile says of its scans that they are the same.
+type versionedTurnstile struct{ *turnstile }
+
+func (s *versionedTurnstile) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := s.turnstile.Scan(ctx)
+	scan.Version = 7
+	return scan, err
 }
 
 // turnstile is a source whose files open while it is open.

@@ -166,7 +166,7 @@ func (s *Snapshot) basis() []foundRoot {
 func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
-		searched: s.searched, indexing: s.indexing, spans: s.spans, byKey: s.byKey, clashes: s.clashes,
+		searched: s.searched, indexing: s.indexing.again(), spans: s.spans, byKey: s.byKey, clashes: s.clashes,
 		byBase: s.byBase, reserved: s.reserved, longest: s.longest, blocked: s.blocked,
 	}
 	for _, f := range found {

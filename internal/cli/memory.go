@@ -85,8 +85,8 @@ func (c *collector) collected() {
 	afterCollection(c.collected)
 }
 
-// build keeps the garbage small while something large is made, until end is called
-// and [collector.fit] after it.
+// build keeps the garbage small while something large is made, until end is called,
+// the first time until [collector.fit] after it.
 func (c *collector) build() (end func()) {
 	if c == nil {
 		return func() {}
@@ -101,6 +101,9 @@ func (c *collector) build() (end func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.builds--
+		if c.builds == 0 && c.fitted {
+			c.set(roomFor(c.live, leastRoom))
+		}
 	}
 }
 
