@@ -159,10 +159,10 @@ func (b *building) add(doc uint32, d Doc) {
 // field counts the words of a field, at most as many as may be.
 func (b *building) field(f Field, texts []string) (n int) {
 	b.at, b.n = f, 0
-	room := mostBytes
+	left := mostBytes
 	for _, text := range texts {
-		text = skill.CutBytes(text, room)
-		room -= len(text)
+		text = skill.CutBytes(text, left)
+		left -= len(text)
 		if b.tokens.cut(text); b.tokens.ended {
 			break
 		}

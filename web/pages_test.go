@@ -233,16 +233,22 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestOrigin: the pages show the address with the scheme by which the one who asks
-// reached the server, also where a proxy ended TLS.
-func TestOrigin(t *testing.T) {
-	f := open(t, files)
+// withToken is a site for whom a token is needed, and one that it takes.
+func withToken(t *testing.T, f *fixture) (*web.Site, string) {
+	t.Helper()
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
+	return web.New(web.Options{Catalog: f.catalog, Verifier: tokens}), token
+}
+
+// TestOrigin: the pages show the address with the scheme by which the one who asks
+// reached the server, also where a proxy ended TLS.
+func TestOrigin(t *testing.T) {
+	f := open(t, files)
+	site, token := withToken(t, f)
 	in := httptest.NewRequest("POST", "http://skills.example/signin", strings.NewReader("token="+token))
 	in.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	in.Header.Set("Origin", "https://skills.example")
@@ -283,12 +289,7 @@ func TestOrigin(t *testing.T) {
 // token, and none is shown one.
 func TestConnectWithTokens(t *testing.T) {
 	f := open(t, files)
-	token, line := access.NewToken()
-	tokens, err := access.ParseTokens(strings.NewReader(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
+	site, token := withToken(t, f)
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "/connect", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
