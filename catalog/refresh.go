@@ -319,8 +319,9 @@ func sameSkill(a, b *skill.Skill) bool {
 // rebuild makes and publishes a snapshot, and forgets what is gone. The caller
 // holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
-	next := build(found)
-	if prev := c.current.Load(); prev != nil {
+	prev := c.current.Load()
+	next := build(found, prev == nil)
+	if prev != nil {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
 	}

@@ -53,9 +53,11 @@ func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
 func TestBuildAllocates(t *testing.T) {
 	c := catalogOf(t, many(1000))
 	found := c.current.Load().basis()
-	// A URI with its path, and its text while it is split.
-	if n := alloctest.Least(5, func() { build(found) }); n > 4.5*1000 {
-		t.Errorf("%.0f allocations for 1,000 skills", n)
+	// A URI, of which its path and the folder's are parts.
+	for _, first := range []bool{true, false} {
+		if n := alloctest.Least(5, func() { build(found, first) }); n > 1.1*1000 {
+			t.Errorf("%.0f allocations for 1,000 skills", n)
+		}
 	}
 }
 

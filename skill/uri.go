@@ -50,6 +50,20 @@ func NewURI(path string) (URI, error) {
 	return URI{text, path}, nil
 }
 
+// MainURI is the URI of SKILL.md in the folder at a path behind a prefix, which may be
+// empty. Both together must satisfy [CleanPath].
+func MainURI(prefix, path string) (URI, error) {
+	slash := "/"
+	if prefix == "" {
+		slash = ""
+	}
+	text := Scheme + prefix + slash + path + "/" + MainFile
+	if isPlainPath(text[len(Scheme):]) {
+		return URI{text, text[len(Scheme):]}, nil // nearly always
+	}
+	return NewURI(text[len(Scheme):])
+}
+
 // ParseURI reads a URI as a client sends it. Percent-encoding is decoded once,
 // and what comes out must be a clean path: an encoded slash, a dot segment or a
 // second layer of encoding that would decode to one is refused. Query, fragment
