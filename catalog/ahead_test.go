@@ -31,7 +31,7 @@ func (s *passSource) Whole(ctx context.Context, known []skill.File) ([]skill.Fil
 	if s.refuse.Load() {
 		return nil, false
 	}
-	plain := skill.Skill{Bundle: skill.Bundle{Entry: "SKILL.md", FS: s.manifestSource}}
+	plain := skill.Skill{Bundle: &skill.Bundle{Entry: "SKILL.md", FS: s.manifestSource}}
 	files, err := plain.Manifest(ctx)
 	return files, err == nil
 }

@@ -45,7 +45,7 @@ type Watcher interface {
 // returns is valid until each returns. It calls large as soon as it knows that it
 // will take longer than a moment.
 type Visitor interface {
-	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
+	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct

@@ -86,7 +86,7 @@ type Denied struct {
 
 // Place is where the folder lies, as people write it.
 func (d *Denied) Place() string {
-	return (&Entry{Skill: &skill.Skill{Bundle: skill.Bundle{Path: d.Path}}, Root: &d.Root}).Place()
+	return (&Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: d.Path}}, Root: &d.Root}).Place()
 }
 
 // Denied finds a folder that may not be looked into, by its base name: a direct

@@ -115,7 +115,7 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 	var s skill.Scan
 	for _, b := range byFolder {
 		slices.Sort(b.Others)
-		s.Bundles = append(s.Bundles, *b)
+		s.Bundles = append(s.Bundles, b)
 	}
 	return s, nil
 }

@@ -14,7 +14,7 @@ func TestKnown(t *testing.T) {
 	at := func(n int) *time.Time { t := time.Unix(int64(n), 0); return &t }
 	of := func(paths string) (all []*skill.Skill) {
 		for _, p := range strings.Fields(paths) {
-			all = append(all, &skill.Skill{Bundle: skill.Bundle{Path: p}})
+			all = append(all, &skill.Skill{Bundle: &skill.Bundle{Path: p}})
 		}
 		return all
 	}

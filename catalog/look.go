@@ -166,7 +166,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		r.status.Err, r.kept, scan = err, true, last
 	default:
 		r.status.Err = err
-		byPath := func(a, b skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
+		byPath := func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
 		if !slices.IsSortedFunc(scan.Bundles, byPath) {
 			slices.SortFunc(scan.Bundles, byPath)
 		}
@@ -204,7 +204,7 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 	if !first || !ok {
 		return s.Scan(ctx)
 	}
-	return by.Visit(ctx, func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
+	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
 		defer v.mu.Unlock()

@@ -304,7 +304,7 @@ func (k known) settled() bool {
 
 // current reports whether what was read still holds for the bundle. A file that
 // could not be read is tried again: the reason may be gone, and no stamp tells.
-func (k known) current(b skill.Bundle) bool {
+func (k known) current(b *skill.Bundle) bool {
 	s := k.skill
 	return k.settled() && b.Fault == nil && b.Stamp == s.Stamp && b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
 }

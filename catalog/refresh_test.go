@@ -309,10 +309,10 @@ func TestReadOfABlockedFile(t *testing.T) {
 	c := catalogOf(t, a)
 	v := view(t, c)
 	e := *v.Named("x")
-	s := *e.Skill
+	s, b := *e.Skill, *e.Bundle
 	until := make(chan struct{})
 	defer close(until)
-	s.FS, e.Skill = blockingFS{s.FS, until}, &s
+	b.FS, s.Bundle, e.Skill = blockingFS{b.FS, until}, &b, &s
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if _, _, err := v.Read(ctx, &e); !errors.Is(err, context.DeadlineExceeded) {

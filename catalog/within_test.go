@@ -33,9 +33,9 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"), "x/y.txt", "y"),
 		source("b", "z/SKILL.md", text("z", "one"), "z/y.txt", "y")))
 	held, waiting := make(chan struct{}), new(atomic.Int64)
-	x, dead := *v.Named("x"), *v.Named("x").Skill
-	dead.FS = deadFS{dead.FS, held, waiting}
-	x.Skill = &dead
+	x, dead, b := *v.Named("x"), *v.Named("x").Skill, *v.Named("x").Bundle
+	b.FS = deadFS{b.FS, held, waiting}
+	dead.Bundle, x.Skill = &b, &dead
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	const calls = 100
@@ -131,9 +131,9 @@ func TestManyReadsTakeTurns(t *testing.T) {
 	busyPatience = slowDay
 	for _, path := range []string{"x", ".", ""} {
 		v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
-		x, s := *v.Named("x"), *v.Named("x").Skill
-		s.Path = path
-		x.Skill = &s
+		x, s, b := *v.Named("x"), *v.Named("x").Skill, *v.Named("x").Bundle
+		b.Path = path
+		s.Bundle, x.Skill = &b, &s
 		const calls = 100
 		ended := make(chan error, calls)
 		for range calls {

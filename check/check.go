@@ -78,7 +78,7 @@ type subject struct {
 
 // Skill reads, judges and measures one skill. It never fails: what cannot be read
 // is a finding.
-func Skill(ctx context.Context, b skill.Bundle) Report {
+func Skill(ctx context.Context, b *skill.Bundle) Report {
 	s := skill.Load(b)
 	sub := &subject{skill: s, doc: &skill.Document{}}
 	r := Report{Skill: s}

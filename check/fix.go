@@ -243,7 +243,7 @@ type judged struct {
 }
 
 func judgeBytes(data []byte, folder string) *judged {
-	s := (&skill.Skill{Bundle: skill.Bundle{Folder: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
+	s := (&skill.Skill{Bundle: &skill.Bundle{Folder: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
 	j := &judged{data: data, text: string(data), doc: skill.Parse(data), problems: s.Problems}
 	j.lines = linesOf(j.text)
 	_, tools := j.toolsMend()

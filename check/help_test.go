@@ -30,7 +30,7 @@ func corpusDir(t testing.TB, part string) string {
 }
 
 // bundles finds every folder below dir that holds a SKILL.md in any spelling.
-func bundles(t testing.TB, dir string) (all []skill.Bundle) {
+func bundles(t testing.TB, dir string) (all []*skill.Bundle) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
@@ -49,8 +49,8 @@ func bundles(t testing.TB, dir string) (all []skill.Bundle) {
 	return all
 }
 
-func bundleOf(fsys fs.FS, folder string) skill.Bundle {
-	b := skill.Bundle{Folder: folder, Path: folder, FS: fsys}
+func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
+	b := &skill.Bundle{Folder: folder, Path: folder, FS: fsys}
 	entries, _ := fs.ReadDir(fsys, ".")
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })

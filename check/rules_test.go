@@ -215,7 +215,7 @@ func TestTable(t *testing.T) {
 
 // What cannot be read is said, and nothing panics.
 func TestUnreadable(t *testing.T) {
-	for name, b := range map[string]skill.Bundle{
+	for name, b := range map[string]*skill.Bundle{
 		"not UTF-8": bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: \xff\n---\n")}}, "git"),
 		"empty":     bundleOf(fstest.MapFS{"SKILL.md": {}}, "git"),
 		"spelling":  bundleOf(fstest.MapFS{"SKILL.Md": {}}, "git"),

@@ -43,7 +43,7 @@ func (s Files) Scan(context.Context) (skill.Scan, error) {
 		if err != nil {
 			return scan, err
 		}
-		scan.Bundles = append(scan.Bundles, skill.Bundle{
+		scan.Bundles = append(scan.Bundles, &skill.Bundle{
 			Path: folder, Folder: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub,
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -253,8 +254,10 @@ type broken struct{ catalog.Source }
 
 func (b broken) Scan(ctx context.Context) (skill.Scan, error) {
 	scan, err := b.Source.Scan(ctx)
+	scan.Bundles = slices.Clone(scan.Bundles)
 	for i := range scan.Bundles {
-		scan.Bundles[i].FS = onMain{scan.Bundles[i].FS}
+		b := *scan.Bundles[i]
+		b.FS, scan.Bundles[i] = onMain{b.FS}, &b
 	}
 	return scan, err
 }

@@ -31,7 +31,8 @@ type Root struct {
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in
 // some spelling, not yet parsed. After a source has handed over a Bundle,
-// nobody else knows where its bytes live.
+// nobody else knows where its bytes live, and nobody changes it: the source, which
+// compares the next look with it, and the skill that is read from it share one.
 type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
 	// root itself is the skill.
@@ -86,7 +87,7 @@ type Folder struct {
 
 // Scan is what one look at a source yields.
 type Scan struct {
-	Bundles []Bundle // in path order
+	Bundles []*Bundle // in path order; nobody changes them
 	Notices []Notice
 	// Version, where not zero, tells states of what was scanned apart, in one
 	// process: a scan with the version of one before it has the same bundles and

@@ -36,7 +36,7 @@ func loadAll(t testing.TB, dir string) []*Skill {
 		if err != nil {
 			return err
 		}
-		b := Bundle{Folder: filepath.Base(p), FS: os.DirFS(p)}
+		b := &Bundle{Folder: filepath.Base(p), FS: os.DirFS(p)}
 		rel, _ := filepath.Rel(dir, p)
 		b.Path = filepath.ToSlash(rel)
 		for _, want := range EntryNames {

@@ -21,7 +21,7 @@ const (
 
 // Skill is a bundle, parsed and judged. It is immutable.
 type Skill struct {
-	Bundle
+	*Bundle
 
 	// Name and Description as written, trimmed; empty where they cannot be read.
 	Name, Description string
@@ -52,12 +52,12 @@ type Skill struct {
 
 // Load reads and judges a bundle. It never fails: a skill that cannot be read is
 // not available, and its problems say why.
-func Load(b Bundle) *Skill {
+func Load(b *Bundle) *Skill {
 	return LoadBy(b, func() ([]byte, Stamp, error) { return ReadFile(b.FS, b.Entry, MaxSkillMD) })
 }
 
 // LoadBy is Load with another way to read the entry, of which no byte is kept.
-func LoadBy(b Bundle, read func() ([]byte, Stamp, error)) *Skill {
+func LoadBy(b *Bundle, read func() ([]byte, Stamp, error)) *Skill {
 	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
 	data, ok := s.read(read)
 	if !ok {
@@ -75,7 +75,8 @@ func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 
 // parsed fills in a skill of which nothing but the bundle is known.
 func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
-	s.Stamp, s.Size, s.Digest = stamp, int64(len(data)), DigestOf(data)
+	s.stamped(stamp)
+	s.Size, s.Digest = int64(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
 	d := parse(data, func(text string) string { return text }, scratch.fields)
@@ -89,6 +90,15 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.judgeFile()
 	s.own()
 	return s
+}
+
+// stamped notes the stamp of what was read: nearly always the bundle's.
+func (s *Skill) stamped(stamp Stamp) {
+	if stamp != s.Stamp {
+		b := *s.Bundle
+		b.Stamp = stamp
+		s.Bundle = &b
+	}
 }
 
 // scratch is what one reading of a file needs and leaves.
@@ -179,7 +189,7 @@ func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
 		s.fault(err)
 		return nil, false
 	}
-	s.Stamp = stamp
+	s.stamped(stamp)
 	return data, true
 }
 

@@ -13,7 +13,7 @@ import (
 
 // loaded makes a skill in a folder "a" from the text of its SKILL.md.
 func loaded(text string) *Skill {
-	return Load(Bundle{Path: "x/a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
+	return Load(&Bundle{Path: "x/a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
 }
 
 func TestLoad(t *testing.T) {
@@ -108,20 +108,20 @@ func TestInvocationIsSaid(t *testing.T) {
 func TestLoadFaults(t *testing.T) {
 	file := func(text string) fs.FS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
 	for _, c := range []struct {
-		b    Bundle
+		b    *Bundle
 		want RuleID
 	}{
-		{Bundle{Others: []string{"sKiLl.md"}, FS: file("")}, RuleFileName},
-		{Bundle{Entry: MainFile, FS: file(""), Fault: fmt.Errorf("link: %w", ErrOutside)}, RuleFileOutside},
-		{Bundle{Entry: MainFile, FS: file(""), Fault: ErrNotRegular}, RuleFileNotRegular},
-		{Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
-		{Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
-		{Bundle{Entry: MainFile, FS: file(""), Fault: fs.ErrPermission}, RuleFilePermission},
-		{Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
-		{Bundle{Entry: MainFile, FS: file(""), Fault: ErrUnstable}, RuleFileUnstable},
-		{Bundle{Entry: MainFile, FS: file(""), Fault: errors.New("disk on fire")}, RuleFileUnreadable},
-		{Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
-		{Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
+		{&Bundle{Others: []string{"sKiLl.md"}, FS: file("")}, RuleFileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Fault: fmt.Errorf("link: %w", ErrOutside)}, RuleFileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Fault: ErrNotRegular}, RuleFileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
+		{&Bundle{Entry: MainFile, FS: file(""), Fault: fs.ErrPermission}, RuleFilePermission},
+		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
+		{&Bundle{Entry: MainFile, FS: file(""), Fault: ErrUnstable}, RuleFileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Fault: errors.New("disk on fire")}, RuleFileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
+		{&Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
 	} {
 		s := Load(c.b)
 		p, ok := s.SkipReason()
@@ -133,7 +133,7 @@ func TestLoadFaults(t *testing.T) {
 
 func TestSpellings(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
-	s := Load(Bundle{Folder: "a", Entry: "skill.md", Others: []string{"SKILL.MD"}, FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}})
+	s := Load(&Bundle{Folder: "a", Entry: "skill.md", Others: []string{"SKILL.MD"}, FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}})
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
 		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
@@ -149,7 +149,7 @@ func TestSpellings(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	files := fstest.MapFS{MainFile: {Data: []byte("no frontmatter")}}
-	s := Load(Bundle{Entry: MainFile, FS: files})
+	s := Load(&Bundle{Entry: MainFile, FS: files})
 	if data, stamp, err := s.Read(); string(data) != "no frontmatter" || stamp.Size != 14 || err != nil {
 		t.Errorf("%q, %+v, %v", data, stamp, err)
 	}
@@ -160,6 +160,25 @@ func TestRead(t *testing.T) {
 	s.Fault = ErrOutside
 	if _, _, err := s.Read(); !errors.Is(err, ErrOutside) {
 		t.Errorf("a fault: %v", err)
+	}
+}
+
+// A skill shares its bundle with the source, and leaves it as it is where the file has
+// another stamp by the time it is read.
+func TestBundleIsShared(t *testing.T) {
+	b := &Bundle{Path: "a", Folder: "a", Entry: MainFile, Stamp: Stamp{Size: 3}}
+	read := func(stamp Stamp) func() ([]byte, Stamp, error) {
+		return func() ([]byte, Stamp, error) { return []byte("one"), stamp, nil }
+	}
+	if s := LoadBy(b, read(b.Stamp)); s.Bundle != b {
+		t.Error("a skill has a bundle of its own without need")
+	}
+	later := Stamp{Size: 3, MTime: 1}
+	loaded := LoadBy(b, read(later))
+	for how, s := range map[string]*Skill{"loaded": loaded, "parsed": LoadBy(b, read(b.Stamp)).Parsed([]byte("one"), later)} {
+		if s.Stamp != later || s.Path != "a" || b.Stamp != (Stamp{Size: 3}) {
+			t.Errorf("%s: %+v, and the bundle %+v", how, s.Bundle, b)
+		}
 	}
 }
 
@@ -200,7 +219,7 @@ func TestParsedAllocates(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")
-	s := &Skill{Bundle: Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	s := &Skill{Bundle: &Bundle{Path: "a", Folder: "a", Entry: MainFile}}
 	// The skill, its document, its frontmatter, two lists of fields, and what judging
 	// takes.
 	if n := alloctest.Least(100, func() { s.Parsed(data, Stamp{}) }); n > 7 {
@@ -210,7 +229,7 @@ func TestParsedAllocates(t *testing.T) {
 
 func BenchmarkParsed(b *testing.B) {
 	data := append(fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"), strings.Repeat("A line of the body of the skill.\n", 180)...)
-	s := &Skill{Bundle: Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	s := &Skill{Bundle: &Bundle{Path: "a", Folder: "a", Entry: MainFile}}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
@@ -220,7 +239,7 @@ func BenchmarkParsed(b *testing.B) {
 
 func BenchmarkLoad(b *testing.B) {
 	data := append(fenced("name: a\ndescription: Does a thing."), strings.Repeat("A line of the body of the skill.\n", 180)...)
-	bundle := Bundle{Path: "a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}
+	bundle := &Bundle{Path: "a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		Load(bundle)

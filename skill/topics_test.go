@@ -71,7 +71,7 @@ func FuzzTopics(f *testing.F) {
 				t.Fatalf("heading %q", h)
 			}
 		}
-		s := (&Skill{}).Parsed(data, Stamp{})
+		s := (&Skill{Bundle: &Bundle{}}).Parsed(data, Stamp{})
 		for _, tag := range s.Tags() {
 			if tag == "" || strings.TrimSpace(tag) != tag {
 				t.Fatalf("tag %q", tag)

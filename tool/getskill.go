@@ -207,9 +207,9 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 		return nil, err
 	}
 	for _, doc := range docNames {
-		read := *e.Skill // the same folder, with this file as its own
+		read := *e.Bundle // the same folder, with this file as its own
 		read.Entry, read.Fault = doc, nil
-		data, _, err := read.Read()
+		data, _, err := (&skill.Skill{Bundle: &read}).Read()
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not listed
 			return data, err

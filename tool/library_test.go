@@ -63,7 +63,7 @@ func (m *memory) Scan(context.Context) (skill.Scan, error) {
 	for _, b := range folders {
 		f := m.files[path.Join(b.Path, b.Entry)]
 		b.Stamp = skill.Stamp{Size: int64(len(f.Data)), MTime: f.ModTime.UnixNano()}
-		scan.Bundles = append(scan.Bundles, *b)
+		scan.Bundles = append(scan.Bundles, b)
 	}
 	return scan, nil
 }

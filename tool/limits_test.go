@@ -245,8 +245,10 @@ type opens struct {
 
 func (o *opens) Scan(ctx context.Context) (skill.Scan, error) {
 	scan, err := o.Source.Scan(ctx)
+	scan.Bundles = slices.Clone(scan.Bundles)
 	for i := range scan.Bundles {
-		scan.Bundles[i].FS = countedFS{scan.Bundles[i].FS, &o.n}
+		b := *scan.Bundles[i]
+		b.FS, scan.Bundles[i] = countedFS{b.FS, &o.n}, &b
 	}
 	return scan, err
 }

@@ -135,7 +135,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
 	seen := map[string]bool{}
-	var bundles []skill.Bundle
+	var bundles []*skill.Bundle
 	var shown []string
 	var settings []config.Check
 	for _, t := range all {

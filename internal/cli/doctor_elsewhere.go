@@ -168,7 +168,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 }
 
 // skills are those below a folder that have the name, or whose folder has.
-func (l *elsewhere) skills(ctx context.Context, at string) (out []skill.Bundle) {
+func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
 	scan, _ := dir.New(dir.Options{Root: root, Links: dir.LinksNever}).Scan(ctx)
 	for _, b := range scan.Bundles {

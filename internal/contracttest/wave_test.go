@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,8 +162,10 @@ type failing struct{ catalog.Source }
 
 func (f failing) Scan(ctx context.Context) (skill.Scan, error) {
 	scan, err := f.Source.Scan(ctx)
+	scan.Bundles = slices.Clone(scan.Bundles)
 	for i := range scan.Bundles {
-		scan.Bundles[i].FS = failingFS{}
+		b := *scan.Bundles[i]
+		b.FS, scan.Bundles[i] = failingFS{}, &b
 	}
 	return scan, err
 }

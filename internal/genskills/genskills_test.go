@@ -71,7 +71,7 @@ func TestFigures(t *testing.T) {
 }
 
 func judge(s genskills.Skill) *skill.Skill {
-	b := skill.Bundle{Path: s.Path, Folder: path.Base(s.Path), Entry: "SKILL.md"}
+	b := &skill.Bundle{Path: s.Path, Folder: path.Base(s.Path), Entry: "SKILL.md"}
 	return (&skill.Skill{Bundle: b}).Parsed(s.Files[0].Data, skill.Stamp{})
 }
 

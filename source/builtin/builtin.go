@@ -61,7 +61,7 @@ func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
-	scan := skill.Scan{Version: 1, Bundles: make([]skill.Bundle, 0, len(folders))} // there is but one
+	scan := skill.Scan{Version: 1, Bundles: make([]*skill.Bundle, 0, len(folders))} // there is but one
 	for _, folder := range folders {
 		bundle, err := open(folder.Name())
 		if err != nil {
@@ -74,16 +74,16 @@ func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
 
 // open makes the bundle of one embedded folder. A sub file system refuses names
 // that leave it, and embedded files are regular: that is the whole containment.
-func open(folder string) (skill.Bundle, error) {
+func open(folder string) (*skill.Bundle, error) {
 	fsys, err := fs.Sub(skills, path.Join("skills", folder))
 	if err != nil {
-		return skill.Bundle{}, err
+		return nil, err
 	}
 	info, err := fs.Stat(fsys, entry)
 	if err != nil {
-		return skill.Bundle{}, err
+		return nil, err
 	}
-	return skill.Bundle{
+	return &skill.Bundle{
 		Path:   folder,
 		Folder: folder,
 		Entry:  entry,

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/source/builtin"
 )
 
-func scan(t *testing.T) []skill.Bundle {
+func scan(t *testing.T) []*skill.Bundle {
 	t.Helper()
 	got, err := builtin.New().Scan(t.Context())
 	if err != nil {

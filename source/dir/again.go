@@ -136,7 +136,7 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 			continue
 		}
 		i := int(^at)
-		b := &l.scan.Bundles[i]
+		b := l.scan.Bundles[i]
 		if _, special := slices.BinarySearch(l.special, i); special {
 			if !sameEntry(b) {
 				return nil
@@ -169,7 +169,7 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 	next.scan.Version = versions.Add(1)
 	next.scan.Bundles = slices.Clone(l.scan.Bundles)
 	for i, stamp := range changed {
-		next.scan.Bundles[i].Stamp = stamp
+		next.scan.Bundles[i] = stampedAgain(next.scan.Bundles[i], stamp)
 	}
 	return &next
 }
@@ -253,6 +253,13 @@ func sameEntry(b *skill.Bundle) bool {
 	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
 }
 
+// stampedAgain is a bundle with another stamp.
+func stampedAgain(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
+	now := &bundled{*b, *b.FS.(*folder)}
+	now.FS, now.Stamp = &now.folder, stamp
+	return &now.Bundle
+}
+
 // examined examines an entry again.
 func examined(b *skill.Bundle) (skill.Stamp, error) {
 	f := b.FS.(*folder)
@@ -276,8 +283,7 @@ func (w *walk) leave() *last {
 			l.bases[i] = p.base
 		}
 	}
-	for i := range w.scan.Bundles {
-		b := &w.scan.Bundles[i]
+	for i, b := range w.scan.Bundles {
 		if b.Entry != "" && (b.Fault != nil || w.special[b.Path]) {
 			l.special = append(l.special, i)
 		}

@@ -296,7 +296,7 @@ func (f *folder) wayTo(name string, l *look) *way {
 	if len(all) < 2 || len(all) > maxDepth {
 		return nil
 	}
-	root := &folder{ground: f.ground, sub: ".", dev: f.dev}
+	root := &folder{ground: f.ground, sub: "."}
 	w := &way{root: root.lookFor("."), entry: below{cString(strings.Join(all, "/")), l.stamp}}
 	now := time.Now()
 	for i := range all[:len(all)-1] {

@@ -93,7 +93,8 @@ func (w *walk) leaves(p *place, name string, in *opened) bool {
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
 	}
-	f := w.folder(p.skill)
+	folder := w.folder(p.skill, 0)
+	f := &folder
 	if checkName(rel) != nil {
 		return false
 	}

@@ -73,15 +73,15 @@ type handle interface {
 type folder struct {
 	*ground
 	sub string // the skill's folder below base, "." for base itself
-	dev uint64 // of the file system, where that is known to keep stamps; else 0
 }
 
-// ground is where folders lie: one for all that were reached without a link.
+// ground is where folders lie: one for nearly all that were reached without a link.
 type ground struct {
 	door  door
 	base  string // absolute path
 	plain bool   // base was resolved: no part of it may be a link by now
 	alias string // another absolute path of base, "" for none; where base may pass links, the real one
+	dev   uint64 // of the folders' file system, where that is known to keep stamps; else 0
 }
 
 // self are the absolute paths by which links may name the folder that they lie in.

@@ -76,7 +76,7 @@ func (p *part) find(path string) (*visited, *skill.Bundle) {
 		f = &p.known.folders[p.at]
 	}
 	if p.bundle < len(bundles) && bundles[p.bundle].Path == path {
-		b = &bundles[p.bundle]
+		b = bundles[p.bundle]
 	}
 	return f, b
 }

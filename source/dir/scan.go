@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,7 +87,7 @@ type ReadMain = func() ([]byte, skill.Stamp, error)
 // goroutines, in no order: while its folder is open, its entry is read for a
 // third of what it costs afterwards. It calls large, if there is one, once it knows
 // that the tree is too large to be waited for.
-func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), large func()) (skill.Scan, error) {
+func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain), large func()) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
-			w.dev = stamp.Dev
+			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
 		}
 		if each == nil && before != nil {
 			w.part, w.alone = w.partOf(before, look), true
@@ -119,6 +120,9 @@ func (s *Source) Visit(ctx context.Context, each func(skill.Bundle, ReadMain), l
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
+	}
+	if before != nil {
+		keepSame(scan.Bundles, before.scan.Bundles)
 	}
 	scan.Version = versions.Add(1)
 	w.scan = scan
@@ -218,22 +222,25 @@ func realRoot(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
+// bundled is a bundle with its file system, as one object: there are many.
+type bundled struct {
+	skill.Bundle
+	folder folder
+}
+
 // bundle describes the skill at p, whose folder holds the given spellings of
-// SKILL.md; its entry is not examined yet.
-func (w *walk) bundle(p *place, spellings []string) skill.Bundle {
+// SKILL.md and is on a device that keeps stamps, or 0; its entry is not examined yet.
+func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
 	s := w.source
-	b := skill.Bundle{
-		Path:   p.path,
-		Folder: filepath.Base(s.opt.Root.Dir),
-		Dir:    s.opt.Root.Dir,
-		FS:     w.folder(p),
-	}
+	all := &bundled{folder: w.folder(p, dev)}
+	b := &all.Bundle
+	b.Path, b.Folder, b.Dir, b.FS = p.path, filepath.Base(s.opt.Root.Dir), s.opt.Root.Dir, &all.folder
 	if p.path != "." {
 		b.Dir = strings.TrimSuffix(b.Dir, string(filepath.Separator)) + string(filepath.Separator) + filepath.FromSlash(p.path)
 		if end := b.Dir[len(b.Dir)-len(p.path):]; end == p.path {
 			// A part of it, to be kept once.
 			if !p.linked {
-				p.sub, b.FS.(*folder).sub = end, end
+				p.sub, all.folder.sub = end, end
 			}
 			p.path, b.Path = end, end
 		}
@@ -244,6 +251,25 @@ func (w *walk) bundle(p *place, spellings []string) skill.Bundle {
 	}
 	b.Entry, b.Others = choose(spellings)
 	return b
+}
+
+// keepSame puts the bundles of the scan before in the place of equal ones: the skills
+// that were read then hold those.
+func keepSame(now, before []*skill.Bundle) {
+	for i, b := range now {
+		for len(before) > 0 && before[0].Path < b.Path {
+			before = before[1:]
+		}
+		if len(before) > 0 && sameBundle(before[0], b) {
+			now[i] = before[0]
+		}
+	}
+}
+
+func sameBundle(a, b *skill.Bundle) bool {
+	in, now := a.FS.(*folder), b.FS.(*folder)
+	return a == b || a.Path == b.Path && a.Dir == b.Dir && a.Entry == b.Entry && a.Link == b.Link && a.Stamp == b.Stamp && a.Fault == nil && b.Fault == nil &&
+		slices.Equal(a.Others, b.Others) && in.sub == now.sub && *in.ground == *now.ground
 }
 
 // choose splits the spellings of SKILL.md, which are sorted, into the one that

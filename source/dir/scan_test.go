@@ -230,7 +230,7 @@ func TestBundle(t *testing.T) {
 	must(t, os.Remove(filepath.Join(root, "SKILL.md")))
 	for doorName, d := range doors() {
 		scan := scanned(t, d, root)
-		a, n := scan.Bundles[0], scan.Bundles[1]
+		a, n := *scan.Bundles[0], scan.Bundles[1]
 		want := skill.Bundle{Path: "g/a", Folder: "a", Dir: filepath.Join(root, "g/a"), Entry: "SKILL.md"}
 		stamp, fsys := a.Stamp, a.FS
 		a.Stamp, a.FS = skill.Stamp{}, nil
@@ -248,6 +248,36 @@ func TestBundle(t *testing.T) {
 		only := scanned(t, d, filepath.Join(root, "g", "a")).Bundles[0]
 		if only.Path != "." || only.Folder != "a" || only.Dir != filepath.Join(root, "g/a") {
 			t.Errorf("%s: root as a skill: %+v", doorName, only)
+		}
+	}
+}
+
+// Skills hold the bundles that they were read from, and the source holds those of its
+// last scan: what has not changed is there once.
+func TestBundlesAreShared(t *testing.T) {
+	for doorName, d := range doors() {
+		root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x", "c/SKILL.md": "x", "c/skill.md": "x"})
+		s := source(d, root)
+		scan := func(each func(*skill.Bundle, ReadMain)) []*skill.Bundle {
+			got, err := s.Visit(t.Context(), each, nil)
+			must(t, err)
+			return got.Bundles
+		}
+		before := scan(nil)
+		was := *before[1]
+		must(t, os.WriteFile(filepath.Join(root, "b/SKILL.md"), []byte("longer"), 0o600))
+		must(t, os.Remove(filepath.Join(root, "c/skill.md")))
+		for how, each := range map[string]func(*skill.Bundle, ReadMain){"again": nil, "anew": func(*skill.Bundle, ReadMain) {}} {
+			now := scan(each)
+			if now[0] != before[0] {
+				t.Errorf("%s, %s: what has not changed is another bundle", doorName, how)
+			}
+			if now[1] == before[1] || now[1].Stamp.Size != 6 || now[2] == before[2] || len(now[2].Others) != 0 {
+				t.Errorf("%s, %s: what has changed is the bundle before: %+v, %+v", doorName, how, now[1], now[2])
+			}
+			if b := before[1]; b.Stamp != was.Stamp {
+				t.Errorf("%s, %s: a bundle was changed that a skill may hold", doorName, how)
+			}
 		}
 	}
 }

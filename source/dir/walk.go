@@ -83,14 +83,19 @@ func (p *place) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder is the place as a file system.
-func (w *walk) folder(p *place) *folder {
+// folder is the place as a file system, of a device that keeps stamps, or 0.
+func (w *walk) folder(p *place, dev uint64) folder {
 	s := w.source
-	if p.linked {
+	switch {
+	case p.linked:
 		alias := filepath.Join(s.opt.Root.Dir, filepath.FromSlash(p.path))
-		return &folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias}, sub: "."}
+		return folder{ground: &ground{door: s.door, base: p.real(), plain: true, alias: alias, dev: dev}, sub: "."}
+	case dev == w.ground.dev:
+		return folder{ground: w.ground, sub: p.sub}
 	}
-	return &folder{ground: w.ground, sub: p.sub}
+	other := *w.ground
+	other.dev = dev
+	return folder{ground: &other, sub: p.sub}
 }
 
 // groundOf is where the folders of a root lie that no link leads to.
@@ -106,7 +111,7 @@ type walk struct {
 	top      handle // the root, open during the scan
 	ground   *ground
 	real     string // the root's real path
-	each     func(skill.Bundle, ReadMain)
+	each     func(*skill.Bundle, ReadMain)
 	large    func()
 	tooLarge sync.Once         // large was called
 	seen     map[string]string // path by real path; nil while no link was met
@@ -156,10 +161,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	}
 	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	if len(w.skills) > 0 {
-		w.scan.Bundles = make([]skill.Bundle, len(w.skills))
-	}
-	for i, b := range w.skills {
-		w.scan.Bundles[i] = *b
+		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
 	}
 	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
@@ -302,7 +304,8 @@ func isLarge(below, seen int64, level int) bool {
 func (w *walk) visit(p *place, r *reader) (out found) {
 	top, sub := w.top, p.sub
 	if p.linked {
-		h, err := w.folder(p).enter()
+		in := w.folder(p, 0)
+		h, err := in.enter()
 		if err != nil {
 			return unreadable(p, err)
 		}
@@ -347,11 +350,12 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 // open. An entry that was listed as a regular file need not be examined before it
 // is read, where it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
-	b := w.bundle(p, spellings)
+	dev := uint64(0)
 	if w.keeps && r.stamp.Dev == w.dev {
-		b.FS.(*folder).dev = r.stamp.Dev
+		dev = w.dev
 	}
-	out.bundle = &b
+	b := w.bundle(p, spellings, dev)
+	out.bundle = b
 	p.skill = p
 	q, quick := h.(quickHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)

@@ -51,7 +51,7 @@ func TestMistyped(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	v := catalog.View{Snapshot: &catalog.Snapshot{}}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		v.Entries = append(v.Entries, &catalog.Entry{Skill: &skill.Skill{Name: name, Bundle: skill.Bundle{Path: "in/" + name}}})
+		v.Entries = append(v.Entries, &catalog.Entry{Skill: &skill.Skill{Name: name, Bundle: &skill.Bundle{Path: "in/" + name}}})
 	}
 	answers := map[string]string{"first": "a b c", "fourth": "b c d a a", "sixth": "b b b b b a", "never": "b c", "none": ""}
 	ask := func(query string) ([]string, error) { return strings.Fields(answers[query]), nil }
