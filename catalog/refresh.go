@@ -290,9 +290,11 @@ func (c *Catalog) take(found []foundRoot) {
 				f.skills[i] = k.skill
 			}
 		}
-		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
-			return c.gone[place{f.status.Label, s.Path}].After(f.begun)
-		})
+		if len(c.gone) > 0 {
+			f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
+				return c.gone[place{f.status.Label, s.Path}].After(f.begun)
+			})
+		}
 	}
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
