@@ -116,6 +116,7 @@ type walk struct {
 	tooLarge sync.Once         // large was called
 	seen     map[string]string // path by real path; nil while no link was met
 	folders  []*place
+	results  []result // of the level that was visited last
 	skills   []*skill.Bundle
 	scan     skill.Scan
 	dropped  int // notices beyond maxNotices
@@ -129,6 +130,22 @@ type walk struct {
 	alone   bool            // with one worker
 	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
+}
+
+// result is what becomes of a visit: there are many, all at once.
+type result struct {
+	bundle  *skill.Bundle
+	folders []*place
+	more    *found // all, where there is more than that
+}
+
+func resultOf(f *found) result {
+	r := result{bundle: f.bundle, folders: f.folders}
+	if len(f.notices) > 0 || len(f.links) > 0 || f.special || f.texts || f.err != nil {
+		all := *f
+		r.more = &all
+	}
+	return r
 }
 
 // found is what one visit yields.
@@ -152,14 +169,15 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		if err := ctx.Err(); err != nil {
 			return skill.Scan{}, err
 		}
-		if depth == 0 && results[0].err != nil {
-			return skill.Scan{}, results[0].err
+		if more := results[0].more; depth == 0 && more != nil && more.err != nil {
+			return skill.Scan{}, more.err
 		}
 		w.folders = append(w.folders, level...)
 		w.levels = append(w.levels, len(w.folders))
 		level = w.next(level, results, depth)
 	}
-	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	// Each level's are in order.
+	w.skills = sortRuns(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	if len(w.skills) > 0 {
 		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
 	}
@@ -173,7 +191,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 }
 
 // next gathers one level's results and decides what the next level visits.
-func (w *walk) next(level []*place, results []found, depth int) []*place {
+func (w *walk) next(level []*place, results []result, depth int) []*place {
 	folders := 0
 	for _, r := range results {
 		folders += len(r.folders)
@@ -182,15 +200,17 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	for i, r := range results {
 		if r.bundle != nil {
 			w.skills = append(w.skills, r.bundle)
-			if r.special {
+		}
+		if more := r.more; more != nil {
+			if more.special {
 				w.special[r.bundle.Path] = true
 			}
+			w.sure = w.sure && more.err == nil && !more.texts
+			if len(w.links) <= lookLinks {
+				w.links = append(w.links, more.links...)
+			}
+			w.notice(more.notices...)
 		}
-		w.sure = w.sure && r.err == nil && !r.texts
-		if len(w.links) <= lookLinks {
-			w.links = append(w.links, r.links...)
-		}
-		w.notice(r.notices...)
 		if depth == maxDepth && len(r.folders) > 0 {
 			w.notice(skill.Notice{Path: level[i].path, Rule: RuleDepthLimit,
 				Message: fmt.Sprintf("folders more than %d levels below the root are not searched", maxDepth),
@@ -199,7 +219,8 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 		}
 		next = append(next, r.folders...)
 	}
-	slices.SortFunc(next, func(a, b *place) int {
+	// In order already, but where a name begins with that of the folder beside it.
+	next = sortRuns(next, func(a, b *place) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
@@ -213,6 +234,45 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 		next = next[:room]
 	}
 	return next
+}
+
+// sortRuns sorts what is made of a few parts that are in order, by merging them: it asks
+// for the order of two once for each of them, and once more each time that there are half
+// as many parts. What is equal stays in its order. The result is in all, or another one.
+func sortRuns[E any](all []E, compare func(a, b E) int) []E {
+	var ends []int // of the parts
+	for i := 1; i < len(all); i++ {
+		if compare(all[i-1], all[i]) > 0 {
+			ends = append(ends, i)
+		}
+	}
+	if len(ends) == 0 {
+		return all
+	}
+	ends = append(ends, len(all))
+	out := make([]E, 0, len(all))
+	for len(ends) > 1 {
+		from, left := 0, ends[:0]
+		for len(ends) > 1 {
+			a, b := all[from:ends[0]], all[ends[0]:ends[1]]
+			for len(a) > 0 && len(b) > 0 {
+				if compare(a[0], b[0]) <= 0 {
+					out, a = append(out, a[0]), a[1:]
+				} else {
+					out, b = append(out, b[0]), b[1:]
+				}
+			}
+			out = append(append(out, a...), b...)
+			from, ends = ends[1], ends[2:]
+			left = append(left, from)
+		}
+		if len(ends) > 0 {
+			out = append(out, all[from:]...)
+			left = append(left, len(all))
+		}
+		all, out, ends = out, all[:0], left
+	}
+	return all
 }
 
 // claimed leaves out the folders that another path came to first. Only a link
@@ -257,29 +317,34 @@ func (w *walk) notice(ns ...skill.Notice) {
 // processor keep it busy while others wait for the disk, and bound the
 // descriptors. A refresh on a disk of this machine has one, so that a processor is
 // left to those whose calls are answered meanwhile.
-func (w *walk) visitAll(ctx context.Context, level []*place) []found {
-	out := make([]found, len(level))
+func (w *walk) visitAll(ctx context.Context, level []*place) []result {
+	w.results = slices.Grow(w.results[:0], len(level)) // again and again
+	out := w.results[:len(level)]
 	var at, seen, below atomic.Int64
 	work := func() {
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
-		for ctx.Err() == nil {
+		for n := 1; ctx.Err() == nil; n++ {
 			i := int(at.Add(1)) - 1
 			if i >= len(level) {
 				return
 			}
+			var found found
 			if w.part != nil {
-				out[i] = w.part.visit(level[i], r)
+				found = w.part.visit(level[i], r)
 			} else {
-				out[i] = w.visit(level[i], r)
+				found = w.visit(level[i], r)
 			}
+			out[i] = resultOf(&found)
 			// Not at the level's end: who waits is told as soon as it is known.
 			if w.large != nil && isLarge(below.Add(int64(len(out[i].folders))), seen.Add(1), len(level)) {
 				w.tooLarge.Do(w.large)
 			}
 			// The calls of the system are too short for the scheduler to give the processor
 			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
-			runtime.Gosched()
+			if n%visitsAtOnce == 0 {
+				runtime.Gosched()
+			}
 		}
 	}
 	var wg sync.WaitGroup
@@ -293,6 +358,9 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	wg.Wait()
 	return out
 }
+
+// visitsAtOnce is how many folders take some tenths of a millisecond.
+const visitsAtOnce = 8
 
 // isLarge reports whether a level is to be waited for no longer, of which a part has
 // been seen with so many folders below it.
