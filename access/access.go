@@ -117,7 +117,7 @@ func base(e *catalog.Entry) string {
 	}
 	at := e.Path
 	if at == "." {
-		at = e.Folder
+		at = e.Folder()
 	}
 	if e.Root.Prefix != "" {
 		return e.Root.Prefix + "/" + at

@@ -178,7 +178,7 @@ func sayable(at string) string {
 // folderPath is the path of a skill's folder, with a name for the root's own.
 func folderPath(sk *skill.Skill) string {
 	if sk.Path == "." {
-		return sk.Folder
+		return sk.Folder()
 	}
 	return sk.Path
 }
@@ -301,8 +301,8 @@ func byName(a, b *Entry) int {
 // ".claude/skills/git/SKILL.md".
 func (e *Entry) Place() string {
 	file := e.Entry
-	if file == "" && len(e.Others) > 0 {
-		file = e.Others[0]
+	if file == "" && len(e.Others()) > 0 {
+		file = e.Others()[0]
 	}
 	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
 }

@@ -145,7 +145,7 @@ func TestInFolder(t *testing.T) {
 
 func names(entries []*Entry) (out []string) {
 	for _, e := range entries {
-		out = append(out, e.Folder)
+		out = append(out, e.Folder())
 	}
 	return out
 }

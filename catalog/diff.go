@@ -62,7 +62,7 @@ func diff(prev, next *Snapshot) Diff {
 // file that was only touched is the same.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
-		e.Link != now.Link || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
+		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
 }
 
 func firstOther(a, b []*Entry) int {

@@ -156,7 +156,7 @@ func (s *Snapshot) Near(name string, n int) []*Entry {
 // one or comes close.
 func (s *Snapshot) SkippedNear(name string, n int) []*Entry {
 	return nearest(s.Skipped, name, n, func(e *Entry) []string {
-		names := []string{string(skill.KeyOf(e.Folder))}
+		names := []string{string(skill.KeyOf(e.Folder()))}
 		if e.Name != "" {
 			names = append(names, string(e.Key))
 		}

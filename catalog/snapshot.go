@@ -216,11 +216,11 @@ func (s *Snapshot) placedAt(label, path string) *Entry {
 func (s *Snapshot) inFolder(name string) []*Entry {
 	s.foldersOnce.Do(func() {
 		s.folders = slices.Clone(s.Entries)
-		slices.SortStableFunc(s.folders, func(a, b *Entry) int { return strings.Compare(a.Folder, b.Folder) })
+		slices.SortStableFunc(s.folders, func(a, b *Entry) int { return strings.Compare(a.Folder(), b.Folder()) })
 	})
-	begin, _ := slices.BinarySearchFunc(s.folders, name, func(e *Entry, name string) int { return strings.Compare(e.Folder, name) })
+	begin, _ := slices.BinarySearchFunc(s.folders, name, func(e *Entry, name string) int { return strings.Compare(e.Folder(), name) })
 	end := begin
-	for end < len(s.folders) && s.folders[end].Folder == name {
+	for end < len(s.folders) && s.folders[end].Folder() == name {
 		end++
 	}
 	return s.folders[begin:end]

@@ -44,7 +44,7 @@ func (s Files) Scan(context.Context) (skill.Scan, error) {
 			return scan, err
 		}
 		scan.Bundles = append(scan.Bundles, &skill.Bundle{
-			Path: folder, Folder: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub,
+			Path: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub,
 		})
 	}
 	return scan, nil

@@ -207,7 +207,7 @@ func calledOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
 		return skill.Echo(e.Name)
 	}
-	return skill.Echo(e.Folder)
+	return skill.Echo(e.Folder())
 }
 
 // skippedNear lists the skipped skills that the query, or a word of it, names.

@@ -32,7 +32,7 @@ func (memory) Scan(context.Context) (skill.Scan, error) {
 		files := fstest.MapFS{
 			"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}, ".env": {Data: []byte("x")}, "a/.git/x": {Data: []byte("x")}, "seen": {Data: []byte("x")},
 		}
-		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Folder: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
+		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
 	}
 	return s, nil
 }

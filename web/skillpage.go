@@ -272,7 +272,7 @@ func argumentFor(t *tool.Tool, v catalog.View, e *catalog.Entry) string {
 	case t.Required()[0] == "uri":
 		return e.URI.String()
 	case t.Contract == "000":
-		return e.Folder
+		return e.Folder()
 	}
 	return v.Called(e)
 }

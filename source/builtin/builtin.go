@@ -85,7 +85,6 @@ func open(folder string) (*skill.Bundle, error) {
 	}
 	return &skill.Bundle{
 		Path:   folder,
-		Folder: folder,
 		Entry:  entry,
 		// Embedded files have no time: the stamp is the size and a constant,
 		// equal to that of any later look, and never racy.
