@@ -47,8 +47,9 @@ func (b *book) find(entries []*Entry, text string) *Entry {
 	return nil
 }
 
-// add takes in the entry in a place, of whose text there is none yet.
-func (b *book) add(entries []*Entry, place int) {
+// add takes in the entry in a place, unless there is one with its text, which it
+// returns.
+func (b *book) add(entries []*Entry, place int) *Entry {
 	if bookRoom*(b.n+1) > len(b.slots) {
 		larger := newBook(b.text, 2*(b.n+1))
 		for _, at := range b.slots {
@@ -58,6 +59,11 @@ func (b *book) add(entries []*Entry, place int) {
 		}
 		*b = larger
 	}
-	*b.slot(entries, b.text(entries[place])) = uint32(place) + 1
+	slot := b.slot(entries, b.text(entries[place]))
+	if at := *slot; at != 0 {
+		return entries[at-1]
+	}
+	*slot = uint32(place) + 1
 	b.n++
+	return nil
 }

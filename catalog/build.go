@@ -2,18 +2,21 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/binary"
 	"io/fs"
 	"maps"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: first match wins, nothing is dropped.
-func build(found []foundRoot) *Snapshot {
+// build merges the roots in their order: first match wins, nothing is dropped. The
+// first one, for which everybody waits, is made with every processor.
+func build(found []foundRoot, first bool) *Snapshot {
 	n := 0
 	for _, f := range found {
 		n += len(f.skills)
@@ -23,7 +26,7 @@ func build(found []foundRoot) *Snapshot {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(&f)
+		s.addRoot(&f, first)
 	}
 	s.shadow()
 	return s
@@ -61,21 +64,48 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	return s
 }
 
-func (s *Snapshot) addRoot(f *foundRoot) {
+func (s *Snapshot) addRoot(f *foundRoot, first bool) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
-	from := len(s.Entries)
-	for i, sk := range f.skills {
-		pause(i)
-		e := &made[i]
-		*e = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
+	paths := paths{root, f.claimed, foldersOf(f.skills)}
+	inParts(len(made), first, func(i int) {
+		sk := f.skills[i]
+		made[i] = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
-			e.Status = Skipped
+			made[i].Status = Skipped
+			return
 		}
-		s.add(e)
+		paths.give(&made[i], 0)
+	})
+	from := len(s.Entries)
+	for i := range made {
+		pause(i)
+		s.add(&made[i])
 	}
-	s.assignURIs(*root, from, f.claimed)
+	s.settleURIs(paths, from)
+}
+
+// inParts calls f with each number below n: with every processor, or with one that
+// calls may have in between.
+func inParts(n int, all bool, f func(int)) {
+	parts := min(runtime.GOMAXPROCS(0), n/pauseEvery)
+	if !all || parts < 2 {
+		for i := range n {
+			pause(i)
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for part := range parts {
+		wg.Go(func() {
+			for i := part * n / parts; i < (part+1)*n/parts; i++ {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // add takes in an entry, behind those of its root that lie before it.
@@ -92,41 +122,54 @@ func (s *Snapshot) add(e *Entry) {
 	}
 }
 
-// assignURIs gives every served skill of a root, from a place on, its path in the URI space. The
-// last segment is the name where that is valid, else the folder's. A name gives
-// way to the folder where it would claim what belongs to another: two equal
-// paths, or a path in which another skill's folder or file lies.
-func (s *Snapshot) assignURIs(root skill.Root, from int, claimed map[string]bool) {
-	folders := foldersOf(s.Entries[from:])
-	for i, e := range s.Entries[from:] {
+// paths give the skills of a root their paths in the URI space. The last segment is the
+// name where that is valid, else the folder's. A name gives way to the folder where it
+// would claim what belongs to another: two equal paths, or a path in which another
+// skill's folder or file lies.
+type paths struct {
+	root             *skill.Root
+	claimed, folders map[string]bool
+}
+
+// give gives an entry the n-th path that it may have, or the next one that may stand in
+// a URI, and returns which.
+func (p paths) give(e *Entry, n int) int {
+	for ; ; n++ {
+		prefix, at := p.candidate(e, n)
+		if uri, err := skill.MainURI(prefix, at); err == nil {
+			whole := uri.Path()
+			e.URI, e.Base = uri, whole[:len(whole)-len("/"+skill.MainFile)] // a part of it, to be kept once
+			return n
+		}
+	}
+}
+
+// settleURIs lets the served skills from a place on keep the paths that they were
+// given, or gives them the next that nobody has.
+func (s *Snapshot) settleURIs(p paths, from int) {
+	for i := from; i < len(s.Entries); i++ {
 		pause(i)
+		e := s.Entries[i]
 		if e.Status == Skipped {
 			continue
 		}
-		for n := 0; ; n++ {
-			base := candidate(root, e, claimed, folders, n)
-			uri, err := skill.NewURI(base + "/" + skill.MainFile)
-			if err == nil && s.byBase.find(s.Entries, base) == nil {
-				base = uri.Path()[:len(base)] // a part of it, to be kept once
-				e.URI, e.Base = uri, base
-				s.byBase.add(s.Entries, from+i)
-				s.longest = max(s.longest, len(base))
-				break
-			}
+		for n := 0; s.byBase.add(s.Entries, i) != nil; {
+			n = p.give(e, n+1)
 		}
+		s.longest = max(s.longest, len(e.Base))
 	}
 }
 
 // foldersOf are the paths of some skills and of all folders above them, but for
 // nil where no skill's name gives it another path than its folder: then nobody
 // asks.
-func foldersOf(entries []*Entry) map[string]bool {
-	if !slices.ContainsFunc(entries, func(e *Entry) bool { _, ok := renamed(e.Skill); return ok }) {
+func foldersOf(skills []*skill.Skill) map[string]bool {
+	if !slices.ContainsFunc(skills, func(sk *skill.Skill) bool { _, ok := renamed(sk); return ok }) {
 		return nil
 	}
-	folders := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		for p := e.Path; p != "."; p = parent(p) {
+	folders := make(map[string]bool, len(skills))
+	for _, sk := range skills {
+		for p := sk.Path; p != "."; p = parent(p) {
 			if folders[p] {
 				break
 			}
@@ -136,18 +179,18 @@ func foldersOf(entries []*Entry) map[string]bool {
 	return folders
 }
 
-// candidate is the n-th path that an entry may have: with its name, with its
-// folder's, then ones that nothing else has, without what no URI may hold.
-func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n int) string {
-	at := folderPath(e.Skill)
+// candidate is the n-th path that an entry may have, behind a prefix: with its name,
+// with its folder's, then ones that nothing else has, without what no URI may hold.
+func (p paths) candidate(e *Entry, n int) (prefix, at string) {
+	at = folderPath(e.Skill)
 	switch n {
 	case 0:
-		if named, ok := renamed(e.Skill); ok && !folders[named] && !claimed[named] {
-			return join(root.Prefix, named)
+		if named, ok := renamed(e.Skill); ok && !p.folders[named] && !p.claimed[named] {
+			return p.root.Prefix, named
 		}
 		fallthrough
 	case 1:
-		return join(root.Prefix, at)
+		return p.root.Prefix, at
 	}
 	if skill.CleanPath(at) != nil {
 		if named, ok := renamed(e.Skill); ok {
@@ -155,7 +198,7 @@ func candidate(root skill.Root, e *Entry, claimed, folders map[string]bool, n in
 		}
 		at = sayable(at)
 	}
-	return join(root.Label, at) + strings.Repeat("~", n-2)
+	return p.root.Label, at + strings.Repeat("~", n-2)
 }
 
 // sayable writes "~" for what a folder may be called and a path in a URI may not:
@@ -185,9 +228,12 @@ func folderPath(sk *skill.Skill) string {
 
 // renamed is the path that a skill has by its name, where that is another one.
 func renamed(sk *skill.Skill) (string, bool) {
+	if len(sk.Problems) == 0 {
+		return "", false // nearly always: another name than the folder's is a problem
+	}
 	at := folderPath(sk)
-	if strings.HasSuffix(at, sk.Name) && sk.Name == skill.Base(at) || !skill.ValidName(sk.Name) {
-		return "", false // nearly always
+	if sk.Name == skill.Base(at) || !skill.ValidName(sk.Name) {
+		return "", false
 	}
 	return join(parent(at), sk.Name), true
 }
@@ -242,6 +288,7 @@ func (s *Snapshot) shadow() {
 		digest skill.Digest
 	}
 	same := map[content]*Entry{} // of the names that clash
+	listed := make([]ranked, 0, cap(s.Listed))
 	var kept, shadowed []*Entry
 	for i, e := range s.Entries {
 		pause(i)
@@ -249,12 +296,11 @@ func (s *Snapshot) shadow() {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		switch first := s.byKey.find(s.Entries, string(e.Key)); {
-		case first == nil && s.whole != nil && s.whole.clashes[e.Key] == nil:
-			// It is the only one of its name there too.
-		case first == nil:
-			s.byKey.add(s.Entries, i)
-		default:
+		var first *Entry // of that name, where it is not the only one there too
+		if s.whole == nil || s.whole.clashes[e.Key] != nil {
+			first = s.byKey.add(s.Entries, i)
+		}
+		if first != nil {
 			if s.clashes[e.Key] == nil {
 				s.clashes[e.Key] = []*Entry{first}
 				same[content{e.Key, first.Digest}] = first
@@ -269,24 +315,48 @@ func (s *Snapshot) shadow() {
 		}
 		switch {
 		case e.ModelVisible():
-			s.Listed = append(s.Listed, e)
+			listed = append(listed, ranked{headOf(e.Key), e})
 		case e.Status == Available:
 			kept = append(kept, e)
 		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
 		}
 	}
-	for rest := s.Listed; len(rest) > 0; { // in root order already
+	for rest := listed; len(rest) > 0; { // in root order already
 		n := 1
 		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
 			n++
 		}
-		slices.SortFunc(rest[:n], byName)
+		slices.SortFunc(rest[:n], byRank)
 		rest = rest[n:]
+	}
+	for _, r := range listed {
+		s.Listed = append(s.Listed, r.Entry)
 	}
 	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed)
 	}
+}
+
+// ranked is an entry with the first eight bytes of its key, by which nearly all that are
+// compared differ: the entries themselves are far apart in memory.
+type ranked struct {
+	head uint64
+	*Entry
+}
+
+func headOf(key skill.Key) uint64 {
+	var first [8]byte
+	copy(first[:], key)
+	return binary.BigEndian.Uint64(first[:])
+}
+
+// byRank is byName.
+func byRank(a, b ranked) int {
+	if a.head != b.head {
+		return cmp.Compare(a.head, b.head)
+	}
+	return byName(a.Entry, b.Entry)
 }
 
 // byName is the order of a root's skills in a list.

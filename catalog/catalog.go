@@ -40,7 +40,7 @@ type Watcher interface {
 }
 
 // Visitor is a [Source] that can hand each skill on while it has its folder open.
-// Visit is Scan, and calls each with every bundle, from several goroutines, in no
+// Visit is Scan, and calls each with every bundle of it, from several goroutines, in no
 // order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
 // returns is valid until each returns. It calls large as soon as it knows that it
 // will take longer than a moment.
@@ -161,6 +161,10 @@ func (o *inOrder) at(path string) known {
 func (c *Catalog) know(label string, news []known) {
 	old := c.known[label]
 	if len(news) == 0 {
+		return
+	}
+	if len(old) == 0 {
+		c.known[label] = news
 		return
 	}
 	all := make([]known, 0, max(len(old), len(news)))

@@ -157,7 +157,7 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	loaded := visited{skills: map[string]*skill.Skill{}}
+	loaded := visited{skills: map[*skill.Bundle]*skill.Skill{}}
 	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
@@ -188,10 +188,11 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	return r, nil
 }
 
-// visited are the skills that were read during a scan, by path.
+// visited are the skills that were read during a scan, by their bundles, which the scan
+// has too.
 type visited struct {
 	mu     sync.Mutex
-	skills map[string]*skill.Skill
+	skills map[*skill.Bundle]*skill.Skill
 }
 
 // scan scans a source, and the first time, when all must be read, reads on the way
@@ -208,14 +209,14 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.skills[b.Path] = loaded
+		v.skills[b] = loaded
 	}, large)
 }
 
 // fill puts in what was read on the way.
 func (v *visited) fill(r *foundRoot) {
 	for _, i := range r.read {
-		r.skills[i] = v.skills[r.scan.Bundles[i].Path]
+		r.skills[i] = v.skills[r.scan.Bundles[i]]
 	}
 }
 
@@ -225,6 +226,9 @@ func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
+	if c.current.Load() == nil {
+		r.read = make([]int, 0, len(r.skills))
+	}
 	was := inOrder(c.known[r.status.Label])
 	for i, b := range r.scan.Bundles {
 		pause(i)

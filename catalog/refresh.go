@@ -290,9 +290,11 @@ func (c *Catalog) take(found []foundRoot) {
 				f.skills[i] = k.skill
 			}
 		}
-		f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
-			return c.gone[place{f.status.Label, s.Path}].After(f.begun)
-		})
+		if len(c.gone) > 0 {
+			f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
+				return c.gone[place{f.status.Label, s.Path}].After(f.begun)
+			})
+		}
 	}
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
@@ -317,8 +319,9 @@ func sameSkill(a, b *skill.Skill) bool {
 // rebuild makes and publishes a snapshot, and forgets what is gone. The caller
 // holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
-	next := build(found)
-	if prev := c.current.Load(); prev != nil {
+	prev := c.current.Load()
+	next := build(found, prev == nil)
+	if prev != nil {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
 	}

@@ -53,9 +53,11 @@ func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
 func TestBuildAllocates(t *testing.T) {
 	c := catalogOf(t, many(1000))
 	found := c.current.Load().basis()
-	// A URI with its path, and its text while it is split.
-	if n := alloctest.Least(5, func() { build(found) }); n > 4.5*1000 {
-		t.Errorf("%.0f allocations for 1,000 skills", n)
+	// A URI, of which its path and the folder's are parts.
+	for _, first := range []bool{true, false} {
+		if n := alloctest.Least(5, func() { build(found, first) }); n > 1.1*1000 {
+			t.Errorf("%.0f allocations for 1,000 skills", n)
+		}
 	}
 }
 
@@ -101,5 +103,27 @@ func TestPlacesAndFolders(t *testing.T) {
 		if len(s.inFolder("none")) > 0 || s.placedAt("c", "a") != nil {
 			t.Error("what is not there is found")
 		}
+	}
+}
+
+// visiting is a source that hands its skills on during the scan.
+type visiting struct{ *memory }
+
+func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)), _ func()) (skill.Scan, error) {
+	scan, err := v.Scan(ctx)
+	for _, b := range scan.Bundles {
+		each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
+	}
+	return scan, err
+}
+
+// What was read during the first scan is not read again after it.
+func TestVisitedAreReadOnce(t *testing.T) {
+	m := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two"), "z/y/SKILL.md", text("y", "three"))
+	c := New([]Source{visiting{m}}, Options{})
+	refresh(t, c)
+	diffs(t, "skills", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available y skill://a/y/SKILL.md", "shadowed y skill://a/z/y/SKILL.md"})
+	if n := m.opens.Load(); n != 3 {
+		t.Errorf("3 skills were opened %d times", n)
 	}
 }

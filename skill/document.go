@@ -76,11 +76,12 @@ func (d *Document) boundProblems() {
 
 func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	name := wideName(s)
+	wide, control := survey(s)
 	switch {
 	case name != "":
 		d.add(RuleFileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
 		return
-	case !utf8.ValidString(s):
+	case !utf8.ValidString(s[wide:]):
 		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
 		return
 	}
@@ -89,17 +90,17 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 		return
 	}
 	d.Body = f.body
-	for i := range f.body {
-		if loneCR(s, i) {
-			d.add(RuleTextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
-			break
-		}
+	if i := indexLoneCR(s, f.body); i >= 0 {
+		d.add(RuleTextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
 	}
 	// The block alone is kept alive by the values cut out of it, not the file.
 	block := keep(s[f.start:f.end])
-	d.readBlock(block, f.line, room)
-	if i := indexBadControl(s[f.body:]); i >= 0 {
-		d.add(RuleTextControl, positionOf(s, f.body+i), "", "a control character stands in the text", "delete it")
+	d.readBlock(block, f.line, room, min(wide, control) >= f.end)
+	if control < f.body {
+		control = f.body + indexBadControl(s[f.body:])
+	}
+	if control < len(s) {
+		d.add(RuleTextControl, positionOf(s, control), "", "a control character stands in the text", "delete it")
 	}
 }
 
@@ -130,14 +131,18 @@ func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
 }
 
 // readBlock fills Fields from the YAML between the fences; line is the file's
-// line on which the block begins.
-func (d *Document) readBlock(block string, line int, room []Field) {
+// line on which the block begins. safe: it is known to be ASCII, without control
+// characters.
+func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
-	if i := strings.IndexByte(block, 0); i >= 0 {
-		d.add(RuleYAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
-		return
+	var fault *yamlFault
+	if !safe {
+		if i := strings.IndexByte(block, 0); i >= 0 {
+			d.add(RuleYAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
+			return
+		}
+		fault = unsafeCharacter(block)
 	}
-	fault := unsafeCharacter(block)
 	if fault == nil {
 		if v, ok := readPlainInto(block, room); ok {
 			d.takeRoot(v, nil, shift)
@@ -212,7 +217,7 @@ func shiftValue(v *Value, shift func(Position) Position) {
 // the line breaks of YAML 1.1 that 1.2 and every other reader take as text, and
 // the two non-characters that YAML forbids.
 func unsafeCharacter(block string) *yamlFault {
-	if isASCII(block) && indexBadControl(block) < 0 {
+	if wide, control := survey(block); min(wide, control) == len(block) {
 		return nil
 	}
 	for i, r := range block {
@@ -241,43 +246,60 @@ var controls = func() (t [256]byte) {
 	return t
 }()
 
-// indexBadControl is [strings.IndexFunc] with isBadControl, for valid UTF-8. It
-// looks at every byte that is served, 32 at a time, and does not decode them.
+// indexBadControl is the first byte that isBadControl names in valid UTF-8, or the
+// text's length.
 func indexBadControl(s string) int {
+	_, control := survey(s)
+	return control
+}
+
+// survey looks at every byte that is served, 32 at a time, for all that is asked of
+// each: before wide all is ASCII, and control is the first byte that isBadControl
+// names, where the text is valid UTF-8. Both are the text's length where there is none.
+func survey(s string) (wide, control int) {
+	wide = len(s)
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
 		// All four at once, and no line feed among what is odd: to guess wrong whether
 		// there is one costs the processor more than to look.
 		part := s[i : i+32]
-		if oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])) == 0 {
+		if (oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])))&tops == 0 {
 			continue
 		}
-		for at := 0; at < len(part); at += 8 {
-			if oddBytes(eight(part[at:])) == 0 {
+		for at := i; at < i+32; at += 8 {
+			w := eight(s[at:])
+			if oddBytes(w)&tops == 0 {
 				continue
 			}
-			for k := i + at; k < i+at+8; k++ {
+			if w&tops != 0 {
+				wide = min(wide, at)
+			}
+			for k := at; k < at+8; k++ {
 				if badControlAt(s, k) {
-					return k
+					return min(wide, k), k
 				}
 			}
 		}
 	}
 	for ; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			wide = min(wide, i)
+		}
 		if badControlAt(s, i) {
-			return i
+			return min(wide, i), i
 		}
 	}
-	return -1
+	return wide, len(s)
 }
 
-// oddBytes marks those of eight bytes that are not ASCII, DEL, or below the blank and
-// no line feed. Nothing is carried from a byte to the next.
+// Eight bytes at once: a bit at the lowest place of each, and at the highest.
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+// oddBytes has the highest bit of one of eight bytes at least, where one is not ASCII,
+// DEL, or below the blank and no line feed. What is carried from a byte that is not
+// ASCII into the next does not matter: that byte has its own.
 func oddBytes(w uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	rest := w &^ tops
-	low, feed, del := ^(rest + ones*0x60), ^((rest ^ ones*'\n') + ones*0x7f), ^((rest ^ ones*0x7f) + ones*0x7f)
-	return (low&^feed | del | w) & tops
+	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }
 
 // eight are the first bytes of a text, the first one the lowest.

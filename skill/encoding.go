@@ -46,6 +46,9 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 // wideName names the kind of UTF-16 or UTF-32 in which a file that begins with ---
 // is written, with a byte-order mark or without; "" where it is none.
 func wideName(s string) string {
+	if len(s) < 2 || s[0] != 0 && s[0] < 0xfe && s[1] != 0 {
+		return "" // nearly always
+	}
 	for _, w := range []struct{ begin, name string }{
 		// The mark of UTF-32 in little-endian order begins with that of UTF-16.
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},

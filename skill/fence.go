@@ -175,16 +175,29 @@ func laterFence(s string, pos, line int) (int, bool) {
 // next one begins. LF, CRLF and CR end a line, as in YAML and in editors:
 // otherwise a position would name another line than the one that people see.
 func cutLine(s string, pos int) (string, int) {
-	i := strings.IndexAny(s[pos:], "\r\n")
-	if i < 0 {
-		return s[pos:], len(s)
+	for at := pos; at < len(s); at += lineWindow {
+		part := s[at:min(at+lineWindow, len(s))]
+		end := strings.IndexByte(part, '\n')
+		if end >= 0 {
+			part = part[:end]
+		}
+		if i := strings.IndexByte(part, '\r'); i >= 0 {
+			end = i
+		}
+		switch {
+		case end < 0:
+		case strings.HasPrefix(s[at+end:], "\r\n"):
+			return s[pos : at+end], at + end + 2
+		default:
+			return s[pos : at+end], at + end + 1
+		}
 	}
-	end := pos + i
-	if strings.HasPrefix(s[end:], "\r\n") {
-		return s[pos:end], end + 2
-	}
-	return s[pos:end], end + 1
+	return s[pos:], len(s)
 }
+
+// lineWindow is how far a line's end is looked for at once: without it, each of many
+// lines that end with CR would be looked through to the end of the file for an LF.
+const lineWindow = 512
 
 // lineEnds counts the line ends in s.
 func lineEnds(s string) (n int) {
@@ -203,6 +216,20 @@ func endsLine(s string, i int) bool {
 
 func loneCR(s string, i int) bool {
 	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
+}
+
+// indexLoneCR is where the first line of s[:end] ends with a carriage return alone, or -1.
+func indexLoneCR(s string, end int) int {
+	for i := 0; i < end; i++ {
+		n := strings.IndexByte(s[i:end], '\r')
+		if n < 0 {
+			break
+		}
+		if i += n; loneCR(s, i) {
+			return i
+		}
+	}
+	return -1
 }
 
 func orElse(s, other string) string {

@@ -131,7 +131,7 @@ func (s *Skill) judgeName(d *Document) {
 	case f.Value.Kind == Null || isBlank(f.Value.Text):
 		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
 		return
-	case strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
+	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
 		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
 		return
 	case f.Value.Kind != String:
@@ -280,6 +280,9 @@ func (s *Skill) judgeDescription(d *Document) {
 		s.problem(RuleDescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
 	}
 	s.Description = strings.TrimSpace(plainText(f.Value))
+	if len(f.Value.Text) <= MaxDescription {
+		return // it has no more characters than bytes
+	}
 	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
 		s.problem(RuleDescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -143,6 +144,13 @@ func FuzzURI(f *testing.F) {
 			}
 			if !fs.ValidPath(u.Path()) || u.Path() == "." || strings.ContainsAny(u.Path(), "\\\x00") {
 				t.Errorf("%q: the path %q leaves", s, u.Path())
+			}
+		}
+		if isPlainPath(s) {
+			for seg := range strings.SplitSeq(s, "/") {
+				if seg == "" || seg[0] == '.' || url.PathEscape(seg) != seg || strings.ContainsAny(seg, ":$&+=@") {
+					t.Errorf("%q is no plain path", s)
+				}
 			}
 		}
 		if u, err := NewURI(s); err == nil {

@@ -44,6 +44,9 @@ const maxFolded = 4 << 10
 // it is compared as it is, since a call may name megabytes, and folding each of them
 // takes a second.
 func KeyOf(name string) Key {
+	if ValidName(name) {
+		return Key(name) // nearly always
+	}
 	name = OneLine(name)
 	if len(name) > maxFolded {
 		return Key(name)

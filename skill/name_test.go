@@ -184,7 +184,7 @@ func FuzzNamePattern(f *testing.F) {
 func TestBadControlAnywhere(t *testing.T) {
 	for _, around := range []string{"abcdefghijklmnopqrstuvwxyz", "a line\nand\tanother\r\n", "éa日b😀"} {
 		text := strings.Repeat(around, 80/len(around)+1)
-		if got := indexBadControl(text); got != -1 {
+		if got := indexBadControl(text); got != len(text) {
 			t.Fatalf("%q: %d", text, got)
 		}
 		for at := range text {
@@ -194,7 +194,7 @@ func TestBadControlAnywhere(t *testing.T) {
 				}
 			}
 			for _, good := range []string{" ", "~", "\u00a0", "\n", "\t"} {
-				if got := indexBadControl(text[:at] + good + text[at:]); got != -1 {
+				if got := indexBadControl(text[:at] + good + text[at:]); got != len(text)+len(good) {
 					t.Errorf("%q at %d of %q: %d", good, at, text, got)
 				}
 			}
@@ -202,15 +202,24 @@ func TestBadControlAnywhere(t *testing.T) {
 	}
 }
 
-// The search for control characters is that of [strings.IndexFunc].
+// The search for control characters is that of [strings.IndexFunc], and what stands
+// before the first character that is not ASCII is ASCII.
 func FuzzBadControl(f *testing.F) {
 	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",
 		"\n\vabcdef", "abcdef\n\x01", "\n\n\n\n\n\n\n\x7f", "\x1f\nabcdef", "\r\n\tabcde", "abcdefg\n\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if utf8.ValidString(s) && indexBadControl(s) != strings.IndexFunc(s, isBadControl) {
-			t.Errorf("%q: %d", s, indexBadControl(s))
+		wide, control := survey(s)
+		want := strings.IndexFunc(s, isBadControl)
+		if want < 0 {
+			want = len(s)
+		}
+		if utf8.ValidString(s) && control != want {
+			t.Errorf("%q: a control character at %d, not %d", s, control, want)
+		}
+		if !isASCII(s[:wide]) || isASCII(s) && wide < min(want, len(s)) || utf8.ValidString(s[wide:]) != utf8.ValidString(s) {
+			t.Errorf("%q: ASCII until %d", s, wide)
 		}
 	})
 }

@@ -203,11 +203,7 @@ func (r *plainReader) list(indent int) (v Value, ok bool) {
 // quoted reads a text in quotes that ends on its line, and how long it is.
 func quoted(s string) (text string, n int, ok bool) {
 	quote := s[0]
-	i := 1
-	for i < len(s) && s[i] != quote && s[i] != '\\' {
-		i++
-	}
-	if i < len(s) && s[i] == quote && (quote == '"' || i+1 == len(s) || s[i+1] != quote) {
+	if i := 1 + strings.IndexByte(s[1:], quote); i > 0 && strings.IndexByte(s[1:i], '\\') < 0 && (quote == '"' || i+1 == len(s) || s[i+1] != quote) {
 		return s[1:i], i + 1, true // the usual case: nothing is escaped
 	}
 	var b strings.Builder
@@ -357,17 +353,7 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 // onlyText reports whether a line of plain text is nothing but text: no key and
 // no comment is in it.
 func onlyText(line string) bool {
-	for i := 0; ; i++ {
-		n := strings.IndexAny(line[i:], ":#")
-		if n < 0 {
-			return true
-		}
-		i += n
-		switch {
-		case line[i] == ':' && (i+1 == len(line) || line[i+1] == ' '), line[i] == '#' && i > 0 && line[i-1] == ' ':
-			return false
-		}
-	}
+	return line[len(line)-1] != ':' && !strings.Contains(line, ": ") && (strings.IndexByte(line, '#') < 0 || !strings.Contains(line, " #"))
 }
 
 // block reads a text behind | or >, whose lines are indented deeper than its key.

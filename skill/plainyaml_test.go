@@ -145,7 +145,7 @@ func BenchmarkReadBlock(b *testing.B) {
 	}{
 		{"plain", func(s string) { readPlain(s) }},
 		{"library", func(s string) { _, _, _ = parseYAML(s) }},
-		{"as-served", func(s string) { (&Document{}).readBlock(s, 2, nil) }},
+		{"as-served", func(s string) { (&Document{}).readBlock(s, 2, nil, false) }},
 	} {
 		b.Run(by.name, func(b *testing.B) {
 			b.ReportAllocs()

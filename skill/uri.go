@@ -28,6 +28,10 @@ func NewURI(path string) (URI, error) {
 	if err := CleanPath(path); err != nil {
 		return URI{}, err
 	}
+	if isPlainPath(path) {
+		text := Scheme + path
+		return URI{text, text[len(Scheme):]}, nil
+	}
 	var b strings.Builder
 	b.Grow(len(Scheme) + len(path)) // nearly always all of it: URIs are kept
 	b.WriteString(Scheme)
@@ -44,6 +48,20 @@ func NewURI(path string) (URI, error) {
 		path = text[len(Scheme):] // nearly always: the two share what they hold
 	}
 	return URI{text, path}, nil
+}
+
+// MainURI is the URI of SKILL.md in the folder at a path behind a prefix, which may be
+// empty. Both together must satisfy [CleanPath].
+func MainURI(prefix, path string) (URI, error) {
+	slash := "/"
+	if prefix == "" {
+		slash = ""
+	}
+	text := Scheme + prefix + slash + path + "/" + MainFile
+	if isPlainPath(text[len(Scheme):]) {
+		return URI{text, text[len(Scheme):]}, nil // nearly always
+	}
+	return NewURI(text[len(Scheme):])
 }
 
 // ParseURI reads a URI as a client sends it. Percent-encoding is decoded once,
@@ -91,6 +109,9 @@ func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path)
 // not UTF-8, and percent-encoding that would decode to one of these for whoever
 // decodes once too often. It returns nil for a clean one.
 func CleanPath(p string) error {
+	if isPlainPath(p) {
+		return nil
+	}
 	if p == "" || !utf8.ValidString(p) || strings.ContainsAny(p, "\\\x00") || hasDrive(p) {
 		return ErrOutside
 	}
@@ -108,6 +129,23 @@ func CleanPath(p string) error {
 	}
 	return nil
 }
+
+// isPlainPath reports whether a path is made of unreserved characters (RFC 3986) and
+// single inner slashes, and none of its segments begins with a dot: it is clean, and
+// stands in a URI as it is.
+func isPlainPath(p string) bool {
+	before := byte('/')
+	for i := range len(p) {
+		c := p[i]
+		if !inPlainPath[c] || before == '/' && (c == '/' || c == '.') {
+			return false
+		}
+		before = c
+	}
+	return before != '/'
+}
+
+var inPlainPath = kept("/")
 
 // maxLayers bounds how often a segment may be percent-encoded over again: more
 // is an attempt to be expensive.

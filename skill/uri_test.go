@@ -37,6 +37,26 @@ func TestNewURI(t *testing.T) {
 	}
 }
 
+func TestMainURI(t *testing.T) {
+	for _, c := range [][3]string{
+		{"", "git", "skill://git/SKILL.md"}, {"user", "git", "skill://user/git/SKILL.md"}, {"", "a/b.c/d_e-f~", "skill://a/b.c/d_e-f~/SKILL.md"},
+		{"a b", "é", "skill://a%20b/%C3%A9/SKILL.md"}, {"", "ab:c", "skill://ab%3Ac/SKILL.md"}, {"x", "ab:c", "skill://x/ab:c/SKILL.md"}, {"x", "...", "skill://x/.../SKILL.md"},
+	} {
+		u, err := MainURI(c[0], c[1])
+		back, wrong := ParseURI(c[2])
+		if err != nil || wrong != nil || u.String() != c[2] || u != back {
+			t.Errorf("%q: %q of %q, %v", c, u, u.Path(), err)
+		}
+	}
+	for _, path := range []string{"", "/", "a/", "/a", "a//b", ".", "..", "a/../b", "a\\b", "a\x00", "\xff", "%2e%2e"} {
+		for _, prefix := range []string{"", "x"} {
+			if u, err := MainURI(prefix, path); !errors.Is(err, ErrOutside) || u != (URI{}) {
+				t.Errorf("%q, %q: %q, %v, want %v", prefix, path, u, err, ErrOutside)
+			}
+		}
+	}
+}
+
 // uriTricks are refused, each.
 var uriTricks = []string{
 	"", " ", "skill", "skill:", "skill:/", "skill://", "skill:///", "skill:///SKILL.md", "skill:a/SKILL.md", "http://a/SKILL.md", "file:///etc/passwd", " skill://a", "skills://a",

@@ -39,15 +39,71 @@ type Field struct {
 	Value       Value
 }
 
-// The plain scalars of the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2).
-// A date, 0b11 and 1_000 are strings there, and 012 is twelve.
-var (
-	reInt   = later(`^[+-]?[0-9]+$`)
-	reOctal = later(`^0o[0-7]+$`)
-	reHex   = later(`^0x[0-9A-Fa-f]+$`)
-	reFloat = later(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`)
-	reNaN   = later(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+// notation is how a number is written in the YAML 1.2 core schema
+// (yaml.org/spec/1.2.2, 10.3.2). A date, 0b11 and 1_000 are strings there, and 012 is
+// twelve.
+type notation uint8
+
+const (
+	noNumber notation = iota
+	decimal
+	octal
+	hexadecimal
+	infinite // or no number at all, .nan
 )
+
+func notationOf(s string) notation {
+	switch {
+	case strings.HasPrefix(s, "0o") && digits(s[2:], "01234567") == len(s)-2 && len(s) > 2:
+		return octal
+	case strings.HasPrefix(s, "0x") && digits(s[2:], "0123456789abcdefABCDEF") == len(s)-2 && len(s) > 2:
+		return hexadecimal
+	}
+	switch s {
+	case ".nan", ".NaN", ".NAN":
+		return infinite
+	}
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	switch s {
+	case ".inf", ".Inf", ".INF":
+		return infinite
+	}
+	const tens = "0123456789"
+	whole := digits(s, tens)
+	fraction := 0
+	if s = s[whole:]; s != "" && s[0] == '.' {
+		fraction = digits(s[1:], tens)
+		s = s[1+fraction:]
+	}
+	if whole+fraction == 0 {
+		return noNumber
+	}
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		if s = s[1:]; s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		n := digits(s, tens)
+		if n == 0 {
+			return noNumber
+		}
+		s = s[n:]
+	}
+	if s != "" {
+		return noNumber
+	}
+	return decimal
+}
+
+// digits is how many of some digits a text begins with.
+func digits(s, of string) int {
+	i := 0
+	for i < len(s) && strings.IndexByte(of, s[i]) >= 0 {
+		i++
+	}
+	return i
+}
 
 // later compiles an expression when it is first asked for: most processes never ask.
 func later(expr string) func() *regexp.Regexp {
@@ -62,13 +118,10 @@ func plainKind(s string) Kind {
 	case "true", "True", "TRUE", "false", "False", "FALSE":
 		return Bool
 	}
-	if c := s[0]; c != '+' && c != '-' && c != '.' && (c < '0' || c > '9') {
+	if notationOf(s) == noNumber {
 		return String
 	}
-	if reInt().MatchString(s) || reFloat().MatchString(s) || reOctal().MatchString(s) || reHex().MatchString(s) || reNaN().MatchString(s) {
-		return Number
-	}
-	return String
+	return Number
 }
 
 // Finite reports whether a Number has a JSON form: infinities, NaN and what
@@ -81,12 +134,12 @@ func (v Value) Finite() bool {
 // jsonNumber writes a core-schema number as a JSON number of the same value,
 // keeping the author's digits where JSON allows them ("1.10" stays "1.10").
 func jsonNumber(s string) (string, bool) {
-	if reNaN().MatchString(s) {
+	switch form := notationOf(s); form {
+	case infinite:
 		return "", false
-	}
-	if reOctal().MatchString(s) || reHex().MatchString(s) {
+	case octal, hexadecimal:
 		base := 8
-		if s[1] == 'x' {
+		if form == hexadecimal {
 			base = 16
 		}
 		n, ok := new(big.Int).SetString(s[2:], base)
@@ -167,6 +220,10 @@ func AppendJSONString(b []byte, s string) []byte {
 	b = append(b, '"')
 	begin := 0 // of what stays as it is
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && asInJSON(eight(s[i:])) {
+			i += 8
+			continue
+		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
@@ -198,4 +255,10 @@ func AppendJSONString(b []byte, s string) []byte {
 		begin = i
 	}
 	return append(append(b, s[begin:]...), '"')
+}
+
+// asInJSON reports whether eight bytes are printable ASCII that stands in a JSON string
+// as it is. What is carried from a byte into the next comes from one that does not.
+func asInJSON(w uint64) bool {
+	return (^((w+ones*0x60)&((w^ones*'"')+ones*0x7f)&((w^ones*'\\')+ones*0x7f))|(w+ones)|w)&tops == 0
 }

@@ -3,6 +3,7 @@ package skill
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -222,5 +223,45 @@ func TestHostileYAML(t *testing.T) {
 			t.Errorf("block %d, %.20q…: %d problems", i, block, len(d.Problems))
 		}
 		checkDocument(t, file, d)
+	}
+}
+
+// A plain scalar is the number that the expressions of the YAML 1.2 core schema say it
+// is (yaml.org/spec/1.2.2, 10.3.2), for all texts of up to five of the characters that
+// they know, and for others.
+func TestNotations(t *testing.T) {
+	decimals, octals, hexadecimals := regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`), regexp.MustCompile(`^0o[0-7]+$`), regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
+	infinities := regexp.MustCompile(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	check := func(s string) {
+		want := noNumber
+		switch {
+		case decimals.MatchString(s):
+			want = decimal
+		case octals.MatchString(s):
+			want = octal
+		case hexadecimals.MatchString(s):
+			want = hexadecimal
+		case infinities.MatchString(s):
+			want = infinite
+		}
+		if got := notationOf(s); got != want {
+			t.Errorf("%q: %v, not %v", s, got, want)
+		}
+	}
+	texts := []string{""}
+	for range 5 {
+		var longer []string
+		for _, s := range texts {
+			for _, c := range "08aoxe+-. _" {
+				longer = append(longer, s+string(c))
+			}
+		}
+		for _, s := range longer {
+			check(s)
+		}
+		texts = longer
+	}
+	for _, s := range []string{"", ".inf", "+.Inf", "-.INF", ".iNf", ".nan", "-.nan", ".NaN", ".NAN", "inf", "1e", "1E+10", "0xFFg", "0xFF", "0o78", "0b11", "1_000", "2026-11-21", "1.2.3", "0x", "0o", "٣", "1é"} {
+		check(s)
 	}
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -42,8 +43,8 @@ type Fit struct {
 // the clients that are known to cut, and all the others, which come first.
 func Fits(v catalog.View) []Fit {
 	around := length(defaultHead) + length(skillTail)
-	rows := rowsOf(v.Listed)
-	describe(rows)
+	rows := &rows{entries: v.Listed}
+	whole := rows.described()
 	need := wholeLength(rows, elements, escapeXML)
 	var out []Fit
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
@@ -52,9 +53,9 @@ func Fits(v catalog.View) []Fit {
 		f.Form, f.Cut = a.form, a.cut
 		for i, e := range v.Listed {
 			switch {
-			case inOrder(a.left, i):
+			case a.form == FormNames && a.left.has(i):
 				f.Left = append(f.Left, e)
-			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(rows[i].description) > a.cut:
+			case a.form == FormNames, a.form == FormShortened && utf8.RuneCountInString(whole[i].description) > a.cut:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
@@ -64,22 +65,25 @@ func Fits(v catalog.View) []Fit {
 }
 
 // wholeLength is how long a list of whole descriptions is, without writing it.
-func wholeLength(rows []row, st style, escape func(string) string) int {
-	n := bareLength(rows, st, escape)
-	for _, r := range rows {
+func wholeLength(rows *rows, st style, escape func(string) string) int {
+	n := bareLength(rows, st, escape, math.MaxInt)
+	for _, r := range rows.described() {
 		n += length(escape(r.description))
 	}
 	return n
 }
 
-// bareLength is how long a list would be if no skill had a description.
-func bareLength(rows []row, st style, escape func(string) string) int {
-	if len(rows) == 0 {
+// bareLength is how long a list would be if no skill had a description, or something
+// over most where it would be longer than that.
+func bareLength(rows *rows, st style, escape func(string) string, most int) int {
+	count := len(rows.entries)
+	if count == 0 {
 		return length(st.empty)
 	}
-	n := len(rows) - 1 // the line ends between them
+	n := count - 1 // the line ends between them
 	around := map[string]int{}
-	for _, r := range rows {
+	for i := 0; i < count && n <= most; i++ {
+		r := rows.at(i)
 		frame, ok := around[r.location]
 		if !ok {
 			frame = length(st.item("", "", r.location))
@@ -88,11 +92,4 @@ func bareLength(rows []row, st style, escape func(string) string) int {
 		n += frame + length(escape(r.name))
 	}
 	return n
-}
-
-// inOrder reports whether a list of indexes that rise has this one. Of 10,000
-// skills nearly all may be left out.
-func inOrder(rising []int, i int) bool {
-	_, ok := slices.BinarySearch(rising, i)
-	return ok
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -75,41 +76,68 @@ func length(s string) int {
 // as fit, with their number and the way to the rest. What was shortened is said
 // in one line. more is the tool that finds the rest, if the set has one.
 func list(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
-	text, _ := arrange(rowsOf(entries), st, escape, budget, more)
+	text, _ := arrange(&rows{entries: entries}, st, escape, budget, more)
 	return text
 }
 
 // arranged is what became of the skills in a list.
 type arranged struct {
 	form Form
-	cut  int   // the longest description that stands whole, for [FormShortened]
-	left []int // the skills whose names are left out
+	cut  int // the longest description that stands whole, for [FormShortened]
+	left left
 }
 
-// rowsOf are the rows of a list of skills, for [arrange]; see [describe].
-func rowsOf(entries []*catalog.Entry) []row {
-	rows := make([]row, len(entries))
-	for i, e := range entries {
-		rows[i] = row{name: skill.OneLine(e.Name), description: e.Description, location: location(e)}
+// left are the skills whose names are left out of a list, for [FormNames].
+type left struct {
+	some []int // of those before from
+	from int   // all from here on
+}
+
+// has reports whether the name in a place is left out. Of 10,000 nearly all may be.
+func (l left) has(i int) bool {
+	if i >= l.from {
+		return true
 	}
-	return rows
+	_, ok := slices.BinarySearch(l.some, i)
+	return ok
 }
 
-// describe makes the descriptions fit for a list. A long list has no room for them,
+// rows are the rows of a list of skills, each made when it is asked for: of very many
+// only the first ones are.
+type rows struct {
+	entries []*catalog.Entry
+	made    []row
+}
+
+func (r *rows) at(i int) row {
+	for len(r.made) <= i {
+		e := r.entries[len(r.made)]
+		r.made = append(r.made, row{name: skill.OneLine(e.Name), location: location(e)})
+	}
+	return r.made[i]
+}
+
+// described are all rows, with their descriptions. A long list has no room for those,
 // and is arranged without.
-func describe(rows []row) {
-	for i := range rows {
-		rows[i].description = skill.OneLine(rows[i].description)
+func (r *rows) described() []row {
+	if n := len(r.entries); n > 0 {
+		r.made = slices.Grow(r.made, n-len(r.made))
+		r.at(n - 1)
 	}
+	for i, e := range r.entries {
+		if r.made[i].description == "" {
+			r.made[i].description = skill.OneLine(e.Description)
+		}
+	}
+	return r.made
 }
 
-func arrange(rows []row, st style, escape func(string) string, budget int, more string) (string, arranged) {
-	if len(rows) == 0 {
+func arrange(rows *rows, st style, escape func(string) string, budget int, more string) (string, arranged) {
+	if len(rows.entries) == 0 {
 		return st.empty, arranged{form: FormWhole}
 	}
-	if bare := bareLength(rows, st, escape); bare <= budget {
-		describe(rows)
-		if s, a, ok := described(rows, st, escape, budget, bare, more); ok {
+	if bare := bareLength(rows, st, escape, budget); bare <= budget {
+		if s, a, ok := described(rows.described(), st, escape, budget, bare, more); ok {
 			return s, a
 		}
 	}
@@ -205,33 +233,31 @@ func render(rows []row, st style, escape func(string) string, n int) string {
 
 // names renders names alone: all of them where that is possible, else as many as
 // fit, in their order. One that is longer than any answer would repeat is then
-// passed over, so that it cannot push out the others. out are the rows left out.
-func names(rows []row, escape func(string) string, budget int, more string) (text string, out []int) {
-	n := 2 * max(len(rows)-1, 0) // the commas between them
-	for i := 0; i < len(rows) && n <= budget; i++ {
-		n += length(escape(rows[i].name))
+// passed over, so that it cannot push out the others.
+func names(rows *rows, escape func(string) string, budget int, more string) (text string, out left) {
+	count := len(rows.entries)
+	n := 2 * max(count-1, 0) // the commas between them
+	for i := 0; i < count && n <= budget; i++ {
+		n += length(escape(rows.at(i).name))
 	}
 	if n <= budget {
-		all := make([]string, len(rows))
-		for i, r := range rows {
-			all[i] = escape(r.name)
+		all := make([]string, count)
+		for i := range all {
+			all[i] = escape(rows.at(i).name)
 		}
 		whole := strings.Join(all, ", ")
 		if note := shortened(more, "descriptions are left out"); n+1+length(note) <= budget {
 			whole += "\n" + note
 		}
-		return whole, nil
+		return whole, left{from: count}
 	}
-	rest := budget - length(leftOut(len(rows), more)) - 1
+	rest := budget - length(leftOut(count, more)) - 1
 	var b strings.Builder
-	for i, r := range rows {
-		if rest < 0 {
-			out = append(out, i)
-			continue
-		}
-		name := escape(r.name)
+	i := 0
+	for ; i < count && rest >= 0; i++ {
+		name := escape(rows.at(i).name)
 		if len(name) > skill.EchoLimit {
-			out = append(out, i)
+			out.some = append(out.some, i)
 			continue
 		}
 		sep := ""
@@ -239,7 +265,7 @@ func names(rows []row, escape func(string) string, budget int, more string) (tex
 			sep = ", "
 		}
 		if rest -= len(sep) + length(name); rest < 0 {
-			out = append(out, i)
+			out.some = append(out.some, i)
 			continue
 		}
 		b.WriteString(sep + name)
@@ -247,7 +273,8 @@ func names(rows []row, escape func(string) string, budget int, more string) (tex
 	if b.Len() > 0 {
 		b.WriteByte('\n')
 	}
-	return b.String() + leftOut(len(out), more), out
+	out.from = i
+	return b.String() + leftOut(len(out.some)+count-i, more), out
 }
 
 func leftOut(n int, more string) string {

@@ -62,6 +62,35 @@ func TestListStages(t *testing.T) {
 	}
 }
 
+// Of very many skills only those are looked at that may stand in the list, and it is
+// known which do not.
+func TestListOfManyLooksAtFew(t *testing.T) {
+	var texts []string
+	for i := range 20_000 {
+		texts = append(texts, fmt.Sprintf("skill-%05d", i), "What it does.")
+	}
+	for _, budget := range []int{40, 200, Budget} {
+		r := &rows{entries: entriesOf(texts...)}
+		text, a := arrange(r, elements, escapeXML, budget, findName)
+		if len(r.made) > Budget/len("skill-00000")+1 {
+			t.Errorf("%d rows were made for %d characters", len(r.made), budget)
+		}
+		shown := 0
+		for i, e := range r.entries {
+			stands := strings.Contains(text, e.Name)
+			if stands == a.left.has(i) {
+				t.Fatalf("%s stands in the list of %d characters: %v", e.Name, budget, stands)
+			}
+			if stands {
+				shown++
+			}
+		}
+		if rest := fmt.Sprintf("(and %d more skills", 20_000-shown); !strings.Contains(text, rest) || budget > 100 && shown == 0 || budget == 40 && shown > 0 {
+			t.Errorf("%d characters, %d skills: %s", budget, shown, text)
+		}
+	}
+}
+
 func TestListFullAtTheBudget(t *testing.T) {
 	e := entriesOf("a", strings.Repeat("b", 50), "c", strings.Repeat("d", 50))
 	whole := list(e, bullets, plain, 1000, "")
