@@ -22,7 +22,7 @@ func patterns(t *testing.T, list string) (all []Pattern) {
 }
 
 func entry(base string) *catalog.Entry {
-	return &catalog.Entry{Skill: &skill.Skill{}, Base: base, Status: catalog.Available}
+	return &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base, Status: catalog.Available}
 }
 
 func TestPolicy(t *testing.T) {

@@ -195,7 +195,7 @@ func view(t testing.TB, c *Catalog) View {
 func said(entries []*Entry) []string {
 	var out []string
 	for _, e := range entries {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Status, e.Name, e.URI)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Status, e.Name, e.URI())))
 	}
 	return out
 }

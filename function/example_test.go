@@ -71,7 +71,7 @@ func Example_ownSource() {
 		panic(err)
 	}
 	for _, hit := range found.Hits {
-		fmt.Println(hit.Name, hit.URI)
+		fmt.Println(hit.Name, hit.URI())
 	}
 	// Output: calculator skill://calculator/SKILL.md
 }

@@ -193,7 +193,7 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 func base(h *Host, e *catalog.Entry) string {
 	dir := e.Dir()
 	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
-		return strings.TrimSuffix(e.URI.String(), "/"+skill.MainFile)
+		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
 	return dir
 }

@@ -154,7 +154,7 @@ func TestHostileText(t *testing.T) {
 	}
 	deep := at // its skill's address is longer than the links to it
 	folder := *at.e
-	folder.Base = "r/" + strings.Repeat("a", 1000)
+	folder.Tail = "/r/" + strings.Repeat("a", 1000)
 	deep.e = &folder
 	short := []byte(strings.Repeat("[a](b)\n\n", 40_000))
 	if rewrite(m.md.Parser().Parse(text.NewReader(short)), short, deep) {

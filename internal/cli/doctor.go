@@ -224,9 +224,9 @@ func unpublished(e *catalog.Entry, in inside) []finding {
 			out = append(out, findingOf(p))
 		}
 	}
-	if len(out) == 0 && skill.Base(e.Base) != e.Name {
+	if len(out) == 0 && skill.Base(e.Base()) != e.Name {
 		out = append(out, finding{Rule: "uri-name", Severity: skill.SeverityWarning,
-			Message: "its URI " + e.URI.String() + " does not end with its name: another skill, folder or file has that place",
+			Message: "its URI " + e.URI().String() + " does not end with its name: another skill, folder or file has that place",
 			Mend:    "give it a name of its own, or rename what has its place"})
 	}
 	if in.Lacks != "" {

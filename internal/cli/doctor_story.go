@@ -303,7 +303,7 @@ func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
 	switch e.Status {
 	case catalog.Available:
 		p.line("%s is available", e.Place())
-		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI)
+		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI())
 	case catalog.Shadowed:
 		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
 		p.line("  loads as   %s", x.view.Called(e))

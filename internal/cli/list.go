@@ -127,11 +127,11 @@ func rootsJSON(v catalog.View, all bool) []listedRoot {
 func skillJSON(e *catalog.Entry, publishable bool) listedSkill {
 	s := listedSkill{
 		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: publishable,
-		URI: e.URI.String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
+		URI: e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(),
 	}
 	if e.By != nil {
-		s.By = e.By.URI.String()
+		s.By = e.By.URI().String()
 	}
 	for _, p := range e.Problems {
 		s.Problems = append(s.Problems, listedProblem{
