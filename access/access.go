@@ -112,12 +112,12 @@ func sees(rules []*Rule, allow bool, base string) bool {
 
 // base is the path of a skill's folder in the URI space.
 func base(e *catalog.Entry) string {
-	if e.Base != "" {
-		return e.Base
+	if e.Base() != "" {
+		return e.Base()
 	}
 	at := e.Path
 	if at == "." {
-		at = e.Folder
+		at = e.Folder()
 	}
 	if e.Root.Prefix != "" {
 		return e.Root.Prefix + "/" + at

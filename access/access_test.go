@@ -22,7 +22,7 @@ func patterns(t *testing.T, list string) (all []Pattern) {
 }
 
 func entry(base string) *catalog.Entry {
-	return &catalog.Entry{Skill: &skill.Skill{}, Base: base, Status: catalog.Available}
+	return &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base, Status: catalog.Available}
 }
 
 func TestPolicy(t *testing.T) {
@@ -87,7 +87,7 @@ func TestPolicyOnSkippedSkills(t *testing.T) {
 		{"acme", "secret/x", "x", false}, {"acme", "open/x", "x", true}, {"", "acme/secret", "secret", false},
 		{"", "secret/x", "x", true}, {"", ".", "whole", false}, {"whole", ".", "x", true},
 	} {
-		e := &catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: c.path, Folder: c.folder}}, Root: &skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
+		e := &catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: c.path, In: &skill.Root{Dir: "/" + c.folder}}}, Root: &skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
 		if got := sight.Sees(e); got != c.sees {
 			t.Errorf("%+v: seen = %v", c, got)
 		}

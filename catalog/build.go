@@ -59,8 +59,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	if whole != nil {
 		n = 0 // of the keys, those that clash; of the bases, the whole's
 	}
-	s.byKey = newBook(func(e *Entry) string { return string(e.Key) }, n)
-	s.byBase = newBook(func(e *Entry) string { return e.Base }, n)
+	s.byKey, s.byBase = newKeyBook(n), newBaseBook(n)
 	return s
 }
 
@@ -68,7 +67,7 @@ func (s *Snapshot) addRoot(f *foundRoot, first bool) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
-	paths := paths{root, f.claimed, foldersOf(f.skills)}
+	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
 	inParts(len(made), first, func(i int) {
 		sk := f.skills[i]
 		made[i] = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
@@ -129,6 +128,7 @@ func (s *Snapshot) add(e *Entry) {
 type paths struct {
 	root             *skill.Root
 	claimed, folders map[string]bool
+	clean            bool // what their URIs begin with, so that what follows decides
 }
 
 // give gives an entry the n-th path that it may have, or the next one that may stand in
@@ -136,11 +136,13 @@ type paths struct {
 func (p paths) give(e *Entry, n int) int {
 	for ; ; n++ {
 		prefix, at := p.candidate(e, n)
-		if uri, err := skill.MainURI(prefix, at); err == nil {
-			whole := uri.Path()
-			e.URI, e.Base = uri, whole[:len(whole)-len("/"+skill.MainFile)] // a part of it, to be kept once
-			return n
+		if !(p.clean && skill.CleanPath(at) == nil) && skill.CleanPath(join(prefix, at)) != nil {
+			continue
 		}
+		if e.Tail = at; prefix != p.root.Prefix {
+			e.Tail = "/" + join(prefix, at)
+		}
+		return n
 	}
 }
 
@@ -156,7 +158,8 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 		for n := 0; s.byBase.add(s.Entries, i) != nil; {
 			n = p.give(e, n+1)
 		}
-		s.longest = max(s.longest, len(e.Base))
+		prefix, at := e.base()
+		s.longest = max(s.longest, len(prefix)+len("/")+len(at))
 	}
 }
 
@@ -221,7 +224,7 @@ func sayable(at string) string {
 // folderPath is the path of a skill's folder, with a name for the root's own.
 func folderPath(sk *skill.Skill) string {
 	if sk.Path == "." {
-		return sk.Folder
+		return sk.Folder()
 	}
 	return sk.Path
 }
@@ -371,8 +374,8 @@ func byName(a, b *Entry) int {
 // ".claude/skills/git/SKILL.md".
 func (e *Entry) Place() string {
 	file := e.Entry
-	if file == "" && len(e.Others) > 0 {
-		file = e.Others[0]
+	if file == "" && len(e.Others()) > 0 {
+		file = e.Others()[0]
 	}
 	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
 }

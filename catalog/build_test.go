@@ -17,7 +17,7 @@ func TestPrecedence(t *testing.T) {
 	if e := v.Named("b:git"); e == nil || e.By != v.Named("git") || e.Qualified() != "b:Git" {
 		t.Errorf("b:git is %+v", e)
 	}
-	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base != "" {
+	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base() != "" {
 		t.Errorf("skipped: %+v", v.Skipped[0])
 	}
 	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Mend == "" {
@@ -63,10 +63,10 @@ func TestURIs(t *testing.T) {
 	v := view(t, catalogOf(t, one, three, built))
 	got := map[string]string{}
 	for _, e := range v.Entries {
-		got[e.Place()] = e.Base
+		got[e.Place()] = e.Base()
 		if e.Status != Skipped {
-			if f, path := v.At(e.URI); f != e || path != skill.MainFile {
-				t.Errorf("%s leads to %v, %q", e.URI, f, path)
+			if f, path := v.At(e.URI()); f != e || path != skill.MainFile {
+				t.Errorf("%s leads to %v, %q", e.URI(), f, path)
 			}
 		}
 	}
@@ -114,9 +114,9 @@ func TestUnspeakableFolder(t *testing.T) {
 	diffs(t, "skipped", said(v.Skipped), []string(nil))
 	got := map[string]string{}
 	for _, e := range v.Entries {
-		got[e.Path] = e.URI.String()
-		if at, file := v.At(e.URI); at != e || file != skill.MainFile {
-			t.Errorf("%s leads to %v, %s", e.URI, at, file)
+		got[e.Path] = e.URI().String()
+		if at, file := v.At(e.URI()); at != e || file != skill.MainFile {
+			t.Errorf("%s leads to %v, %s", e.URI(), at, file)
 		}
 	}
 	diffs(t, "URIs", got, map[string]string{
@@ -145,7 +145,7 @@ func TestInFolder(t *testing.T) {
 
 func names(entries []*Entry) (out []string) {
 	for _, e := range entries {
-		out = append(out, e.Folder)
+		out = append(out, e.Folder())
 	}
 	return out
 }

@@ -62,7 +62,7 @@ func diff(prev, next *Snapshot) Diff {
 // file that was only touched is the same.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
-		e.Link != now.Link || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || e.Base != now.Base
+		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || !e.SameURI(now)
 }
 
 func firstOther(a, b []*Entry) int {
@@ -79,7 +79,7 @@ func sameListing(a, b []*Entry) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Name != b[i].Name || a[i].Description != b[i].Description || a[i].Base != b[i].Base || a[i].Root.Scope != b[i].Root.Scope {
+		if a[i].Name != b[i].Name || a[i].Description != b[i].Description || !a[i].SameURI(b[i]) || a[i].Root.Scope != b[i].Root.Scope {
 			return false
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] 
 func (s *Snapshot) BlockedNamed(name string) *Entry {
 	var first *Entry
 	for _, e := range s.blocked {
-		if e.Key == skill.KeyOf(name) && (first == nil || e.URI.Path() < first.URI.Path()) {
+		if e.Key == skill.KeyOf(name) && (first == nil || e.URI().Path() < first.URI().Path()) {
 			first = e
 		}
 	}
@@ -153,7 +153,7 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 // blocked now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
-		if s.byBase.find(s.Entries, e.Base) != nil || !s.isBlocked(e) {
+		if s.byBase.findBase(s.Entries, e.Base()) != nil || !s.isBlocked(e) {
 			return
 		}
 		if s.blocked == nil {
@@ -169,7 +169,7 @@ func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	for i, e := range prev.Entries {
 		pause(i)
 		if now := s.at(e); e.Status != Skipped && (now == nil || now.Status == Skipped) {
-			keep(e.URI.Path(), e)
+			keep(e.URI().Path(), e)
 		}
 	}
 }

@@ -93,28 +93,28 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 		}
 		b := byFolder[dir]
 		if b == nil {
-			b = &skill.Bundle{Path: dir, Folder: path.Base(dir), FS: folder{m, dir}}
+			b = &skill.Bundle{Path: dir, FS: folder{m, dir}, Odd: new(skill.Odd)}
 			if dir == "." {
-				b.Folder = m.root.Label + "-root"
+				b.In = &skill.Root{Dir: m.root.Label + "-root"}
 			}
 			byFolder[dir] = b
 		}
 		rank := func(n string) int { return slices.Index(skill.EntryNames[:], n) }
 		switch {
 		case rank(base) < 0:
-			b.Others = append(b.Others, base)
+			b.Odd.Others = append(b.Odd.Others, base)
 			continue
 		case b.Entry != "" && rank(b.Entry) < rank(base):
-			b.Others = append(b.Others, base)
+			b.Odd.Others = append(b.Odd.Others, base)
 			continue
 		case b.Entry != "":
-			b.Others = append(b.Others, b.Entry)
+			b.Odd.Others = append(b.Odd.Others, b.Entry)
 		}
 		b.Entry, b.Stamp = base, skill.Stamp{Size: int64(len(f.Data)), MTime: f.ModTime.UnixNano()}
 	}
 	var s skill.Scan
 	for _, b := range byFolder {
-		slices.Sort(b.Others)
+		slices.Sort(b.Odd.Others)
 		s.Bundles = append(s.Bundles, b)
 	}
 	return s, nil
@@ -195,7 +195,7 @@ func view(t testing.TB, c *Catalog) View {
 func said(entries []*Entry) []string {
 	var out []string
 	for _, e := range entries {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Status, e.Name, e.URI)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Status, e.Name, e.URI())))
 	}
 	return out
 }

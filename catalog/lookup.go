@@ -45,10 +45,10 @@ func (s *Snapshot) Named(name string) *Entry {
 // keyed is the served skill that answers to a folded name: of a part, the whole's,
 // where it has one alone, if that is in sight.
 func (s *Snapshot) keyed(key skill.Key) *Entry {
-	if e := s.byKey.find(s.Entries, string(key)); e != nil || s.whole == nil || s.whole.clashes[key] != nil {
+	if e := s.byKey.findKey(s.Entries, key); e != nil || s.whole == nil || s.whole.clashes[key] != nil {
 		return e
 	}
-	if e := s.whole.byKey.find(s.whole.Entries, string(key)); e != nil {
+	if e := s.whole.byKey.findKey(s.whole.Entries, key); e != nil {
 		return s.at(e)
 	}
 	return nil
@@ -57,9 +57,9 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 // based is the served skill whose folder has a path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
-		return s.byBase.find(s.Entries, path)
+		return s.byBase.findBase(s.Entries, path)
 	}
-	if e := s.whole.byBase.find(s.whole.Entries, path); e != nil {
+	if e := s.whole.byBase.findBase(s.whole.Entries, path); e != nil {
 		return s.at(e)
 	}
 	return nil
@@ -156,7 +156,7 @@ func (s *Snapshot) Near(name string, n int) []*Entry {
 // one or comes close.
 func (s *Snapshot) SkippedNear(name string, n int) []*Entry {
 	return nearest(s.Skipped, name, n, func(e *Entry) []string {
-		names := []string{string(skill.KeyOf(e.Folder))}
+		names := []string{string(skill.KeyOf(e.Folder()))}
 		if e.Name != "" {
 			names = append(names, string(e.Key))
 		}

@@ -116,13 +116,13 @@ func (m *Manifests) digests(e *Entry) *digests {
 	m.mu.Lock()
 	d := m.kept[at]
 	m.mu.Unlock()
-	if d != nil && d.dir == e.Dir {
+	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir, files: m.catalog.mainFile(e)}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: m.catalog.mainFile(e)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir {
+	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
 		return now // somebody was faster
 	}
 	m.kept[at] = first
@@ -192,7 +192,7 @@ func (d *digests) now(ctx context.Context, e *Entry) ([]skill.File, error) {
 			return files, nil
 		}
 	}
-	return nil, &fs.PathError{Op: "manifest", Path: e.Folder, Err: skill.ErrUnstable}
+	return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrUnstable}
 }
 
 func acquire(ctx context.Context, slot chan struct{}) error {
@@ -215,7 +215,7 @@ func listed(ctx context.Context, e *Entry) ([]skill.File, error) {
 		total += f.Size
 	}
 	if more || total > skill.MaxSkillSize {
-		return nil, &fs.PathError{Op: "manifest", Path: e.Folder, Err: skill.ErrTooLarge}
+		return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrTooLarge}
 	}
 	return files, nil
 }

@@ -38,7 +38,7 @@ func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, nil
 	}
-	return skill.Scan{Bundles: []*skill.Bundle{{Path: "one", Folder: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
+	return skill.Scan{Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
 }
 
 // Open makes the source the skill's file system too.

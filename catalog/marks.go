@@ -20,10 +20,10 @@ func (v View) Marks() Marks {
 	v.marksOnce.Do(func() {
 		listing, served, invocable := sha256.New(), sha256.New(), sha256.New()
 		for _, e := range v.Listed {
-			fmt.Fprintf(listing, "%q %q %q %q\n", e.Name, e.Description, e.Base, e.Root.Scope)
+			fmt.Fprintf(listing, "%q %q %q %q\n", e.Name, e.Description, e.Base(), e.Root.Scope)
 		}
 		for _, e := range v.Served() {
-			fmt.Fprintf(served, "%q %q %x %s\n", e.Base, e.Link, e.Digest, e.Status)
+			fmt.Fprintf(served, "%q %q %x %s\n", e.Base(), e.Link(), e.Digest, e.Status)
 		}
 		for _, e := range v.Invocable() {
 			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)

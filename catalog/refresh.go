@@ -301,21 +301,19 @@ func (c *Catalog) take(found []foundRoot) {
 
 // settled: the file was read, and its stamp would tell if it changed.
 func (k known) settled() bool {
-	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault == nil && !k.skill.Stamp.Racy(*k.read)
+	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
 }
 
 // current reports whether what was read still holds for the bundle. A file that
 // could not be read is tried again: the reason may be gone, and no stamp tells.
 func (k known) current(b *skill.Bundle) bool {
-	s := k.skill
-	return k.settled() && b.Fault == nil && b.Stamp == s.Stamp && b.Entry == s.Entry && b.Link == s.Link && b.Dir == s.Dir && slices.Equal(b.Others, s.Others)
+	return k.settled() && b.Same(k.skill.Bundle)
 }
 
 // sameSkill: the same bytes in the same place, so that the older value, which
 // views share, can stay.
 func sameSkill(a, b *skill.Skill) bool {
-	return a.Fault == nil && b.Fault == nil && a.Size > 0 && a.Digest == b.Digest && a.Stamp == b.Stamp &&
-		a.Entry == b.Entry && a.Link == b.Link && a.Dir == b.Dir && slices.Equal(a.Others, b.Others)
+	return a.Size > 0 && a.Digest == b.Digest && a.Bundle.Same(b.Bundle)
 }
 
 // rebuild makes and publishes a snapshot, and forgets what is gone. The caller
@@ -400,7 +398,7 @@ func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
 // gone: the file is no longer there, so that the next scan will not see it. A
 // link that leads nowhere is there.
 func gone(s *skill.Skill) bool {
-	if s.Fault != nil {
+	if s.Fault() != nil {
 		return false
 	}
 	for _, p := range s.Problems {

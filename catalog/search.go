@@ -261,9 +261,9 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 		for i, at := range places {
 			e := s.searched[at]
 			docs[i] = search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
-			if skill.KeyOf(e.Folder) != e.Key {
+			if skill.KeyOf(e.Folder()) != e.Key {
 				// Whoever knows the skill by its folder looks for that.
-				docs[i].Tags = append(slices.Clip(docs[i].Tags), e.Folder)
+				docs[i].Tags = append(slices.Clip(docs[i].Tags), e.Folder())
 			}
 			keys[at].headings = false
 		}

@@ -22,7 +22,7 @@ func foundBy(t testing.TB, v View, q Query) (folders []string) {
 		t.Fatal(err)
 	}
 	for _, h := range found.Hits {
-		folders = append(folders, h.Folder)
+		folders = append(folders, h.Folder())
 	}
 	if q.Limit == 0 && found.Total != len(folders) {
 		t.Errorf("%v: %d hits of %d", q, len(folders), found.Total)

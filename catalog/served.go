@@ -10,14 +10,21 @@ import (
 // once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
-		all := make([]*Entry, 0, len(v.Entries))
+		type served struct {
+			uri string // made once for all comparisons
+			*Entry
+		}
+		all := make([]served, 0, len(v.Entries))
 		for _, e := range v.Entries {
 			if e.Status != Skipped {
-				all = append(all, e)
+				all = append(all, served{e.URI().String(), e})
 			}
 		}
-		slices.SortFunc(all, func(a, b *Entry) int { return cmp.Compare(a.URI.String(), b.URI.String()) })
-		v.served = all
+		slices.SortFunc(all, func(a, b served) int { return cmp.Compare(a.uri, b.uri) })
+		v.served = make([]*Entry, len(all))
+		for i, e := range all {
+			v.served[i] = e.Entry
+		}
 	})
 	return v.served
 }

@@ -90,10 +90,10 @@ func TestSightIsAsIfTheRestWereNot(t *testing.T) {
 
 	for _, e := range view(t, all).Entries {
 		hidden := strings.Contains(e.Path, "secret")
-		ways := map[string]*Entry{"in folder": got.InFolder(e.Folder), "served in folder": got.ServedInFolder(e.Folder), "at place": got.at(e)}
+		ways := map[string]*Entry{"in folder": got.InFolder(e.Folder()), "served in folder": got.ServedInFolder(e.Folder()), "at place": got.at(e)}
 		if e.Status != Skipped {
 			ways["qualified"], ways["named"] = got.Named(e.Qualified()), got.Named(e.Name)
-			ways["at URI"], _ = got.At(e.URI)
+			ways["at URI"], _ = got.At(e.URI())
 		}
 		for way, found := range ways {
 			if found != nil && (hidden && found.Skill == e.Skill || strings.Contains(found.Path, "secret")) {

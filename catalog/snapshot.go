@@ -30,10 +30,9 @@ type Entry struct {
 	*skill.Skill
 	Root   *skill.Root // one for all entries of it in a snapshot
 	Status Status
-	// URI addresses SKILL.md; Base is its folder's path in the URI. Both are zero
-	// for a skipped skill.
-	URI  skill.URI
-	Base string
+	// Tail is the path of its folder in the URI, behind what its root's begin with; with a
+	// slash before it, the whole path. It is "" for a skipped skill. See [Entry.Base].
+	Tail string
 	// By is the entry that shadows this one; of a copy, the one that it is a copy of.
 	By *Entry
 	// Key is the folded name.
@@ -50,7 +49,7 @@ func (s *Snapshot) Called(e *Entry) string {
 	for name := range s.Names(e) {
 		return name
 	}
-	return e.URI.String()
+	return e.URI().String()
 }
 
 // Names are the names that [Snapshot.Named] finds the skill by: its own,
@@ -67,10 +66,58 @@ func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	}
 }
 
+// Base is the path of its folder in the URI, "" for a skipped skill.
+func (e *Entry) Base() string {
+	prefix, at := e.base()
+	return join(prefix, at)
+}
+
+// base is Base in two parts, of which the first may be empty, that need no memory of
+// their own.
+func (e *Entry) base() (prefix, at string) {
+	switch {
+	case e.Tail == "":
+		return "", ""
+	case e.Tail[0] == '/':
+		return "", e.Tail[1:]
+	}
+	return e.Root.Prefix, e.Tail
+}
+
+// hasBase reports whether Base is this path.
+func (e *Entry) hasBase(path string) bool {
+	prefix, at := e.base()
+	if prefix != "" {
+		if len(path) <= len(prefix) || path[:len(prefix)] != prefix || path[len(prefix)] != '/' {
+			return false
+		}
+		path = path[len(prefix)+1:]
+	}
+	return path == at
+}
+
+// SameURI reports whether two entries have the same URI, or none.
+func (e *Entry) SameURI(o *Entry) bool {
+	prefix, at := e.base()
+	if otherPrefix, other := o.base(); prefix == otherPrefix {
+		return at == other
+	}
+	return e.hasBase(o.Base())
+}
+
+// URI addresses SKILL.md. It is zero for a skipped skill.
+func (e *Entry) URI() skill.URI {
+	if e.Tail == "" {
+		return skill.URI{}
+	}
+	uri, _ := skill.MainURI(e.base()) // no entry has a base that is none
+	return uri
+}
+
 // mark tells a skill from the others of its root where its path does not serve as
 // a name: it has nothing in it that any contract refuses.
 func (e *Entry) mark() string {
-	d := skill.DigestOf([]byte(e.URI.String()))
+	d := skill.DigestOf([]byte(e.URI().String()))
 	return "~" + hex.EncodeToString(d[:6])
 }
 
@@ -78,7 +125,7 @@ func (e *Entry) mark() string {
 func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
 
 // FileURI is the URI of one of the skill's files by its served path.
-func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base + "/" + path) }
+func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base() + "/" + path) }
 
 // RootStatus is one root as the last scan found it.
 type RootStatus struct {
@@ -216,11 +263,11 @@ func (s *Snapshot) placedAt(label, path string) *Entry {
 func (s *Snapshot) inFolder(name string) []*Entry {
 	s.foldersOnce.Do(func() {
 		s.folders = slices.Clone(s.Entries)
-		slices.SortStableFunc(s.folders, func(a, b *Entry) int { return strings.Compare(a.Folder, b.Folder) })
+		slices.SortStableFunc(s.folders, func(a, b *Entry) int { return strings.Compare(a.Folder(), b.Folder()) })
 	})
-	begin, _ := slices.BinarySearchFunc(s.folders, name, func(e *Entry, name string) int { return strings.Compare(e.Folder, name) })
+	begin, _ := slices.BinarySearchFunc(s.folders, name, func(e *Entry, name string) int { return strings.Compare(e.Folder(), name) })
 	end := begin
-	for end < len(s.folders) && s.folders[end].Folder == name {
+	for end < len(s.folders) && s.folders[end].Folder() == name {
 		end++
 	}
 	return s.folders[begin:end]

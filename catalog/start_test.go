@@ -80,18 +80,18 @@ func TestPlacesAndFolders(t *testing.T) {
 			}
 			var want []*Entry
 			for _, o := range s.Entries {
-				if o.Folder == e.Folder {
+				if o.Folder() == e.Folder() {
 					want = append(want, o)
 				}
 			}
-			got := s.inFolder(e.Folder)
+			got := s.inFolder(e.Folder())
 			if len(got) != len(want) {
-				t.Errorf("%s: %d in folders of that name, not %d", e.Folder, len(got), len(want))
+				t.Errorf("%s: %d in folders of that name, not %d", e.Folder(), len(got), len(want))
 				continue
 			}
 			for i := range got {
 				if got[i] != want[i] {
-					t.Errorf("%s: the %d. is %s", e.Folder, i, got[i].Path)
+					t.Errorf("%s: the %d. is %s", e.Folder(), i, got[i].Path)
 				}
 			}
 		}

@@ -82,7 +82,7 @@ func Skill(ctx context.Context, b *skill.Bundle) Report {
 	s := skill.Load(b)
 	sub := &subject{skill: s, doc: &skill.Document{}}
 	r := Report{Skill: s}
-	if s.Entry != "" && s.Fault == nil {
+	if s.Entry != "" && s.Fault() == nil {
 		if data, stamp, err := skill.ReadFile(s.FS, s.Entry, skill.MaxSkillMD); err == nil {
 			if skill.DigestOf(data) != s.Digest {
 				s = s.Parsed(data, stamp) // it was written between the two readings
@@ -166,7 +166,7 @@ func (s *subject) judge() []Finding {
 	if s.text != "" {
 		markFixable(s, all)
 	}
-	if s.skill.Entry == "" && len(s.skill.Others) == 1 {
+	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == skill.RuleFileName {
 				all[i].Fix = Guess // of two files, nobody knows which is meant
@@ -182,8 +182,8 @@ func (s *subject) finding(p skill.Problem) Finding {
 		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
 		Field: p.Field, Message: p.Message, Mend: p.Mend,
 	}
-	if f.File == "" && len(s.skill.Others) > 0 {
-		f.File = s.skill.Others[0]
+	if f.File == "" && len(s.skill.Others()) > 0 {
+		f.File = s.skill.Others()[0]
 	}
 	if p.Position.Line > 0 && p.Position.Line <= len(s.lines) {
 		f.Length = s.tokenLength(p.Position)

@@ -142,7 +142,7 @@ func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[stri
 	names := make([]string, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		reports[i] = Skill(context.Background(), b)
-		names[i] = path.Join(b.Path, cmp.Or(b.Entry, strings.Join(b.Others, "")))
+		names[i] = path.Join(b.Path, cmp.Or(b.Entry, strings.Join(b.Others(), "")))
 	}
 	for _, w := range Twins(reports, func(i int) string { return names[i] }) {
 		// Each of the two cases is one of the collision.

@@ -99,16 +99,16 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 
 // bundleRules are those that the folder decides.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
-	skill.RuleFileOutside:    {&skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Fault: skill.ErrOutside}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Odd: &skill.Odd{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
 	skill.RuleFileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
-	skill.RuleFileGone:       {&skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFilePermission: {&skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFileUnreadable: {&skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
-	skill.RuleFileUnstable:   {&skill.Bundle{Folder: "git", Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
+	skill.RuleFileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
+	skill.RuleFileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
 	skill.RuleFileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
 	skill.RuleFileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
 	skill.RuleFileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
-	skill.RuleFolderName:     {&skill.Bundle{Folder: "git", Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Folder: "g\\t", Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
+	skill.RuleFolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
 // The rules of package skill, from the text or the folder to the finding.

@@ -86,13 +86,13 @@ func markFixable(s *subject, findings []Finding) {
 		return
 	}
 	for _, level := range []Level{Guess, Certain} {
-		data, mended := Fix([]byte(s.text), s.skill.Folder, level)
+		data, mended := Fix([]byte(s.text), s.skill.Folder(), level)
 		if len(mended) == 0 {
 			continue
 		}
 		mended = consequences(mended, findings)
 		left := map[kind]int{}
-		after := judgeBytes(data, s.skill.Folder)
+		after := judgeBytes(data, s.skill.Folder())
 		for _, p := range after.problems {
 			left[kind{p.Rule, p.Field, p.Message}]++
 		}
@@ -243,7 +243,7 @@ type judged struct {
 }
 
 func judgeBytes(data []byte, folder string) *judged {
-	s := (&skill.Skill{Bundle: &skill.Bundle{Folder: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
+	s := (&skill.Skill{Bundle: &skill.Bundle{Path: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
 	j := &judged{data: data, text: string(data), doc: skill.Parse(data), problems: s.Problems}
 	j.lines = linesOf(j.text)
 	_, tools := j.toolsMend()

@@ -194,12 +194,12 @@ func fixAll(t *testing.T, dir string, want int) {
 	for _, b := range all {
 		r := Skill(t.Context(), b)
 		for _, level := range []Level{Certain, Guess} {
-			got, mends := Fix(r.Data, b.Folder, level)
+			got, mends := Fix(r.Data, b.Folder(), level)
 			if len(mends) > 0 && level == Certain {
 				mended++
 				t.Logf("%s: %+v", b.Path, mends)
 			}
-			checkFixed(t, b.Path, r.Data, got, b.Folder, level)
+			checkFixed(t, b.Path, r.Data, got, b.Folder(), level)
 		}
 	}
 	t.Logf("%d of %d were mended", mended, len(all))

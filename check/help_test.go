@@ -38,7 +38,7 @@ func bundles(t testing.TB, dir string) (all []*skill.Bundle) {
 		}
 		b := bundleOf(os.DirFS(p), filepath.Base(p))
 		rel, _ := filepath.Rel(dir, p)
-		if b.Path = filepath.ToSlash(rel); b.Entry != "" || b.Others != nil {
+		if b.Path = filepath.ToSlash(rel); b.Entry != "" || b.Others() != nil {
 			all = append(all, b)
 		}
 		return nil
@@ -50,7 +50,7 @@ func bundles(t testing.TB, dir string) (all []*skill.Bundle) {
 }
 
 func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
-	b := &skill.Bundle{Folder: folder, Path: folder, FS: fsys}
+	b := &skill.Bundle{Path: folder, FS: fsys}
 	entries, _ := fs.ReadDir(fsys, ".")
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
@@ -60,11 +60,13 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 			b.Entry = want
 		}
 	}
+	odd := &skill.Odd{}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) && e.Name() != b.Entry {
-			b.Others = append(b.Others, e.Name())
+			odd.Others = append(odd.Others, e.Name())
 		}
 	}
+	b.Odd = odd
 	return b
 }
 

@@ -42,7 +42,7 @@ func TestAccess(t *testing.T) {
 		{Name: "bert"}: {"common/games": false, "common/git": true, "acme/y": false},
 	} {
 		for base, want := range sees {
-			e := &catalog.Entry{Skill: &skill.Skill{}, Base: base}
+			e := &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base}
 			if got := c.Access.Policy.Sight(*who).Sees(e); got != want {
 				t.Errorf("%s sees %s: %v", who.Name, base, got)
 			}

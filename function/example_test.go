@@ -44,7 +44,7 @@ func (s Files) Scan(context.Context) (skill.Scan, error) {
 			return scan, err
 		}
 		scan.Bundles = append(scan.Bundles, &skill.Bundle{
-			Path: folder, Folder: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub,
+			Path: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub,
 		})
 	}
 	return scan, nil
@@ -71,7 +71,7 @@ func Example_ownSource() {
 		panic(err)
 	}
 	for _, hit := range found.Hits {
-		fmt.Println(hit.Name, hit.URI)
+		fmt.Println(hit.Name, hit.URI())
 	}
 	// Output: calculator skill://calculator/SKILL.md
 }

@@ -49,7 +49,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 func proposals(ctx context.Context, v catalog.View, begun string) []string {
 	first, later := []string{}, []string{}
 	for _, e := range v.Served() {
-		path := strings.TrimPrefix(e.URI.String(), skill.Scheme)
+		path := strings.TrimPrefix(e.URI().String(), skill.Scheme)
 		folder := strings.TrimSuffix(path, skill.MainFile)
 		switch {
 		case strings.HasPrefix(begun, folder):

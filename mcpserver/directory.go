@@ -137,7 +137,7 @@ func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 // mainResource describes a SKILL.md (SEP-2640, resource metadata).
 func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 	return &mcp.Resource{
-		URI: e.URI.String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: size,
+		URI: e.URI().String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: size,
 		Annotations: modified(e.Stamp),
 	}
 }

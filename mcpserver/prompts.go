@@ -54,7 +54,7 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 	}
 	res := newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "prompts", prompts)
 	if end < len(all) {
-		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI))
+		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
 	}
 	return res, nil
 }
@@ -74,7 +74,7 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if u, err := skill.ParseURI(last); err != nil || u.String() != last {
 		return 0, errCursor()
 	}
-	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI.String() == last }); i >= 0 {
+	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI().String() == last }); i >= 0 {
 		return i + 1, nil
 	}
 	return min(int(start), len(all)), nil
@@ -106,7 +106,7 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown argument: %s (the only one is %s)", skill.Echo(name), promptText)}
 		}
 	}
-	d, err := s.host.Document(ctx, e.URI)
+	d, err := s.host.Document(ctx, e.URI())
 	switch {
 	case errors.Is(err, tool.ErrUnknown):
 		return nil, unknown
@@ -116,7 +116,7 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 	if v, err = s.view(ctx); err != nil { // reading may have found another author's mind
 		return nil, err
 	}
-	if now, _ := v.At(e.URI); now != nil {
+	if now, _ := v.At(e.URI()); now != nil {
 		if e = now; !e.UserInvocable {
 			return nil, unknown
 		}

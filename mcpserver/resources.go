@@ -40,7 +40,7 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 		if err != nil {
 			return nil, err
 		}
-		start = sort.Search(len(served), func(i int) bool { return served[i].URI.String() > after })
+		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
 	end := min(start+pageSize, len(served))
 	resources := make([]*mcp.Resource, 0, end-start)
@@ -49,7 +49,7 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 	}
 	res := newResult(p, s.cacheable(skillsTTL), "resources", resources)
 	if end < len(served) {
-		res.NextCursor = cursorAfter(toldVersion(v), served[end-1].URI.String())
+		res.NextCursor = cursorAfter(toldVersion(v), served[end-1].URI().String())
 	}
 	return res, nil
 }

@@ -53,7 +53,7 @@ func (s *Server) addSkills() error {
 // publishable: SKILL.md satisfies the specification, and the URI ends with the
 // skill's name. Whether its files fit is known only from its manifest.
 func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
 }
 
 // listSkills lists every published skill in the order of the URIs' text, those
@@ -70,7 +70,7 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skills
 		if err != nil {
 			return nil, err
 		}
-		start = sort.Search(len(served), func(i int) bool { return served[i].URI.String() > after })
+		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
 	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
 	last, files := "", 0
@@ -82,7 +82,7 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skills
 			return nil, err
 		}
 		for i := 0; start < end && files < filesPage; i++ {
-			last = served[start].URI.String()
+			last = served[start].URI().String()
 			start++
 			if got[i] != nil {
 				res.Skills = append(res.Skills, got[i])
@@ -142,7 +142,7 @@ func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, ma
 	if err != nil {
 		return nil, err
 	}
-	if !publishable(now) || now.URI != e.URI {
+	if !publishable(now) || !now.SameURI(e) {
 		return nil, nil
 	}
 	list := make([]skillsext.Resource, len(files))
@@ -155,7 +155,7 @@ func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, ma
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].URI < list[j].URI })
 	return &skillsext.Skill{
-		URI: now.URI.String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
+		URI: now.URI().String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
 	}, nil
 }
 

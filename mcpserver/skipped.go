@@ -41,7 +41,7 @@ func skippedAt(v catalog.View, uri skill.URI) string {
 func skippedAs(v catalog.View, name string) string {
 	key := skill.KeyOf(name)
 	for _, e := range v.Skipped {
-		if skill.KeyOf(e.Folder) == key || e.Name != "" && e.Key == key {
+		if skill.KeyOf(e.Folder()) == key || e.Name != "" && e.Key == key {
 			return skippedBecause(e)
 		}
 	}

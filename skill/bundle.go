@@ -2,6 +2,9 @@ package skill
 
 import (
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -37,30 +40,92 @@ type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
 	// root itself is the skill.
 	Path string
-	// Folder is the base name of the folder; for Path "." the root's own.
-	Folder string
-	// Dir is the folder's absolute path for people and for "Base directory";
-	// empty when the skill is not on a disk.
-	Dir string
+	// In is the root that it was found in; nil for none.
+	In *Root
 	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that
 	// the folder holds, as it is spelt there. It is empty when the folder holds
-	// only spellings that are not served (see Others).
+	// only spellings that are not served (see Odd.Others).
 	Entry string
-	// Others are the further entries of the folder that spell SKILL.md in some
-	// way and are not served as such, sorted.
-	Others []string
-	// Link is the path that a linked folder was resolved to, else empty.
-	Link string
 	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
 	// bytes, unless Stamp.Racy.
 	Stamp Stamp
 	// FS is the folder, contained: opening a name never leaves it, never
 	// blocks, and yields regular files and directories only.
 	FS fs.FS
+	// Odd is what few bundles have; nil for nothing of it.
+	Odd *Odd
+}
+
+// Odd is what few bundles have.
+type Odd struct {
+	// Others are the further entries of the folder that spell SKILL.md in some
+	// way and are not served as such, sorted.
+	Others []string
+	// Link is the path that a linked folder was resolved to, else empty.
+	Link string
 	// Fault, when not nil, says why the entry cannot be served although it was
 	// found: a link out of the folder, a pipe, no permission. Stamp may then be
 	// zero.
 	Fault error
+}
+
+// Others is that of Odd.
+func (b *Bundle) Others() []string {
+	if b.Odd == nil {
+		return nil
+	}
+	return b.Odd.Others
+}
+
+// Link is that of Odd.
+func (b *Bundle) Link() string {
+	if b.Odd == nil {
+		return ""
+	}
+	return b.Odd.Link
+}
+
+// Fault is that of Odd.
+func (b *Bundle) Fault() error {
+	if b.Odd == nil {
+		return nil
+	}
+	return b.Odd.Fault
+}
+
+// Folder is the base name of the folder; for Path "." the root's own, or "." when that
+// is not on a disk.
+func (b *Bundle) Folder() string {
+	if b.Path != "." {
+		return b.Path[strings.LastIndexByte(b.Path, '/')+1:]
+	}
+	return filepath.Base(b.top())
+}
+
+// Dir is the folder's absolute path for people and for "Base directory"; empty
+// when the skill is not on a disk.
+func (b *Bundle) Dir() string {
+	const separator = string(filepath.Separator)
+	switch top := b.top(); {
+	case top == "" || b.Path == ".":
+		return top
+	default:
+		return strings.TrimSuffix(top, separator) + separator + filepath.FromSlash(b.Path)
+	}
+}
+
+func (b *Bundle) top() string {
+	if b.In == nil {
+		return ""
+	}
+	return b.In.Dir
+}
+
+// Same reports whether a skill that was read from the one bundle is one read from the
+// other, as far as stamps tell. With a fault nothing does.
+func (b *Bundle) Same(o *Bundle) bool {
+	return b.Path == o.Path && b.top() == o.top() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
+		b.Fault() == nil && o.Fault() == nil && slices.Equal(b.Others(), o.Others())
 }
 
 // EntryNames are the spellings under which a skill's main file is found, in

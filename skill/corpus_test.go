@@ -36,7 +36,7 @@ func loadAll(t testing.TB, dir string) []*Skill {
 		if err != nil {
 			return err
 		}
-		b := &Bundle{Folder: filepath.Base(p), FS: os.DirFS(p)}
+		b := &Bundle{Path: filepath.Base(p), FS: os.DirFS(p)}
 		rel, _ := filepath.Rel(dir, p)
 		b.Path = filepath.ToSlash(rel)
 		for _, want := range EntryNames {
@@ -46,12 +46,13 @@ func loadAll(t testing.TB, dir string) []*Skill {
 				}
 			}
 		}
+		var others []string
 		for _, c := range entries {
 			if strings.EqualFold(c.Name(), MainFile) && c.Name() != b.Entry {
-				b.Others = append(b.Others, c.Name())
+				others = append(others, c.Name())
 			}
 		}
-		if b.Entry != "" || b.Others != nil {
+		if b.Odd = (&Odd{Others: others}); b.Entry != "" || others != nil {
 			all = append(all, Load(b))
 		}
 		return nil

@@ -122,14 +122,14 @@ func (s *Skill) judgeName(d *Document) {
 	switch {
 	case !ok:
 		if !has(d.Problems, RuleNameSyntax) {
-			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder)))
+			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder())))
 		}
 		return
 	case f.Value.Kind == List || f.Value.Kind == Map:
-		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder)))
+		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
 		return
 	case f.Value.Kind == Null || isBlank(f.Value.Text):
-		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder)))
+		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
 		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
@@ -147,8 +147,8 @@ func (s *Skill) judgeName(d *Document) {
 	case !inPattern(s.Name):
 		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
-	if s.Name != s.Folder {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder)+", not "+told(s.Name), s.oneName())
+	if s.Name != s.Folder() {
+		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
 	}
 }
 
@@ -175,16 +175,16 @@ func (s *Skill) oneName() string {
 	switch {
 	case ValidName(s.Name):
 		return "rename the folder to " + Quote(s.Name)
-	case ValidName(s.Folder):
-		return "write " + NameField(s.Folder)
+	case ValidName(s.Folder()):
+		return "write " + NameField(s.Folder())
 	}
 	return "write " + NameField(s.fitting()) + " and rename the folder to the same"
 }
 
 // fitting is a name in place of one that may not be: the folder's, where that may.
 func (s *Skill) fitting() string {
-	if ValidName(s.Folder) {
-		return s.Folder
+	if ValidName(s.Folder()) {
+		return s.Folder()
 	}
 	return suggestName(s.Name)
 }

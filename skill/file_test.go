@@ -128,7 +128,7 @@ func TestStamp(t *testing.T) {
 
 // skillOf is a skill over files in memory.
 func skillOf(entry string, files fstest.MapFS) *Skill {
-	return &Skill{Bundle: &Bundle{Path: "s", Folder: "s", Entry: entry, FS: files}}
+	return &Skill{Bundle: &Bundle{Path: "s", Entry: entry, FS: files}}
 }
 
 func listed(t *testing.T, s *Skill, limit int) (names []string, more bool) {

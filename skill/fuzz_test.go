@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 		d := Parse(data)
 		checkDocument(t, data, d)
 		buffer := bytes.Clone(data)
-		s := (&Skill{Bundle: &Bundle{Folder: "a", Entry: MainFile}}).Parsed(buffer, Stamp{})
+		s := (&Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}).Parsed(buffer, Stamp{})
 		was := fmt.Sprintf("%+v %s", s, s.Frontmatter)
 		for i := range buffer { // a scan reads the next file into it
 			buffer[i] = 'X'

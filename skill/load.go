@@ -161,8 +161,8 @@ func (s *Skill) Read() ([]byte, Stamp, error) { return s.ReadInto(nil) }
 
 // ReadInto is Read into a buffer, where that has room.
 func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
-	if s.Fault != nil {
-		return nil, Stamp{}, s.Fault
+	if s.Fault() != nil {
+		return nil, Stamp{}, s.Fault()
 	}
 	data, stamp, err := readFile(s.FS, s.Entry, MaxSkillMD, buf)
 	if err == nil && !utf8.Valid(data) {
@@ -174,14 +174,14 @@ func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
 func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
 	if s.Entry == "" {
 		mend := "rename it to SKILL.md"
-		if len(s.Others) > 1 {
+		if len(s.Others()) > 1 {
 			mend = "rename the one that is meant to SKILL.md, and delete the others"
 		}
-		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others, " and "))), mend)
+		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others(), " and "))), mend)
 		return nil, false
 	}
-	if s.Fault != nil {
-		s.fault(s.Fault)
+	if s.Fault() != nil {
+		s.fault(s.Fault())
 		return nil, false
 	}
 	data, stamp, err := by()
@@ -226,8 +226,8 @@ func (s *Skill) judgeFile() {
 	if s.Entry != "" && s.Entry != MainFile {
 		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
-	if s.Entry != "" && len(s.Others) > 0 {
-		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others, " and "))), "delete or rename it")
+	if s.Entry != "" && len(s.Others()) > 0 {
+		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
 		s.problem(RuleFolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
@@ -247,7 +247,7 @@ func (s *Skill) judgeFile() {
 func (s *Skill) InURI() bool {
 	at := s.Path
 	if at == "." {
-		at = s.Folder
+		at = s.Folder()
 	}
 	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
 }

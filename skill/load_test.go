@@ -13,7 +13,7 @@ import (
 
 // loaded makes a skill in a folder "a" from the text of its SKILL.md.
 func loaded(text string) *Skill {
-	return Load(&Bundle{Path: "x/a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
+	return Load(&Bundle{Path: "x/a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
 }
 
 func TestLoad(t *testing.T) {
@@ -111,15 +111,15 @@ func TestLoadFaults(t *testing.T) {
 		b    *Bundle
 		want RuleID
 	}{
-		{&Bundle{Others: []string{"sKiLl.md"}, FS: file("")}, RuleFileName},
-		{&Bundle{Entry: MainFile, FS: file(""), Fault: fmt.Errorf("link: %w", ErrOutside)}, RuleFileOutside},
-		{&Bundle{Entry: MainFile, FS: file(""), Fault: ErrNotRegular}, RuleFileNotRegular},
+		{&Bundle{FS: file(""), Odd: &Odd{Others: []string{"sKiLl.md"}}}, RuleFileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fmt.Errorf("link: %w", ErrOutside)}}, RuleFileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrNotRegular}}, RuleFileNotRegular},
 		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
 		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
-		{&Bundle{Entry: MainFile, FS: file(""), Fault: fs.ErrPermission}, RuleFilePermission},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fs.ErrPermission}}, RuleFilePermission},
 		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
-		{&Bundle{Entry: MainFile, FS: file(""), Fault: ErrUnstable}, RuleFileUnstable},
-		{&Bundle{Entry: MainFile, FS: file(""), Fault: errors.New("disk on fire")}, RuleFileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrUnstable}}, RuleFileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: errors.New("disk on fire")}}, RuleFileUnreadable},
 		{&Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
 		{&Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
 	} {
@@ -133,7 +133,7 @@ func TestLoadFaults(t *testing.T) {
 
 func TestSpellings(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
-	s := Load(&Bundle{Folder: "a", Entry: "skill.md", Others: []string{"SKILL.MD"}, FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}})
+	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Odd: &Odd{Others: []string{"SKILL.MD"}}})
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
 		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
@@ -157,7 +157,7 @@ func TestRead(t *testing.T) {
 	if _, _, err := s.Read(); !errors.Is(err, ErrNotUTF8) {
 		t.Errorf("not UTF-8: %v", err)
 	}
-	s.Fault = ErrOutside
+	s.Odd = &Odd{Fault: ErrOutside}
 	if _, _, err := s.Read(); !errors.Is(err, ErrOutside) {
 		t.Errorf("a fault: %v", err)
 	}
@@ -166,7 +166,7 @@ func TestRead(t *testing.T) {
 // A skill shares its bundle with the source, and leaves it as it is where the file has
 // another stamp by the time it is read.
 func TestBundleIsShared(t *testing.T) {
-	b := &Bundle{Path: "a", Folder: "a", Entry: MainFile, Stamp: Stamp{Size: 3}}
+	b := &Bundle{Path: "a", Entry: MainFile, Stamp: Stamp{Size: 3}}
 	read := func(stamp Stamp) func() ([]byte, Stamp, error) {
 		return func() ([]byte, Stamp, error) { return []byte("one"), stamp, nil }
 	}
@@ -219,7 +219,7 @@ func TestParsedAllocates(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")
-	s := &Skill{Bundle: &Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	s := &Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}
 	// The skill, its document, its frontmatter, two lists of fields, and what judging
 	// takes.
 	if n := alloctest.Least(100, func() { s.Parsed(data, Stamp{}) }); n > 7 {
@@ -229,7 +229,7 @@ func TestParsedAllocates(t *testing.T) {
 
 func BenchmarkParsed(b *testing.B) {
 	data := append(fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"), strings.Repeat("A line of the body of the skill.\n", 180)...)
-	s := &Skill{Bundle: &Bundle{Path: "a", Folder: "a", Entry: MainFile}}
+	s := &Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
@@ -239,7 +239,7 @@ func BenchmarkParsed(b *testing.B) {
 
 func BenchmarkLoad(b *testing.B) {
 	data := append(fenced("name: a\ndescription: Does a thing."), strings.Repeat("A line of the body of the skill.\n", 180)...)
-	bundle := &Bundle{Path: "a", Folder: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}
+	bundle := &Bundle{Path: "a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: data}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		Load(bundle)

@@ -143,7 +143,7 @@ func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
 		total += f.Size
 	}
 	if more || total > MaxSkillSize {
-		return nil, &fs.PathError{Op: "manifest", Path: s.Folder, Err: ErrTooLarge}
+		return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
 	}
 	buf := make([]byte, 64<<10)
 	total = 0
@@ -155,7 +155,7 @@ func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
 			return nil, err
 		}
 		if total += files[i].Size; total > MaxSkillSize { // it has grown since it was listed
-			return nil, &fs.PathError{Op: "manifest", Path: s.Folder, Err: ErrTooLarge}
+			return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
 		}
 	}
 	return files, nil

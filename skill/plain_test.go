@@ -145,7 +145,7 @@ func TestEmptyByComment(t *testing.T) {
 		"name: #a\ndescription: d":              "2:7 name is empty: a # begins a comment | write name: a",
 		"name: a\ndescription:":                 "3:13 description is empty | say in one or two sentences what the skill does and when to use it",
 	} {
-		b := &Bundle{Folder: "a", Entry: MainFile}
+		b := &Bundle{Path: "a", Entry: MainFile}
 		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
 		got := ""
 		for _, p := range problems {

@@ -111,7 +111,7 @@ type place struct {
 }
 
 func placeAfter(count int, e *catalog.Entry) place {
-	d := skill.DigestOf([]byte(e.URI.String()))
+	d := skill.DigestOf([]byte(e.URI().String()))
 	return place{count, hex.EncodeToString(d[:4])}
 }
 
@@ -164,7 +164,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	for _, h := range all[start:end] {
 		e := h.Entry
 		f := Found{
-			Name: called(v, e), Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI.String(), Scope: location(e)}
+			Name: called(v, e), Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI().String(), Scope: location(e)}
 		// A page ends where the budget does; one skill always fits, or nothing
 		// would ever get on.
 		if budget -= length(f.line()); budget < 0 && len(r.Skills) > 0 {
@@ -199,7 +199,7 @@ func called(v catalog.View, e *catalog.Entry) string {
 			return name
 		}
 	}
-	return e.URI.String()
+	return e.URI().String()
 }
 
 // calledOrFolder is what a skipped skill is called in an answer.
@@ -207,7 +207,7 @@ func calledOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
 		return skill.Echo(e.Name)
 	}
-	return skill.Echo(e.Folder)
+	return skill.Echo(e.Folder())
 }
 
 // skippedNear lists the skipped skills that the query, or a word of it, names.

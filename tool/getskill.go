@@ -82,15 +82,15 @@ func documented(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
-		if seen[e.Folder] || !validFolderName(e.Folder) {
+		if seen[e.Folder()] || !validFolderName(e.Folder()) {
 			continue
 		}
-		seen[e.Folder] = true
-		first := v.InFolder(e.Folder)
+		seen[e.Folder()] = true
+		first := v.InFolder(e.Folder())
 		if first.ModelInvocable && slices.ContainsFunc(docNames[:], func(doc string) bool {
-			return first.Entry == doc || slices.Contains(first.Others, doc)
+			return first.Entry == doc || slices.Contains(first.Others(), doc)
 		}) {
-			names = append(names, e.Folder)
+			names = append(names, e.Folder())
 		}
 	}
 	slices.Sort(names)
@@ -208,7 +208,7 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 	}
 	for _, doc := range docNames {
 		read := *e.Bundle // the same folder, with this file as its own
-		read.Entry, read.Fault = doc, nil
+		read.Entry, read.Odd = doc, nil
 		data, _, err := (&skill.Skill{Bundle: &read}).Read()
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not listed

@@ -46,11 +46,8 @@ func (m *memory) Scan(context.Context) (skill.Scan, error) {
 		}
 		b := folders[dir]
 		if b == nil {
-			b = &skill.Bundle{Path: dir, Folder: path.Base(dir), FS: fsys}
+			b = &skill.Bundle{Path: dir, In: &m.root, FS: fsys}
 			folders[dir] = b
-		}
-		if m.root.Dir != "" {
-			b.Dir = m.root.Dir + "/" + dir
 		}
 		for _, want := range skill.EntryNames {
 			if m.files[path.Join(dir, want)] != nil {

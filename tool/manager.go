@@ -202,7 +202,7 @@ func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillF
 		p.ValidationErrors = append(p.ValidationErrors, "'"+skill.Echo(filePath)+"' is no path of a file")
 		return p
 	}
-	s := &skill.Skill{Bundle: &skill.Bundle{Path: dir, Folder: path.Base(dir), Entry: file, FS: sub}}
+	s := &skill.Skill{Bundle: &skill.Bundle{Path: dir, Entry: file, FS: sub}}
 	if data, stamp, err := s.Read(); err == nil {
 		s = s.Parsed(data, stamp)
 		p.Content, p.Warnings = string(data[skill.Parse(data).Body:]), warnings(data)

@@ -191,10 +191,11 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 // base is the folder against which the skill's relative paths resolve. A folder
 // whose path would break the line is named by its URI.
 func base(h *Host, e *catalog.Entry) string {
-	if h.Remote || e.Dir == "" || strings.IndexFunc(e.Dir, unicode.IsControl) >= 0 {
-		return strings.TrimSuffix(e.URI.String(), "/"+skill.MainFile)
+	dir := e.Dir()
+	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
+		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
-	return e.Dir
+	return dir
 }
 
 func skillNotFound(v catalog.View, name, more string) string {
@@ -241,11 +242,11 @@ func meant(v catalog.View, name string) string {
 	}
 	key := skill.KeyOf(name)
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder) == key {
+		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder()) == key {
 			if e.Key == key {
 				return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(called(v, e)))
 			}
-			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", skill.OneLine(called(v, e)), skill.Spelt(skill.Echo(e.Folder)))
+			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", skill.OneLine(called(v, e)), skill.Spelt(skill.Echo(e.Folder())))
 		}
 	}
 	if near := v.Near(name, 1); len(near) > 0 {

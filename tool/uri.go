@@ -115,16 +115,16 @@ func byURI(v catalog.View, asked string) skill.URI {
 		}
 		if name, ok := strings.CutSuffix(uri.Path(), "/"+skill.MainFile); ok {
 			if e := v.Named(name); e != nil {
-				return e.URI
+				return e.URI()
 			}
 		}
 	}
 	if name, ok := bareName(asked); ok {
 		if e := v.Named(name); e != nil {
-			return e.URI
+			return e.URI()
 		}
 		if e := v.BlockedNamed(name); e != nil && v.Blocked(uri) == nil {
-			return e.URI
+			return e.URI()
 		}
 	}
 	return uri
@@ -146,7 +146,7 @@ func bareName(asked string) (string, bool) {
 func supported(v catalog.View) string {
 	var uris []string
 	for _, e := range v.Listed {
-		if u := e.URI.String(); len(uris) < supportedURIs && len(u) <= skill.EchoLimit {
+		if u := e.URI().String(); len(uris) < supportedURIs && len(u) <= skill.EchoLimit {
 			uris = append(uris, u)
 		}
 	}
@@ -195,8 +195,9 @@ func uriList(v catalog.View) (string, SkillList) {
 			whole := skill.OneLine(e.Description)
 			d := Cut(whole, most)
 			cut = cut || d != whole
-			list.Skills = append(list.Skills, ListedSkill{URI: e.URI.String(), Name: e.Name, Description: d})
-			b.WriteString("- " + e.URI.String() + " " + skill.OneLine(e.Name))
+			uri := e.URI().String()
+			list.Skills = append(list.Skills, ListedSkill{URI: uri, Name: e.Name, Description: d})
+			b.WriteString("- " + uri + " " + skill.OneLine(e.Name))
 			if d != "" {
 				b.WriteString(": " + d)
 			}

@@ -173,7 +173,7 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	var meant *catalog.Entry
 	for _, e := range v.Entries {
-		if name == "" || e.Name != name && e.Folder != name {
+		if name == "" || e.Name != name && e.Folder() != name {
 			continue
 		}
 		if e.Name == name && len(faults(e)) == 0 {

@@ -97,11 +97,11 @@ func apiItem(v catalog.View, e *catalog.Entry) apiSkillItem {
 		Problems: len(e.Problems),
 	}
 	if e.Status != catalog.Skipped {
-		out.URI, out.Load, out.Digest = e.URI.String(), v.Called(e), e.Digest.String()
-		out.Self = "/api/v1/skills/" + strings.TrimSuffix(escapedPath(e.URI), "/"+skill.MainFile)
+		out.URI, out.Load, out.Digest = e.URI().String(), v.Called(e), e.Digest.String()
+		out.Self = "/api/v1/skills/" + strings.TrimSuffix(escapedPath(e.URI()), "/"+skill.MainFile)
 	}
 	if e.By != nil {
-		out.By = e.By.URI.String()
+		out.By = e.By.URI().String()
 	}
 	return out
 }
@@ -354,7 +354,7 @@ func uriOf(e *catalog.Entry) string {
 	if e.Status == catalog.Skipped {
 		return ""
 	}
-	return e.URI.String()
+	return e.URI().String()
 }
 
 // apiProblemsOf is everything that check says of one skill.

@@ -38,7 +38,7 @@ func BenchmarkPages(b *testing.B) {
 	b.Logf("%d skills, %d listed, %d skipped", len(v.Entries), len(v.Listed), len(v.Skipped))
 	var one string
 	for _, e := range v.Listed[5000:] {
-		one = strings.TrimSuffix(strings.TrimPrefix(e.URI.String(), "skill://"), "SKILL.md")
+		one = strings.TrimSuffix(strings.TrimPrefix(e.URI().String(), "skill://"), "SKILL.md")
 		break
 	}
 	for _, path := range slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/skills?q=harbour", "/api/v1/problems", "/.well-known/agent-skills/index.json", "/metrics"}) {

@@ -42,7 +42,7 @@ func pageOf(e *catalog.Entry) string {
 	if e.Status == catalog.Skipped {
 		return "/health/" + anchorOf(e)
 	}
-	return "/skills/" + strings.TrimSuffix(escapedPath(e.URI), skill.MainFile)
+	return "/skills/" + strings.TrimSuffix(escapedPath(e.URI()), skill.MainFile)
 }
 
 // anchorOf names a skipped skill on the page of problems.

@@ -23,7 +23,7 @@ import (
 // page is to take no more than 50.
 func BenchmarkFirstPages(b *testing.B) {
 	f := open(b, large(10_000))
-	one := strings.TrimSuffix(strings.TrimPrefix(f.view().Listed[5000].URI.String(), "skill://"), "SKILL.md")
+	one := strings.TrimSuffix(strings.TrimPrefix(f.view().Listed[5000].URI().String(), "skill://"), "SKILL.md")
 	if _, err := f.view().Search(b.Context(), catalog.Query{Text: "harbour"}); err != nil {
 		b.Fatal(err)
 	}

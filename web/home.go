@@ -135,7 +135,7 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
 			all = append(all, e)
 		}
 	}
@@ -170,9 +170,9 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 	}
 	for _, e := range everything {
 		switch {
-		case holdsAll(words, string(e.Key), e.Folder):
+		case holdsAll(words, string(e.Key), e.Folder()):
 			all = append(all, e)
-		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder, e.Description):
+		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
 			described = append(described, e)
 		}
 	}
@@ -257,7 +257,7 @@ func rowOf(v catalog.View, e *catalog.Entry) row {
 // nameOf is what a skill is called on a page: its name in one line, else its
 // folder's.
 func nameOf(e *catalog.Entry) string {
-	for _, name := range []string{e.Name, e.Folder, e.Root.Label} {
+	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
 		if name = skill.OneLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
 			return name
 		}

@@ -32,7 +32,7 @@ func (memory) Scan(context.Context) (skill.Scan, error) {
 		files := fstest.MapFS{
 			"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: D.\n---\n")}, ".env": {Data: []byte("x")}, "a/.git/x": {Data: []byte("x")}, "seen": {Data: []byte("x")},
 		}
-		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Folder: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
+		s.Bundles = append(s.Bundles, &skill.Bundle{Path: name, Entry: "SKILL.md", FS: files, Stamp: skill.Stamp{Size: 1}})
 	}
 	return s, nil
 }
@@ -154,7 +154,7 @@ func TestHostileText(t *testing.T) {
 	}
 	deep := at // its skill's address is longer than the links to it
 	folder := *at.e
-	folder.Base = "r/" + strings.Repeat("a", 1000)
+	folder.Tail = "/r/" + strings.Repeat("a", 1000)
 	deep.e = &folder
 	short := []byte(strings.Repeat("[a](b)\n\n", 40_000))
 	if rewrite(m.md.Parser().Parse(text.NewReader(short)), short, deep) {

@@ -135,8 +135,8 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 // aboutSkill is what stands beside every view.
 func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPage {
 	p := skillPage{
-		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), URI: e.URI.String(), Load: v.Called(e),
-		RawHref: "/raw/" + escapedPath(e.URI), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
+		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), URI: e.URI().String(), Load: v.Called(e),
+		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
 	if p.Lede, p.Whole = tool.Cut(skill.OneLine(e.Description), maxLede), skill.OneLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
@@ -159,7 +159,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPag
 		p.By = &relative{pageOf(e.By), e.By.Place(), v.Called(e.By), how}
 	}
 	for _, o := range v.Entries {
-		if o.Key == e.Key && o.URI != e.URI && o != e.By && o.Status != catalog.Skipped {
+		if o.Key == e.Key && !o.SameURI(e) && o != e.By && o.Status != catalog.Skipped {
 			p.Others = append(p.Others, relative{pageOf(o), o.Place(), v.Called(o), string(o.Status)})
 		}
 	}
@@ -173,7 +173,7 @@ const maxLede = 400
 // publishable: the skill can stand in the lists of the Skills extension, its
 // files' limits aside.
 func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
 }
 
 // fieldsOf are the top-level fields of the frontmatter, in their order, besides
@@ -270,9 +270,9 @@ func argument(args []byte, key, value string) []byte {
 func argumentFor(t *tool.Tool, v catalog.View, e *catalog.Entry) string {
 	switch {
 	case t.Required()[0] == "uri":
-		return e.URI.String()
+		return e.URI().String()
 	case t.Contract == "000":
-		return e.Folder
+		return e.Folder()
 	}
 	return v.Called(e)
 }

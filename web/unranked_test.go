@@ -40,7 +40,7 @@ func (s slow) Scan(context.Context) (skill.Scan, error) {
 		if err != nil {
 			return scan, err
 		}
-		scan.Bundles = append(scan.Bundles, &skill.Bundle{Path: folder, Folder: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub})
+		scan.Bundles = append(scan.Bundles, &skill.Bundle{Path: folder, Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: sub})
 	}
 	return scan, nil
 }

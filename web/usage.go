@@ -177,7 +177,7 @@ func (u *Usage) Resource(v catalog.View, clientName, uri string) {
 
 // count is for the holder of mu.
 func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
-	at := pair{u.known(clientName), e.URI.String()}
+	at := pair{u.known(clientName), e.URI().String()}
 	c := u.by[at]
 	if c == nil {
 		if len(u.by) >= maxPairs {

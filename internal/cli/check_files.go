@@ -179,8 +179,8 @@ func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, 
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
 		file, rule = c.Skill.Entry, skill.RuleFileSpelling
-	case c.Skill.Entry == "" && len(c.Skill.Others) == 1:
-		file, rule = c.Skill.Others[0], skill.RuleFileName
+	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
+		file, rule = c.Skill.Others()[0], skill.RuleFileName
 	}
 	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
 		return "", ""
@@ -196,10 +196,10 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 			return ctx.Err()
 		}
 		old, rule := c.misspelt(f, level)
-		if c.Data == nil && old == "" || c.Skill.Dir == "" {
+		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
 			continue
 		}
-		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
+		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
 		if len(mends) == 0 && old == "" {
 			continue
 		}
@@ -225,15 +225,15 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 // write changes the file on disk, and the spelling of old, if that is not "". A skill that is reached through a link lies
 // somewhere else, where nobody asked for changes.
 func (c *checkedSkill) write(now []byte, old string) error {
-	if c.Skill.Link != "" {
+	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
 	}
 	var err error
 	if c.Data != nil {
-		err = edit.Replace(filepath.Join(c.Skill.Dir, c.Skill.Entry), c.Data, now)
+		err = edit.Replace(filepath.Join(c.Skill.Dir(), c.Skill.Entry), c.Data, now)
 	}
 	if err == nil && old != "" {
-		err = edit.Rename(filepath.Join(c.Skill.Dir, old), skill.MainFile)
+		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
 	}
 	if err != nil {
 		return bare(err) // the file is named already
@@ -265,7 +265,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
 		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
-		now, mends := check.Fix(c.Data, c.Skill.Folder, level, c.ignored(f)...)
+		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)
 		if old != "" {
 			to := strings.TrimLeft(c.shown(skill.MainFile), "/")

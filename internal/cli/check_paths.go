@@ -153,10 +153,10 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 				continue
 			}
 			found++
-			if seen[b.Dir] {
+			if seen[b.Dir()] {
 				continue
 			}
-			seen[b.Dir] = true
+			seen[b.Dir()] = true
 			bundles = append(bundles, b)
 			shown = append(shown, path.Join(t.root.Shown, b.Path))
 			settings = append(settings, t.settings)

@@ -224,9 +224,9 @@ func unpublished(e *catalog.Entry, in inside) []finding {
 			out = append(out, findingOf(p))
 		}
 	}
-	if len(out) == 0 && skill.Base(e.Base) != e.Name {
+	if len(out) == 0 && skill.Base(e.Base()) != e.Name {
 		out = append(out, finding{Rule: "uri-name", Severity: skill.SeverityWarning,
-			Message: "its URI " + e.URI.String() + " does not end with its name: another skill, folder or file has that place",
+			Message: "its URI " + e.URI().String() + " does not end with its name: another skill, folder or file has that place",
 			Mend:    "give it a name of its own, or rename what has its place"})
 	}
 	if in.Lacks != "" {
@@ -261,7 +261,7 @@ func findingOf(p skill.Problem) finding {
 // notFor000 says where contract 000, which wants SKILL.MD or else SKILL.md, reads
 // another file than everything else, or none; "" where it reads the same.
 func notFor000(e *catalog.Entry) string {
-	all := append([]string{e.Entry}, e.Others...)
+	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {
 		for _, have := range all {
 			switch {
@@ -295,9 +295,9 @@ func shownBelow(r skill.Root, path string) string {
 
 // isPath reports whether what a person typed is the skill's folder or its file.
 func (x *examined) isPath(e *catalog.Entry, name string) bool {
-	if e.Dir == "" || !strings.ContainsAny(name, `/\`) && name != "." {
+	if e.Dir() == "" || !strings.ContainsAny(name, `/\`) && name != "." {
 		return false
 	}
 	at := absolute(x.env, name)
-	return at == e.Dir || filepath.Dir(at) == e.Dir && strings.EqualFold(filepath.Base(at), skill.MainFile)
+	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
 }

@@ -131,7 +131,7 @@ func fileMend(name string) string {
 // leftOut looks for the skill below a folder that no scan enters.
 func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir, "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.serving(filepath.Dir(b.Dir)))
+		l.add(b.Dir(), "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.serving(filepath.Dir(b.Dir())))
 	}
 }
 
@@ -161,8 +161,8 @@ func (l *elsewhere) clients(ctx context.Context) {
 
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
-		if !l.rooted(b.Dir) {
-			l.add(b.Dir, "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.serving(filepath.Dir(b.Dir)))
+		if !l.rooted(b.Dir()) {
+			l.add(b.Dir(), "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.serving(filepath.Dir(b.Dir())))
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle)
 		if ctx.Err() != nil {
 			return out
 		}
-		if skill.KeyOf(b.Folder) == l.key {
+		if skill.KeyOf(b.Folder()) == l.key {
 			out = append(out, b)
 		} else if s := skill.Load(b); s.Name != "" && skill.KeyOf(s.Name) == l.key {
 			out = append(out, b)
@@ -195,7 +195,7 @@ func (l *elsewhere) rooted(at string) bool {
 // owner is the skill in whose folder a path lies, or nil.
 func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 	for _, e := range l.x.view.Entries {
-		if _, ok := below(at, e.Dir); ok && (owner == nil || len(e.Dir) > len(owner.Dir)) {
+		if _, ok := below(at, e.Dir()); ok && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
 			owner = e
 		}
 	}
@@ -204,7 +204,7 @@ func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 
 // part tells of what belongs to a skill, and is none.
 func (l *elsewhere) part(at string, owner *catalog.Entry) {
-	l.add(at, "is a part of the skill in "+l.shown(owner.Dir), "ask for that skill; one of its own is a folder with a SKILL.md")
+	l.add(at, "is a part of the skill in "+l.shown(owner.Dir()), "ask for that skill; one of its own is a folder with a SKILL.md")
 }
 
 // folder tells of a folder of the name in which there is no skill.

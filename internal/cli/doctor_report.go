@@ -118,8 +118,8 @@ func (x *examined) printRoots(p *paper) {
 		}
 		p.line("  %s: %s", heading(r.Root), x.rootState(r))
 		for _, e := range x.view.Entries {
-			if e.Root.Label == r.Label && e.Link != "" {
-				p.line("    link followed: %s leads to %s", shownBelow(r.Root, e.Path), shown(e.Link, []string{x.env.Dir}, x.env.Home))
+			if e.Root.Label == r.Label && e.Link() != "" {
+				p.line("    link followed: %s leads to %s", shownBelow(r.Root, e.Path), shown(e.Link(), []string{x.env.Dir}, x.env.Home))
 			}
 		}
 		for _, n := range r.Notices {

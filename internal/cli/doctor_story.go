@@ -65,9 +65,9 @@ func (x *examined) story(ctx context.Context, name string) *story {
 		isPath := x.isPath(e, name)
 		s.path = s.path || isPath
 		switch {
-		case e == owner, e == s.loads, isPath, e.Name != "" && e.Key == key, skill.KeyOf(e.Folder) == key:
+		case e == owner, e == s.loads, isPath, e.Name != "" && e.Key == key, skill.KeyOf(e.Folder()) == key:
 			s.entries = append(s.entries, e)
-		case labelled && strings.EqualFold(e.Root.Label, label) && (e.Name != "" && e.Key == skill.KeyOf(rest) || skill.KeyOf(e.Folder) == skill.KeyOf(rest)):
+		case labelled && strings.EqualFold(e.Root.Label, label) && (e.Name != "" && e.Key == skill.KeyOf(rest) || skill.KeyOf(e.Folder()) == skill.KeyOf(rest)):
 			s.entries = append(s.entries, e)
 		}
 	}
@@ -183,7 +183,7 @@ func (s *story) print(w io.Writer, x *examined) {
 		p.line("'%s' can be loaded.", name)
 	case s.held() != nil:
 		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
-			skill.Spelt(s.held().Folder), skill.OneLine(s.held().Name), skill.OneLine(x.view.Called(s.held())), name)
+			skill.Spelt(s.held().Folder()), skill.OneLine(s.held().Name), skill.OneLine(x.view.Called(s.held())), name)
 	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case len(s.entries) > 0:
@@ -303,7 +303,7 @@ func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
 	switch e.Status {
 	case catalog.Available:
 		p.line("%s is available", e.Place())
-		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI)
+		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI())
 	case catalog.Shadowed:
 		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
 		p.line("  loads as   %s", x.view.Called(e))
@@ -314,8 +314,8 @@ func (s *story) printEntry(p *paper, x *examined, e *catalog.Entry) {
 		p.line("%s is skipped", e.Place())
 	}
 	p.line("  root       %s, %s", heading(*e.Root), e.Root.Scope)
-	if e.Link != "" {
-		p.line("  link       its folder is a link to %s", shown(e.Link, []string{x.env.Dir}, x.env.Home))
+	if e.Link() != "" {
+		p.line("  link       its folder is a link to %s", shown(e.Link(), []string{x.env.Dir}, x.env.Home))
 	}
 	if e.Status != catalog.Skipped {
 		p.line("  models     %s", s.forModels(x, e))

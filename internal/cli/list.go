@@ -127,11 +127,11 @@ func rootsJSON(v catalog.View, all bool) []listedRoot {
 func skillJSON(e *catalog.Entry, publishable bool) listedSkill {
 	s := listedSkill{
 		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: publishable,
-		URI: e.URI.String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir, Link: e.Link,
-		NotForModel: !e.ModelInvocable, Variants: e.Others,
+		URI: e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
+		NotForModel: !e.ModelInvocable, Variants: e.Others(),
 	}
 	if e.By != nil {
-		s.By = e.By.URI.String()
+		s.By = e.By.URI().String()
 	}
 	for _, p := range e.Problems {
 		s.Problems = append(s.Problems, listedProblem{
@@ -234,14 +234,14 @@ func printRest(w io.Writer, v catalog.View) {
 func printVariants(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {
-		if e.Entry == "" || len(e.Others) == 0 {
+		if e.Entry == "" || len(e.Others()) == 0 {
 			continue
 		}
 		if first {
 			fmt.Fprintln(w, "not read")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others, ", ")), clean(e.Place()))
+		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
 	}
 }
 

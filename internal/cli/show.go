@@ -102,8 +102,8 @@ func show(env *Env, e *catalog.Entry, file string) error {
 	switch {
 	case err == nil && skill.Hidden(path):
 		err = fs.ErrNotExist
-	case err == nil && e.Fault != nil && path == skill.MainFile:
-		err = e.Fault
+	case err == nil && e.Fault() != nil && path == skill.MainFile:
+		err = e.Fault()
 	case err == nil:
 		data, _, err = e.ReadServed(path, skill.MaxFile)
 	}
@@ -112,7 +112,7 @@ func show(env *Env, e *catalog.Entry, file string) error {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
 			code = exitNo // the skill has no such file
 		}
-		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder, skill.Reason(err)), filesHint(e)}
+		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
 	}
 	if env.StdoutTerminal {
 		data = []byte(clean(strings.ToValidUTF8(string(data), "\ufffd")))

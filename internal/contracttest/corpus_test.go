@@ -55,7 +55,7 @@ func TestURIParityOverTheCorpus(t *testing.T) {
 	}
 	models := 0
 	for _, e := range served {
-		uri := e.URI.String()
+		uri := e.URI().String()
 		text, meta := w.resource(t, uri)
 		onDisk, _, err := e.Read()
 		if err != nil || text != string(onDisk) || meta != nil {

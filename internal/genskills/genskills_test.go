@@ -2,7 +2,6 @@ package genskills_test
 
 import (
 	"bytes"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,7 +70,7 @@ func TestFigures(t *testing.T) {
 }
 
 func judge(s genskills.Skill) *skill.Skill {
-	b := &skill.Bundle{Path: s.Path, Folder: path.Base(s.Path), Entry: "SKILL.md"}
+	b := &skill.Bundle{Path: s.Path, Entry: "SKILL.md"}
 	return (&skill.Skill{Bundle: b}).Parsed(s.Files[0].Data, skill.Stamp{})
 }
 

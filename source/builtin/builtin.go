@@ -84,9 +84,8 @@ func open(folder string) (*skill.Bundle, error) {
 		return nil, err
 	}
 	return &skill.Bundle{
-		Path:   folder,
-		Folder: folder,
-		Entry:  entry,
+		Path:  folder,
+		Entry: entry,
 		// Embedded files have no time: the stamp is the size and a constant,
 		// equal to that of any later look, and never racy.
 		Stamp: skill.StampOf(info),

@@ -39,7 +39,7 @@ func TestScan(t *testing.T) {
 	var paths []string
 	for _, b := range scan(t) {
 		paths = append(paths, b.Path)
-		if b.Folder != b.Path || b.Dir != "" || b.Link != "" || b.Entry != "SKILL.md" || b.Fault != nil {
+		if b.Folder() != b.Path || b.Dir() != "" || b.Link() != "" || b.Entry != "SKILL.md" || b.Fault() != nil {
 			t.Errorf("%s: unexpected bundle %+v", b.Path, b)
 		}
 		info, err := fs.Stat(b.FS, b.Entry)
@@ -88,7 +88,7 @@ func TestSpecification(t *testing.T) {
 		for _, p := range sk.Problems {
 			t.Errorf("%s: %s %s: %s", b.Path, p.Position, p.Rule, p.Message)
 		}
-		if sk.Name != b.Folder || !skill.ValidName(sk.Name) {
+		if sk.Name != b.Folder() || !skill.ValidName(sk.Name) {
 			t.Errorf("%s: name %q", b.Path, sk.Name)
 		}
 		if n := utf8.RuneCountInString(sk.Description); n < 1 || n > skill.MaxDescription {

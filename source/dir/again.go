@@ -239,7 +239,7 @@ func pause(ctx context.Context, i int) bool {
 // entryOf is how a bundle's entry is called below the root, or absolutely.
 func entryOf(b *skill.Bundle) string {
 	switch {
-	case b.Link != "":
+	case b.Link() != "":
 		return b.FS.(*folder).base + "/" + b.Entry
 	case b.Path == ".":
 		return b.Entry
@@ -250,7 +250,7 @@ func entryOf(b *skill.Bundle) string {
 // sameEntry examines an entry again that no stamp of its own describes.
 func sameEntry(b *skill.Bundle) bool {
 	stamp, fault := examined(b)
-	return stamp == b.Stamp && (fault == nil) == (b.Fault == nil) && (fault == nil || fault.Error() == b.Fault.Error())
+	return stamp == b.Stamp && (fault == nil) == (b.Fault() == nil) && (fault == nil || fault.Error() == b.Fault().Error())
 }
 
 // stampedAgain is a bundle with another stamp.
@@ -284,7 +284,7 @@ func (w *walk) leave() *last {
 		}
 	}
 	for i, b := range w.scan.Bundles {
-		if b.Entry != "" && (b.Fault != nil || w.special[b.Path]) {
+		if b.Entry != "" && (b.Fault() != nil || w.special[b.Path]) {
 			l.special = append(l.special, i)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +46,7 @@ type Options struct {
 // several goroutines.
 type Source struct {
 	opt  Options
+	root *skill.Root // opt.Root, for bundles, which may outlive the source
 	door door
 
 	mu      sync.Mutex
@@ -62,8 +61,10 @@ func New(opt Options) *Source {
 	if opt.Watches == nil {
 		opt.Watches = NewWatches()
 	}
+	root := opt.Root
 	return &Source{
 		opt:     opt,
+		root:    &root,
 		door:    pickDoor(),
 		scanned: make(chan struct{}, 1),
 	}
@@ -231,25 +232,17 @@ type bundled struct {
 // bundle describes the skill at p, whose folder holds the given spellings of
 // SKILL.md and is on a device that keeps stamps, or 0; its entry is not examined yet.
 func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
-	s := w.source
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
-	b.Path, b.Folder, b.Dir, b.FS = p.path, filepath.Base(s.opt.Root.Dir), s.opt.Root.Dir, &all.folder
-	if p.path != "." {
-		b.Dir = strings.TrimSuffix(b.Dir, string(filepath.Separator)) + string(filepath.Separator) + filepath.FromSlash(p.path)
-		if end := b.Dir[len(b.Dir)-len(p.path):]; end == p.path {
-			// A part of it, to be kept once.
-			if !p.linked {
-				p.sub, all.folder.sub = end, end
-			}
-			p.path, b.Path = end, end
-		}
-		b.Folder = p.path[strings.LastIndexByte(p.path, '/')+1:]
-	}
+	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
+	var odd skill.Odd
 	if p.linked {
-		b.Link = p.real()
+		odd.Link = p.real()
 	}
-	b.Entry, b.Others = choose(spellings)
+	b.Entry, odd.Others = choose(spellings)
+	if odd.Link != "" || odd.Others != nil {
+		b.Odd = &odd
+	}
 	return b
 }
 
@@ -268,8 +261,7 @@ func keepSame(now, before []*skill.Bundle) {
 
 func sameBundle(a, b *skill.Bundle) bool {
 	in, now := a.FS.(*folder), b.FS.(*folder)
-	return a == b || a.Path == b.Path && a.Dir == b.Dir && a.Entry == b.Entry && a.Link == b.Link && a.Stamp == b.Stamp && a.Fault == nil && b.Fault == nil &&
-		slices.Equal(a.Others, b.Others) && in.sub == now.sub && *in.ground == *now.ground
+	return a == b || a.Same(b) && in.sub == now.sub && *in.ground == *now.ground
 }
 
 // choose splits the spellings of SKILL.md, which are sorted, into the one that

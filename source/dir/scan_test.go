@@ -215,8 +215,8 @@ func TestScan(t *testing.T) {
 					t.Errorf("notices: %s", diff)
 				}
 				for _, b := range scan.Bundles {
-					if _, err := readAll(b.FS, b.Entry); err != nil || b.Fault != nil {
-						t.Errorf("%s: %v, %v", b.Path, err, b.Fault)
+					if _, err := readAll(b.FS, b.Entry); err != nil || b.Fault() != nil {
+						t.Errorf("%s: %v, %v", b.Path, err, b.Fault())
 					}
 				}
 			})
@@ -231,7 +231,10 @@ func TestBundle(t *testing.T) {
 	for doorName, d := range doors() {
 		scan := scanned(t, d, root)
 		a, n := *scan.Bundles[0], scan.Bundles[1]
-		want := skill.Bundle{Path: "g/a", Folder: "a", Dir: filepath.Join(root, "g/a"), Entry: "SKILL.md"}
+		want := skill.Bundle{Path: "g/a", In: a.In, Entry: "SKILL.md"}
+		if a.In.Dir != root || a.Folder() != "a" || a.Dir() != filepath.Join(root, "g/a") {
+			t.Errorf("%s: %q in %q", doorName, a.Folder(), a.Dir())
+		}
 		stamp, fsys := a.Stamp, a.FS
 		a.Stamp, a.FS = skill.Stamp{}, nil
 		if diff := cmp.Diff(want, a); diff != "" {
@@ -242,11 +245,11 @@ func TestBundle(t *testing.T) {
 		if stamp != skill.StampOf(in) || stamp.Size != 4 {
 			t.Errorf("%s: stamp %+v, then %+v", doorName, stamp, skill.StampOf(in))
 		}
-		if n.Path != "l/n" || n.Dir != filepath.Join(root, "l/n") || n.Link != filepath.Join(base, "out/n") {
+		if n.Path != "l/n" || n.Dir() != filepath.Join(root, "l/n") || n.Link() != filepath.Join(base, "out/n") {
 			t.Errorf("%s: linked: %+v", doorName, n)
 		}
 		only := scanned(t, d, filepath.Join(root, "g", "a")).Bundles[0]
-		if only.Path != "." || only.Folder != "a" || only.Dir != filepath.Join(root, "g/a") {
+		if only.Path != "." || only.Folder() != "a" || only.Dir() != filepath.Join(root, "g/a") {
 			t.Errorf("%s: root as a skill: %+v", doorName, only)
 		}
 	}
@@ -272,7 +275,7 @@ func TestBundlesAreShared(t *testing.T) {
 			if now[0] != before[0] {
 				t.Errorf("%s, %s: what has not changed is another bundle", doorName, how)
 			}
-			if now[1] == before[1] || now[1].Stamp.Size != 6 || now[2] == before[2] || len(now[2].Others) != 0 {
+			if now[1] == before[1] || now[1].Stamp.Size != 6 || now[2] == before[2] || len(now[2].Others()) != 0 {
 				t.Errorf("%s, %s: what has changed is the bundle before: %+v, %+v", doorName, how, now[1], now[2])
 			}
 			if b := before[1]; b.Stamp != was.Stamp {
@@ -314,12 +317,12 @@ func TestEntry(t *testing.T) {
 		var got []string
 		for _, b := range scanned(t, d, root).Bundles {
 			fault := "ok"
-			if b.Fault != nil {
-				fault = b.Fault.Error()
+			if b.Fault() != nil {
+				fault = b.Fault().Error()
 			}
-			got = append(got, fmt.Sprint(b.Path, " ", b.Entry, " ", b.Others, " ", fault))
-			if !errors.Is(b.Fault, is[b.Path]) {
-				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault)
+			got = append(got, fmt.Sprint(b.Path, " ", b.Entry, " ", b.Others(), " ", fault))
+			if !errors.Is(b.Fault(), is[b.Path]) {
+				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault())
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

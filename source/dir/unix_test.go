@@ -240,7 +240,7 @@ func checkPermissions(t *testing.T, root string) {
 		scan := scanned(t, d, root)
 		faults := map[string]error{}
 		for _, b := range scan.Bundles {
-			faults[b.Path] = b.Fault
+			faults[b.Path] = b.Fault()
 			if _, err := readAll(b.FS, "SKILL.md"); !errors.Is(err, fs.ErrPermission) && b.Path == "noread" {
 				t.Errorf("%s: reading gives %v", doorName, err)
 			}
@@ -311,8 +311,8 @@ func TestScanSpecialEntry(t *testing.T) {
 	}
 	for doorName, d := range doors() {
 		for _, b := range scanned(t, d, root).Bundles {
-			if !errors.Is(b.Fault, skill.ErrNotRegular) {
-				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault)
+			if !errors.Is(b.Fault(), skill.ErrNotRegular) {
+				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault())
 			}
 		}
 	}

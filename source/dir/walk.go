@@ -436,7 +436,11 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 		}
 	}
 	if b.Entry != "" {
-		b.Stamp, b.Fault = examine(h, b.Entry, b.FS.(*folder))
+		stamp, fault := examine(h, b.Entry, b.FS.(*folder))
+		if b.Stamp = stamp; fault != nil {
+			odd := skill.Odd{Others: b.Others(), Link: b.Link(), Fault: fault}
+			b.Odd = &odd
+		}
 	}
 	if w.each != nil {
 		// With patience, and words for what is wrong.
