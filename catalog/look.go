@@ -157,7 +157,7 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	loaded := visited{skills: map[*skill.Bundle]*skill.Skill{}}
+	var loaded visited
 	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
@@ -188,11 +188,16 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	return r, nil
 }
 
-// visited are the skills that were read during a scan, by their bundles, which the scan
-// has too.
+// visited are the skills that were read during a scan, with their bundles, which the
+// scan has too.
 type visited struct {
-	mu     sync.Mutex
-	skills map[*skill.Bundle]*skill.Skill
+	mu  sync.Mutex
+	all []visit
+}
+
+type visit struct {
+	bundle *skill.Bundle
+	skill  *skill.Skill
 }
 
 // scan scans a source, and the first time, when all must be read, reads on the way
@@ -209,14 +214,18 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.skills[b] = loaded
+		v.all = append(v.all, visit{b, loaded})
 	}, large)
 }
 
 // fill puts in what was read on the way.
 func (v *visited) fill(r *foundRoot) {
+	skills := make(map[*skill.Bundle]*skill.Skill, len(v.all))
+	for _, one := range v.all {
+		skills[one.bundle] = one.skill
+	}
 	for _, i := range r.read {
-		r.skills[i] = v.skills[r.scan.Bundles[i]]
+		r.skills[i] = skills[r.scan.Bundles[i]]
 	}
 }
 

@@ -112,9 +112,9 @@ func sortProblems(problems []Problem) {
 
 // Field returns the top-level field with that key.
 func (d *Document) Field(key string) (Field, bool) {
-	for _, f := range d.Fields {
-		if f.Key == key {
-			return f, true
+	for i := range d.Fields { // they are large
+		if d.Fields[i].Key == key {
+			return d.Fields[i], true
 		}
 	}
 	return Field{}, false

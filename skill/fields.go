@@ -70,7 +70,11 @@ func saysNothing(v Value) bool {
 // from somebody does that in any spelling: disable-model-invocation with all but a
 // clear no, or nothing at all; user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
-	for _, f := range d.Fields {
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if len(f.Key) < len("user-invocable") {
+			continue // whatever is not seen in it, or is seen as another letter
+		}
 		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue

@@ -321,30 +321,38 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // again and again
 	out := w.results[:len(level)]
 	var at, seen, below atomic.Int64
+	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
+	if len(level) >= visitsMany {
+		some = visitsAtOnce
+	}
 	work := func() {
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
-		for n := 1; ctx.Err() == nil; n++ {
-			i := int(at.Add(1)) - 1
-			if i >= len(level) {
+		for ctx.Err() == nil {
+			to := int(at.Add(int64(some)))
+			from := to - some
+			if from >= len(level) {
 				return
 			}
-			var found found
-			if w.part != nil {
-				found = w.part.visit(level[i], r)
-			} else {
-				found = w.visit(level[i], r)
+			to = min(to, len(level))
+			met := 0
+			for i := from; i < to; i++ {
+				var found found
+				if w.part != nil {
+					found = w.part.visit(level[i], r)
+				} else {
+					found = w.visit(level[i], r)
+				}
+				out[i] = resultOf(&found)
+				met += len(found.folders)
 			}
-			out[i] = resultOf(&found)
 			// Not at the level's end: who waits is told as soon as it is known.
-			if w.large != nil && isLarge(below.Add(int64(len(out[i].folders))), seen.Add(1), len(level)) {
+			if w.large != nil && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
 				w.tooLarge.Do(w.large)
 			}
 			// The calls of the system are too short for the scheduler to give the processor
 			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
-			if n%visitsAtOnce == 0 {
-				runtime.Gosched()
-			}
+			runtime.Gosched()
 		}
 	}
 	var wg sync.WaitGroup
@@ -359,8 +367,9 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	return out
 }
 
-// visitsAtOnce is how many folders take some tenths of a millisecond.
-const visitsAtOnce = 8
+// visitsAtOnce is how many folders take some tenths of a millisecond, and visitsMany how
+// many there must be on a level for that to be a small part of it.
+const visitsAtOnce, visitsMany = 8, 512
 
 // isLarge reports whether a level is to be waited for no longer, of which a part has
 // been seen with so many folders below it.
@@ -403,10 +412,10 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 			out.notices, out.texts = append(out.notices, n), true
 		}
 	}
+	w.below(&out, p, children)
 	for _, c := range children {
 		switch {
 		case c.folder:
-			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
 			w.meet(&out, p, c.name, &in)
 		}
@@ -453,27 +462,62 @@ func (r *reader) regular(name string) bool {
 	return slices.Contains(r.kept, child{name: name, regular: true})
 }
 
-func (w *walk) child(out *found, p *place, name string) {
-	if !utf8.ValidString(name) {
-		out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
-			Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", name),
-			Mend:    "rename the folder"})
+// below takes in the folders in a folder. They are visited one after the other, and lie
+// side by side in memory, and so do their paths.
+func (w *walk) below(out *found, p *place, children []child) {
+	n, size := 0, 0
+	for _, c := range children {
+		if c.folder {
+			n, size = n+1, size+len(p.path)+len("/")+len(c.name)
+		}
+	}
+	if n == 0 {
 		return
 	}
-	// A listed name is one part, and nothing in it is to be cleaned.
-	c := &place{origin: p.origin, skill: p.skill}
-	c.path, c.sub = name, name
-	if p.path != "." {
-		c.path = p.path + "/" + name
+	places := make([]place, 0, n)
+	out.folders = make([]*place, 0, n)
+	var paths strings.Builder
+	for _, c := range children {
+		switch {
+		case !c.folder:
+			continue
+		case !utf8.ValidString(c.name):
+			out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
+				Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", c.name),
+				Mend:    "rename the folder"})
+			continue
+		}
+		// A listed name is one part, and nothing in it is to be cleaned.
+		need := len(p.path) + len("/") + len(c.name)
+		if paths.Cap()-paths.Len() < need {
+			paths = strings.Builder{}
+			paths.Grow(max(need, min(size, pathsAtOnce)))
+		}
+		size -= need
+		begin := paths.Len()
+		if p.path != "." {
+			paths.WriteString(p.path)
+			paths.WriteByte('/')
+		}
+		name := paths.Len()
+		paths.WriteString(c.name)
+		at := place{path: paths.String()[begin:], origin: p.origin, skill: p.skill}
+		switch {
+		case !p.linked:
+			at.sub = at.path
+		case p.sub != ".":
+			at.sub = p.sub + "/" + c.name
+		default:
+			at.sub = paths.String()[name:]
+		}
+		places = append(places, at)
+		out.folders = append(out.folders, &places[len(places)-1])
 	}
-	switch {
-	case !p.linked:
-		c.sub = c.path
-	case p.sub != ".":
-		c.sub = p.sub + "/" + name
-	}
-	out.folders = append(out.folders, c)
 }
+
+// pathsAtOnce bounds the paths that are kept as long as one of them is, in bytes: a skill
+// that stays, while those around it come and go, keeps no more than that.
+const pathsAtOnce = 512
 
 // child is an entry of a folder that a scan has use for: a folder, a link, a
 // spelling of SKILL.md, or a name that is nearly one.
