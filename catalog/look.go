@@ -102,7 +102,10 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.late {
-			c.Poke()
+			select {
+			case c.ended <- struct{}{}:
+			default:
+			}
 		}
 	}()
 	return l, true
@@ -235,10 +238,10 @@ func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
-	if c.current.Load() == nil {
+	was := inOrder(c.known[r.status.Label])
+	if len(was) == 0 {
 		r.read = make([]int, 0, len(r.skills))
 	}
-	was := inOrder(c.known[r.status.Label])
 	for i, b := range r.scan.Bundles {
 		pause(i)
 		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
