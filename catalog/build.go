@@ -14,19 +14,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: first match wins, nothing is dropped. The
-// first one, for which everybody waits, is made with every processor.
-func build(found []foundRoot, first bool) *Snapshot {
-	n := 0
-	for _, f := range found {
-		n += len(f.skills)
-	}
-	s := newSnapshot(n, nil)
+// build merges the roots in their order: first match wins, nothing is dropped. One of
+// many skills that everybody waits for, since there were none, is made with every
+// processor.
+func build(found []foundRoot, awaited bool) *Snapshot {
+	s := newSnapshot(countOf(found), nil)
 	for _, f := range found {
 		status := f.status
 		status.Count = len(f.skills)
 		s.Roots = append(s.Roots, status)
-		s.addRoot(&f, first)
+		s.addRoot(&f, awaited)
 	}
 	s.shadow()
 	return s
@@ -63,12 +60,12 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	return s
 }
 
-func (s *Snapshot) addRoot(f *foundRoot, first bool) {
+func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
 	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
-	inParts(len(made), first, func(i int) {
+	inParts(len(made), awaited, func(i int) {
 		sk := f.skills[i]
 		made[i] = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {

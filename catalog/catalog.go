@@ -93,6 +93,7 @@ type Catalog struct {
 	large   chan struct{} // closed when that is known to take its time
 	isLarge sync.Once
 	poke    chan struct{} // capacity 1: a refresh is wanted
+	ended   chan struct{} // capacity 1: a look has ended that a refresh went on without
 
 	gates gates                 // of the reads that calls wait for
 	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
@@ -215,7 +216,7 @@ func New(sources []Source, o Options) *Catalog {
 	}
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
-		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
+		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},

@@ -55,6 +55,27 @@ func TestLateRoot(t *testing.T) {
 	})
 }
 
+// A root that is late joins at once when it has been read: nothing else is waited for,
+// as it is after a change.
+func TestLateRootJoinsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		c := New([]Source{d}, Options{Patience: 20 * time.Millisecond})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		joined := make(chan time.Time, 1)
+		c.Subscribe(func(Diff) { joined <- time.Now() })
+		go func() { _ = c.Run(ctx) }()
+		view(t, c)
+		time.Sleep(time.Second)
+		answered := time.Now()
+		close(d.answer)
+		if took := (<-joined).Sub(answered); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // A root that was read once is late, and not unread, when its disk answers no more.
 func TestUnreadRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -102,7 +102,10 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.late {
-			c.Poke()
+			select {
+			case c.ended <- struct{}{}:
+			default:
+			}
 		}
 	}()
 	return l, true
@@ -157,7 +160,7 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	loaded := visited{skills: map[*skill.Bundle]*skill.Skill{}}
+	var loaded visited
 	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
@@ -188,11 +191,16 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	return r, nil
 }
 
-// visited are the skills that were read during a scan, by their bundles, which the scan
-// has too.
+// visited are the skills that were read during a scan, with their bundles, which the
+// scan has too.
 type visited struct {
-	mu     sync.Mutex
-	skills map[*skill.Bundle]*skill.Skill
+	mu  sync.Mutex
+	all []visit
+}
+
+type visit struct {
+	bundle *skill.Bundle
+	skill  *skill.Skill
 }
 
 // scan scans a source, and the first time, when all must be read, reads on the way
@@ -209,14 +217,18 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.skills[b] = loaded
+		v.all = append(v.all, visit{b, loaded})
 	}, large)
 }
 
 // fill puts in what was read on the way.
 func (v *visited) fill(r *foundRoot) {
+	skills := make(map[*skill.Bundle]*skill.Skill, len(v.all))
+	for _, one := range v.all {
+		skills[one.bundle] = one.skill
+	}
 	for _, i := range r.read {
-		r.skills[i] = v.skills[r.scan.Bundles[i]]
+		r.skills[i] = skills[r.scan.Bundles[i]]
 	}
 }
 
@@ -226,10 +238,10 @@ func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
-	if c.current.Load() == nil {
+	was := inOrder(c.known[r.status.Label])
+	if len(was) == 0 {
 		r.read = make([]int, 0, len(r.skills))
 	}
-	was := inOrder(c.known[r.status.Label])
 	for i, b := range r.scan.Bundles {
 		pause(i)
 		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {

@@ -37,9 +37,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 			case <-tick.C:
 			case <-c.poke:
 				c.settle(ctx)
+			case <-c.ended:
 			}
 		}
 		tick.Stop()
+		select {
+		case <-c.ended: // it is taken in now
+		default:
+		}
 		if err := c.Refresh(ctx); err != nil {
 			return err
 		}
@@ -320,15 +325,25 @@ func sameSkill(a, b *skill.Skill) bool {
 // holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
-	next := build(found, prev == nil)
+	next := build(found, prev == nil || len(prev.Entries) < countOf(found)/bulk)
 	if prev != nil {
 		next.Version = prev.Version + 1
 		next.keepBlocked(prev)
 	}
 	next.found.Store(&found)
-	c.forgetAllBut(found)
 	c.logNews(next)
 	c.publish(next)
+	c.forgetAllBut(found)
+}
+
+// bulk is how many times as many skills as there were are nearly all that there are.
+const bulk = 8
+
+func countOf(found []foundRoot) (n int) {
+	for i := range found {
+		n += len(found[i].skills)
+	}
+	return n
 }
 
 // reread takes what a call has found on disk into the catalogue before the call

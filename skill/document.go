@@ -112,12 +112,20 @@ func sortProblems(problems []Problem) {
 
 // Field returns the top-level field with that key.
 func (d *Document) Field(key string) (Field, bool) {
-	for _, f := range d.Fields {
-		if f.Key == key {
-			return f, true
-		}
+	if f := d.field(key); f != nil {
+		return *f, true
 	}
 	return Field{}, false
+}
+
+// field is Field without the copy, which is large; nil where there is none.
+func (d *Document) field(key string) *Field {
+	for i := range d.Fields {
+		if d.Fields[i].Key == key {
+			return &d.Fields[i]
+		}
+	}
+	return nil
 }
 
 // JSON is the frontmatter as one JSON object, every field as its author wrote

@@ -70,7 +70,11 @@ func saysNothing(v Value) bool {
 // from somebody does that in any spelling: disable-model-invocation with all but a
 // clear no, or nothing at all; user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
-	for _, f := range d.Fields {
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if len(f.Key) < len("user-invocable") {
+			continue // whatever is not seen in it, or is seen as another letter
+		}
 		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
@@ -117,14 +121,15 @@ func frontmatterAt(d *Document) Position {
 }
 
 func (s *Skill) judgeName(d *Document) {
-	f, ok := d.Field("name")
-	p := f.Value.Position
-	switch {
-	case !ok:
+	f := d.field("name")
+	if f == nil {
 		if !has(d.Problems, RuleNameSyntax) {
 			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder())))
 		}
 		return
+	}
+	p := f.Value.Position
+	switch {
 	case f.Value.Kind == List || f.Value.Kind == Map:
 		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
 		return
@@ -266,12 +271,13 @@ var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d
 
 func (s *Skill) judgeDescription(d *Document) {
 	const mend = "say in one or two sentences what the skill does and when to use it"
-	f, ok := d.Field("description")
-	p := f.Value.Position
-	switch {
-	case !ok:
+	f := d.field("description")
+	if f == nil {
 		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
+	}
+	p := f.Value.Position
+	switch {
 	case f.Value.Kind == Null || f.Value.Kind == String && isBlank(f.Value.Text),
 		(f.Value.Kind == List || f.Value.Kind == Map) && isBlank(plainText(f.Value)):
 		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
@@ -310,8 +316,8 @@ func plainText(v Value) string {
 }
 
 func (s *Skill) judgeCompatibility(d *Document) {
-	f, ok := d.Field("compatibility")
-	if !ok {
+	f := d.field("compatibility")
+	if f == nil {
 		return
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != String || n < 1 || n > MaxCompatibility {
@@ -321,16 +327,16 @@ func (s *Skill) judgeCompatibility(d *Document) {
 
 // takenAsText: the field cannot be read as YAML.
 func takenAsText(d *Document, key string) bool {
-	f, _ := d.Field(key)
-	return f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
+	f := d.field(key)
+	return f != nil && f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
 }
 
 // maxMetadata is how many values of one skill's metadata are complained of.
 const maxMetadata = 10
 
 func (s *Skill) judgeMetadata(d *Document) {
-	f, ok := d.Field("metadata")
-	if !ok || takenAsText(d, "metadata") {
+	f := d.field("metadata")
+	if f == nil || takenAsText(d, "metadata") {
 		return // the fault in it is told
 	}
 	if f.Value.Kind != Map {

@@ -93,19 +93,19 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 		if n == 0 {
 			return v, false
 		}
-		f := Field{Key: r.text[:n], KeyPosition: r.at(0)}
-		if plainKind(f.Key) != String || f.Key == "__proto__" {
+		key := r.text[:n]
+		if plainKind(key) != String || key == "__proto__" {
 			return v, false
 		}
 		for i := range v.Fields {
-			if v.Fields[i].Key == f.Key {
+			if v.Fields[i].Key == key {
 				return v, false
 			}
 		}
-		if f.Value, ok = r.value(n+1, indent); !ok {
+		v.Fields = append(v.Fields, Field{Key: key, KeyPosition: r.at(0)})
+		if v.Fields[len(v.Fields)-1].Value, ok = r.value(n+1, indent); !ok {
 			return v, false
 		}
-		v.Fields = append(v.Fields, f)
 	}
 	r.depth--
 	return v, true
@@ -159,7 +159,8 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 		r.next()
 		return v, r.end || r.indent <= indent
 	}
-	return r.plain(v, text, indent)
+	ok = r.plain(&v, text, indent)
+	return v, ok
 }
 
 // below reads the value of a key with nothing behind it: a list or mapping on
@@ -319,13 +320,13 @@ func (r *plainReader) flow(i int) (items []Value, ok bool) {
 }
 
 // plain reads a text without quotes, and the lines on which it goes on.
-func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
+func (r *plainReader) plain(v *Value, text string, indent int) bool {
 	switch c := text[0]; {
 	case strings.IndexByte("{}[],#&*!|>'\"%@`?:", c) >= 0, isItem(text):
-		return v, false
+		return false
 	}
 	if !onlyText(text) {
-		return v, false
+		return false
 	}
 	v.Text = text
 	if r.next(); !r.end && r.indent > indent {
@@ -333,7 +334,7 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 		b.WriteString(text)
 		for !r.end && r.indent > indent {
 			if r.text[0] == '#' || !onlyText(r.text) {
-				return v, false
+				return false
 			}
 			if r.blank == 0 {
 				b.WriteByte(' ')
@@ -347,7 +348,7 @@ func (r *plainReader) plain(v Value, text string, indent int) (Value, bool) {
 		v.Text = b.String()
 	}
 	v.Kind = plainKind(v.Text)
-	return v, v.Kind != Number || v.Finite()
+	return v.Kind != Number || v.Finite()
 }
 
 // onlyText reports whether a line of plain text is nothing but text: no key and

@@ -178,7 +178,10 @@ func finite(s string) (string, bool) {
 // AppendJSON appends the value's JSON form. Numbers without one are written as
 // strings of their source text; a document that holds one is not published.
 // Nothing is HTML-escaped.
-func (v Value) AppendJSON(b []byte) []byte {
+func (v Value) AppendJSON(b []byte) []byte { return v.appendJSON(b) }
+
+// appendJSON is AppendJSON without copies, which are large.
+func (v *Value) appendJSON(b []byte) []byte {
 	switch v.Kind {
 	case Null:
 		return append(b, "null"...)
@@ -191,22 +194,22 @@ func (v Value) AppendJSON(b []byte) []byte {
 		return AppendJSONString(b, v.Text)
 	case List:
 		b = append(b, '[')
-		for i, item := range v.Items {
+		for i := range v.Items {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = item.AppendJSON(b)
+			b = v.Items[i].appendJSON(b)
 		}
 		return append(b, ']')
 	case Map:
 		b = append(b, '{')
-		for i, f := range v.Fields {
+		for i := range v.Fields {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = AppendJSONString(b, f.Key)
+			b = AppendJSONString(b, v.Fields[i].Key)
 			b = append(b, ':')
-			b = f.Value.AppendJSON(b)
+			b = v.Fields[i].Value.appendJSON(b)
 		}
 		return append(b, '}')
 	}

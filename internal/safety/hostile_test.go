@@ -41,7 +41,7 @@ func treeParts() []part {
 			)}, {name: "folds-all-of-a-name", says: "that folds: (no answer within|the answer took)", changes: []change{{"skill/name.go", "	if len(name) > maxFolded {", "	if len(name) < 0 {"}}}}},
 		{name: "permissions", promise: "files and folders without permission, asked for by a user without rights", run: hostilePermissions,
 			broken: []variant{{name: "gives-up", says: "does not hold", changes: []change{
-				{"source/dir/walk.go", "if depth == 0 && results[0].err != nil {\n			return skill.Scan{}, results[0].err", "if i := slices.IndexFunc(results, func(r found) bool { return r.err != nil }); i >= 0 {\n			return skill.Scan{}, results[i].err"}}}}},
+				{"source/dir/walk.go", "if more := results[0].more; depth == 0 && more != nil && more.err != nil {\n			return skill.Scan{}, more.err", "if i := slices.IndexFunc(results, func(r result) bool { return r.more != nil && r.more.err != nil }); i >= 0 {\n			return skill.Scan{}, results[i].more.err"}}}}},
 		{name: "wide", promise: "100,000 entries, 10,000 links each to the next, 200 levels: no answer over 1 s", run: hostileWidth,
 			broken: []variant{{name: "slow", says: "the answer took", changes: sleeps}}},
 	}

@@ -119,6 +119,7 @@ type walk struct {
 	tooLarge sync.Once         // large was called
 	seen     map[string]string // path by real path; nil while no link was met
 	folders  []*place
+	results  []result // of the level that was visited last
 	skills   []*skill.Bundle
 	scan     skill.Scan
 	dropped  int // notices beyond maxNotices
@@ -132,6 +133,22 @@ type walk struct {
 	alone   bool            // with one worker
 	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
+}
+
+// result is what becomes of a visit: there are many, all at once.
+type result struct {
+	bundle  *skill.Bundle
+	folders []*place
+	more    *found // all, where there is more than that
+}
+
+func resultOf(f *found) result {
+	r := result{bundle: f.bundle, folders: f.folders}
+	if len(f.notices) > 0 || len(f.links) > 0 || f.special || f.texts || f.err != nil {
+		all := *f
+		r.more = &all
+	}
+	return r
 }
 
 // found is what one visit yields.
@@ -155,14 +172,15 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		if err := ctx.Err(); err != nil {
 			return skill.Scan{}, err
 		}
-		if depth == 0 && results[0].err != nil {
-			return skill.Scan{}, results[0].err
+		if more := results[0].more; depth == 0 && more != nil && more.err != nil {
+			return skill.Scan{}, more.err
 		}
 		w.folders = append(w.folders, level...)
 		w.levels = append(w.levels, len(w.folders))
 		level = w.next(level, results, depth)
 	}
-	slices.SortFunc(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
+	// Each level's are in order.
+	w.skills = sortRuns(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	if len(w.skills) > 0 {
 		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
 	}
@@ -176,7 +194,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 }
 
 // next gathers one level's results and decides what the next level visits.
-func (w *walk) next(level []*place, results []found, depth int) []*place {
+func (w *walk) next(level []*place, results []result, depth int) []*place {
 	folders := 0
 	for _, r := range results {
 		folders += len(r.folders)
@@ -185,15 +203,17 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 	for i, r := range results {
 		if r.bundle != nil {
 			w.skills = append(w.skills, r.bundle)
-			if r.special {
+		}
+		if more := r.more; more != nil {
+			if more.special {
 				w.special[r.bundle.Path] = true
 			}
+			w.sure = w.sure && more.err == nil && !more.texts
+			if len(w.links) <= lookLinks {
+				w.links = append(w.links, more.links...)
+			}
+			w.notice(more.notices...)
 		}
-		w.sure = w.sure && r.err == nil && !r.texts
-		if len(w.links) <= lookLinks {
-			w.links = append(w.links, r.links...)
-		}
-		w.notice(r.notices...)
 		if depth == maxDepth && len(r.folders) > 0 {
 			w.notice(skill.Notice{Path: level[i].path, Rule: RuleDepthLimit,
 				Message: fmt.Sprintf("folders more than %d levels below the root are not searched", maxDepth),
@@ -202,7 +222,8 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 		}
 		next = append(next, r.folders...)
 	}
-	slices.SortFunc(next, func(a, b *place) int {
+	// In order already, but where a name begins with that of the folder beside it.
+	next = sortRuns(next, func(a, b *place) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
@@ -216,6 +237,45 @@ func (w *walk) next(level []*place, results []found, depth int) []*place {
 		next = next[:room]
 	}
 	return next
+}
+
+// sortRuns sorts what is made of a few parts that are in order, by merging them: it asks
+// for the order of two once for each of them, and once more each time that there are half
+// as many parts. What is equal stays in its order. The result is in all, or another one.
+func sortRuns[E any](all []E, compare func(a, b E) int) []E {
+	var ends []int // of the parts
+	for i := 1; i < len(all); i++ {
+		if compare(all[i-1], all[i]) > 0 {
+			ends = append(ends, i)
+		}
+	}
+	if len(ends) == 0 {
+		return all
+	}
+	ends = append(ends, len(all))
+	out := make([]E, 0, len(all))
+	for len(ends) > 1 {
+		from, left := 0, ends[:0]
+		for len(ends) > 1 {
+			a, b := all[from:ends[0]], all[ends[0]:ends[1]]
+			for len(a) > 0 && len(b) > 0 {
+				if compare(a[0], b[0]) <= 0 {
+					out, a = append(out, a[0]), a[1:]
+				} else {
+					out, b = append(out, b[0]), b[1:]
+				}
+			}
+			out = append(append(out, a...), b...)
+			from, ends = ends[1], ends[2:]
+			left = append(left, from)
+		}
+		if len(ends) > 0 {
+			out = append(out, all[from:]...)
+			left = append(left, len(all))
+		}
+		all, out, ends = out, all[:0], left
+	}
+	return all
 }
 
 // claimed leaves out the folders that another path came to first. Only a link
@@ -260,25 +320,38 @@ func (w *walk) notice(ns ...skill.Notice) {
 // processor keep it busy while others wait for the disk, and bound the
 // descriptors. A refresh on a disk of this machine has one, so that a processor is
 // left to those whose calls are answered meanwhile.
-func (w *walk) visitAll(ctx context.Context, level []*place) []found {
-	out := make([]found, len(level))
+func (w *walk) visitAll(ctx context.Context, level []*place) []result {
+	w.results = slices.Grow(w.results[:0], len(level)) // again and again
+	out := w.results[:len(level)]
 	var at, seen, below, counted, links atomic.Int64
+	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
+	if len(level) >= visitsMany {
+		some = visitsAtOnce
+	}
 	work := func() {
 		w.count(level, &counted, &links)
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
 		for ctx.Err() == nil {
-			i := int(at.Add(1)) - 1
-			if i >= len(level) {
+			to := int(at.Add(int64(some)))
+			from := to - some
+			if from >= len(level) {
 				return
 			}
-			if w.part != nil {
-				out[i] = w.part.visit(level[i], r)
-			} else {
-				out[i] = w.visit(level[i], r)
+			to = min(to, len(level))
+			met := 0
+			for i := from; i < to; i++ {
+				var found found
+				if w.part != nil {
+					found = w.part.visit(level[i], r)
+				} else {
+					found = w.visit(level[i], r)
+				}
+				out[i] = resultOf(&found)
+				met += len(found.folders)
 			}
 			// Not at the level's end: who waits is told as soon as it is known.
-			if w.large != nil && isLarge(below.Add(int64(len(out[i].folders))), seen.Add(1), len(level)) {
+			if w.large != nil && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
 				w.tooLarge.Do(w.large)
 			}
 			// The calls of the system are too short for the scheduler to give the processor
@@ -297,6 +370,10 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	wg.Wait()
 	return out
 }
+
+// visitsAtOnce is how many folders take some tenths of a millisecond, and visitsMany how
+// many there must be on a level for that to be a small part of it.
+const visitsAtOnce, visitsMany = 8, 512
 
 // count calls large where the folders of a level hold too many, by what the file system
 // counts. Several workers may count one level.
@@ -358,10 +435,10 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 			out.notices, out.texts = append(out.notices, n), true
 		}
 	}
+	w.below(&out, p, children)
 	for _, c := range children {
 		switch {
 		case c.folder:
-			w.child(&out, p, c.name)
 		case c.link && !isEntry(c.name):
 			w.meet(&out, p, c.name, &in)
 		}
@@ -408,27 +485,62 @@ func (r *reader) regular(name string) bool {
 	return slices.Contains(r.kept, child{name: name, regular: true})
 }
 
-func (w *walk) child(out *found, p *place, name string) {
-	if !utf8.ValidString(name) {
-		out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
-			Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", name),
-			Mend:    "rename the folder"})
+// below takes in the folders in a folder. They are visited one after the other, and lie
+// side by side in memory, and so do their paths.
+func (w *walk) below(out *found, p *place, children []child) {
+	n, size := 0, 0
+	for _, c := range children {
+		if c.folder {
+			n, size = n+1, size+len(p.path)+len("/")+len(c.name)
+		}
+	}
+	if n == 0 {
 		return
 	}
-	// A listed name is one part, and nothing in it is to be cleaned.
-	c := &place{origin: p.origin, skill: p.skill}
-	c.path, c.sub = name, name
-	if p.path != "." {
-		c.path = p.path + "/" + name
+	places := make([]place, 0, n)
+	out.folders = make([]*place, 0, n)
+	var paths strings.Builder
+	for _, c := range children {
+		switch {
+		case !c.folder:
+			continue
+		case !utf8.ValidString(c.name):
+			out.notices = append(out.notices, skill.Notice{Path: p.path, Rule: RuleNameNotUTF8,
+				Message: fmt.Sprintf("the folder %q is not searched: its name is not valid UTF-8", c.name),
+				Mend:    "rename the folder"})
+			continue
+		}
+		// A listed name is one part, and nothing in it is to be cleaned.
+		need := len(p.path) + len("/") + len(c.name)
+		if paths.Cap()-paths.Len() < need {
+			paths = strings.Builder{}
+			paths.Grow(max(need, min(size, pathsAtOnce)))
+		}
+		size -= need
+		begin := paths.Len()
+		if p.path != "." {
+			paths.WriteString(p.path)
+			paths.WriteByte('/')
+		}
+		name := paths.Len()
+		paths.WriteString(c.name)
+		at := place{path: paths.String()[begin:], origin: p.origin, skill: p.skill}
+		switch {
+		case !p.linked:
+			at.sub = at.path
+		case p.sub != ".":
+			at.sub = p.sub + "/" + c.name
+		default:
+			at.sub = paths.String()[name:]
+		}
+		places = append(places, at)
+		out.folders = append(out.folders, &places[len(places)-1])
 	}
-	switch {
-	case !p.linked:
-		c.sub = c.path
-	case p.sub != ".":
-		c.sub = p.sub + "/" + name
-	}
-	out.folders = append(out.folders, c)
 }
+
+// pathsAtOnce bounds the paths that are kept as long as one of them is, in bytes: a skill
+// that stays, while those around it come and go, keeps no more than that.
+const pathsAtOnce = 512
 
 // child is an entry of a folder that a scan has use for: a folder, a link, a
 // spelling of SKILL.md, or a name that is nearly one.
