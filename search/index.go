@@ -24,9 +24,12 @@ func (x *Index[K]) Keys() []K { return x.keys }
 // What is there already is shared or copied and not read again: a few new
 // documents among many cost about as much as going through the keys.
 func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
-	places := make(map[K]int32, len(keys))
-	for i, k := range keys {
-		places[k] = int32(i)
+	var places map[K]int32
+	if len(x.core.parts) > 0 { // of many keys it takes as much as a sixth of their index
+		places = make(map[K]int32, len(keys))
+		for i, k := range keys {
+			places[k] = int32(i)
+		}
 	}
 	next := &Index[K]{keys: slices.Clip(keys)}
 	known := make([]bool, len(keys))
@@ -44,7 +47,11 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 		}
 		next.core.push(moved)
 	}
-	var fresh []int
+	unknown := len(keys)
+	for _, p := range next.core.parts {
+		unknown -= p.live
+	}
+	fresh := make([]int, 0, unknown)
 	for i := range keys {
 		if !known[i] {
 			fresh = append(fresh, i)

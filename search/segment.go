@@ -112,13 +112,19 @@ type building struct {
 	n        int   // words of that field
 
 	order, ends []uint32
-	placed      []posting
+	placed      []placed
 	bytes       []byte
 }
 
 type posting struct {
-	term, doc uint32
-	packed    byte
+	term uint32
+	placed
+}
+
+// placed is a posting of a term that is known.
+type placed struct {
+	doc    uint16 // of at most a block
+	packed byte
 }
 
 // segment indexes at most a block of documents.
@@ -152,7 +158,7 @@ func (b *building) add(doc uint32, d Doc) {
 	}
 	b.lengths = append(b.lengths, length)
 	for term, packed := range b.seen {
-		b.postings = append(b.postings, posting{term, doc, packed})
+		b.postings = append(b.postings, posting{term, placed{uint16(doc), packed}})
 	}
 }
 
@@ -207,7 +213,7 @@ func (b *building) done() *segment {
 	}
 	b.placed = room(b.placed, len(b.postings))
 	for _, p := range b.postings {
-		b.placed[b.ends[p.term]] = p // from here on, ends[t] is where the postings of t end
+		b.placed[b.ends[p.term]] = p.placed // from here on, ends[t] is where the postings of t end
 		b.ends[p.term]++
 	}
 	w := writer{text: make([]byte, 0, size), terms: make([]uint32, 0, len(b.names)+1), begins: make([]uint32, 0, len(b.names)+1), postings: b.bytes[:0]}
@@ -218,7 +224,7 @@ func (b *building) done() *segment {
 			from = b.ends[id-1]
 		}
 		for _, p := range b.placed[from:b.ends[id]] {
-			w.add(p.doc, p.packed)
+			w.add(uint32(p.doc), p.packed)
 		}
 		w.end()
 	}

@@ -30,6 +30,12 @@ const (
 	scanRoom  = 25
 	buildRoom = 15
 	scanMost  = 20 << 20
+	// wide is the garbage that may grow meanwhile where more than wideLeast lives, as long as
+	// the heap stays below wideMost: a library of which so much lives comes to more than
+	// that with its index, and collections on the way there take time and save nothing.
+	wide      = 32 << 20
+	wideLeast = 30 << 20
+	wideMost  = 112 << 20
 )
 
 // collector is how the collector is tuned. It looks at what lives after each
@@ -80,7 +86,7 @@ func (c *collector) collected() {
 	case !c.fitted && c.live <= scanMost:
 		c.set(scanRoom)
 	case c.builds > 0 || !c.fitted:
-		c.set(roomFor(c.live, buildRoom))
+		c.set(buildRoomFor(c.live))
 	}
 	afterCollection(c.collected)
 }
@@ -95,7 +101,7 @@ func (c *collector) build() (end func()) {
 	defer c.mu.Unlock()
 	c.builds++
 	if c.fitted && c.live > scanMost {
-		c.set(min(c.percent, roomFor(c.live, buildRoom)))
+		c.set(min(c.percent, buildRoomFor(c.live)))
 	}
 	return func() {
 		c.mu.Lock()
@@ -130,6 +136,15 @@ func (c *collector) set(percent int) {
 // roomFor is the collector's percentage for what lives, in bytes.
 func roomFor(live uint64, least int) int {
 	return int(min(max(roomy*100/max(live, 1), uint64(least)), mostRoom))
+}
+
+// buildRoomFor is it while something large is made.
+func buildRoomFor(live uint64) int {
+	room := roomFor(live, buildRoom)
+	if live > wideLeast && live < wideMost {
+		room = max(room, int(min(wide, wideMost-live)*100/live))
+	}
+	return room
 }
 
 // limitFor is the limit to have after limit: half as much again as what stays, and

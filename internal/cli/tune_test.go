@@ -15,8 +15,8 @@ func TestRoomFor(t *testing.T) {
 			t.Errorf("%d MiB live: %d %%, not %d", live>>20, got, want)
 		}
 	}
-	for live, want := range map[uint64]int{2 << 20: 400, 16 << 20: 100, 32 << 20: 50, 200 << 20: 15} {
-		if got := roomFor(live, buildRoom); got != want {
+	for live, want := range map[uint64]int{2 << 20: 400, 16 << 20: 100, 20 << 20: 80, 32 << 20: 100, 64 << 20: 50, 80 << 20: 40, 96 << 20: 16, 112 << 20: 15, 200 << 20: 15} {
+		if got := buildRoomFor(live); got != want {
 			t.Errorf("%d MiB live while something is made: %d %%, not %d", live>>20, got, want)
 		}
 	}
