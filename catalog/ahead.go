@@ -13,8 +13,9 @@ const (
 	// a list.
 	aheadMost = 400
 	// aheadGood is how long what was made ahead is good for a list, which may be older
-	// than that anyway: it follows the disk as refreshes do.
-	aheadGood = time.Second
+	// than that anyway: it follows the disk as refreshes do, and a change has two seconds
+	// to be seen.
+	aheadGood = 2 * time.Second
 )
 
 // ahead is the work that a list will ask for next.

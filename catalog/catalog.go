@@ -42,10 +42,12 @@ type Watcher interface {
 // Visitor is a [Source] that can hand each skill on while it has its folder open.
 // Visit is Scan, and calls each with every bundle, from several goroutines, in no
 // order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
-// returns is valid until each returns. It calls large as soon as it knows that it
+// returns is valid until each returns. Where each returns a function, that is to get the
+// skill's files with their digests, but for SKILL.md's, as they all were at some time
+// after each was called, or nothing. It calls large as soon as it knows that it
 // will take longer than a moment.
 type Visitor interface {
-	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
+	Visit(ctx context.Context, each func(b skill.Bundle, read func() ([]byte, skill.Stamp, error)) (hashed func([]skill.File, time.Time)), large func()) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct
@@ -94,10 +96,11 @@ type Catalog struct {
 	isLarge sync.Once
 	poke    chan struct{} // capacity 1: a refresh is wanted
 
-	gates gates                 // of the reads that calls wait for
-	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
-	turn  sync.Mutex            // held while one of those is made
-	ahead atomic.Bool           // the first snapshot is to be indexed before anybody searches
+	gates  gates                 // of the reads that calls wait for
+	index  atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
+	turn   sync.Mutex            // held while one of those is made
+	hashed hashed
+	ahead  atomic.Bool // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 

@@ -47,6 +47,7 @@ type digests struct {
 func NewManifests(c *Catalog) *Manifests {
 	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
+		c.hashed.drop()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, e := range d.Removed {
@@ -119,7 +120,12 @@ func (m *Manifests) digests(e *Entry) *digests {
 	if d != nil && d.dir == e.Dir {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir, files: m.catalog.mainFile(e)}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir}
+	if made, ok := m.catalog.hashed.take(e.Skill); ok {
+		first.files, first.made = made.files, made.at
+	} else {
+		first.files = m.catalog.mainFile(e)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir {

@@ -59,6 +59,7 @@ func publishable(e *catalog.Entry) bool {
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
+	s.manifests.Expect()
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func TestLargeIsToldEarly(t *testing.T) {
 		}
 		var seen, told, at atomic.Int64
 		s := New(Options{Root: skill.Root{Dir: root}})
-		scan, err := s.Visit(context.Background(), func(skill.Bundle, ReadMain) { seen.Add(1) }, func() { told.Add(1); at.Store(seen.Load()) })
+		scan, err := s.Visit(context.Background(), func(skill.Bundle, ReadMain) Hashed { seen.Add(1); return nil }, func() { told.Add(1); at.Store(seen.Load()) })
 		if err != nil || len(scan.Bundles) != c.groups {
 			t.Fatal(len(scan.Bundles), err)
 		}
