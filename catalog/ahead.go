@@ -12,10 +12,10 @@ const (
 	// aheadMost is how many skills are hashed before they are asked for: some pages of
 	// a list.
 	aheadMost = 400
-	// aheadGood is how long what was made ahead is good for a list, which may be older
+	// AheadGood is how long what was made ahead is good for a list, which may be older
 	// than that anyway: it follows the disk as refreshes do, and a change has two seconds
 	// to be seen.
-	aheadGood = 2 * time.Second
+	AheadGood = 2 * time.Second
 )
 
 // ahead is the work that a list will ask for next.
@@ -65,7 +65,7 @@ func (m *Manifests) makeAhead(e *Entry) {
 		return
 	}
 	defer func() { <-d.busy }()
-	if time.Since(d.made) < aheadGood || !e.Publishable {
+	if time.Since(d.made) < AheadGood || !e.Publishable {
 		return
 	}
 	m.slots <- struct{}{}
@@ -78,16 +78,18 @@ func (m *Manifests) makeAhead(e *Entry) {
 }
 
 // aheadFiles are those that were made ahead, once, or else made now.
-func (m *Manifests) aheadFiles(ctx context.Context, e *Entry) ([]skill.File, error) {
+func (m *Manifests) aheadFiles(ctx context.Context, e *Entry) ([]skill.File, time.Time, error) {
 	d, leave, err := m.enter(ctx, e)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	defer leave()
 	made := d.made
 	d.made = time.Time{}
-	if time.Since(made) < aheadGood {
-		return d.files, nil
+	if time.Since(made) < AheadGood {
+		return d.files, made, nil
 	}
-	return d.now(ctx, e)
+	begun := time.Now()
+	files, err := d.now(ctx, e)
+	return files, begun, err
 }
