@@ -79,6 +79,9 @@ type Options struct {
 	// Building, where it is not nil, is called before skills are read for the first time
 	// or indexed, and what it returns when that has ended: it takes the most memory.
 	Building func() (end func())
+	// Expected, where it is not nil, is called when manifests are asked for while the
+	// skills are still being read; see [Manifests.Expect].
+	Expected func()
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -87,6 +90,7 @@ type Catalog struct {
 	patience time.Duration
 	log      *slog.Logger
 	building func() (end func())
+	expected func()
 
 	current atomic.Pointer[Snapshot]
 	rest    atomic.Int64 // nanoseconds that the last refresh asks for
@@ -212,8 +216,11 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Building == nil {
 		o.Building = func() func() { return func() {} }
 	}
+	if o.Expected == nil {
+		o.Expected = func() {}
+	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, expected: o.Expected, sources: hold(sources),
 		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},

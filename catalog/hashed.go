@@ -68,7 +68,8 @@ func (h *hashed) drop() {
 // Expect says that a list of manifests is being asked for: where the skills are still
 // being read for the first time, their files are hashed at once.
 func (m *Manifests) Expect() {
-	if m.catalog.current.Load() == nil {
-		m.catalog.hashed.wanted.Store(true)
+	c := m.catalog
+	if c.current.Load() == nil && !c.hashed.wanted.Swap(true) {
+		c.expected()
 	}
 }
