@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 type ahead struct {
 	mu      sync.Mutex
 	next    []*Entry
+	last    *Entry // the one behind which nothing was announced
 	workers int
 }
 
@@ -32,7 +34,14 @@ func (m *Manifests) Ahead(entries []*Entry) {
 	a := &m.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.next = entries[:min(len(entries), aheadMost)]
+	now := entries[:min(len(entries), aheadMost)]
+	from := 0
+	if i := slices.Index(now, a.last); i >= 0 {
+		from = max(i+1-len(a.next), 0) // who reads on need not have again what was made
+	}
+	if a.next = now[from:]; len(now) > 0 {
+		a.last = now[len(now)-1]
+	}
 	for a.workers < min(cap(m.slots), len(a.next)) {
 		a.workers++
 		go m.workAhead()

@@ -81,6 +81,9 @@ func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context
 		files, at, err := files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
 			for _, f := range files {
+				if !recorded(ctx) {
+					break
+				}
 				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
 			}
 			return e, files, at, nil

@@ -77,6 +77,15 @@ func (e *Entry) mark() string {
 // Qualified is "<root label>:<name>", which names a shadowed skill.
 func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
 
+// FileText is the text of FileURI, for a file that was listed.
+func (e *Entry) FileText(path string) (string, error) {
+	if base, ok := strings.CutSuffix(e.URI.String(), skill.MainFile); ok && skill.Plain(path) {
+		return base + path, nil // nearly always
+	}
+	u, err := e.FileURI(path)
+	return u.String(), err
+}
+
 // FileURI is the URI of one of the skill's files by its served path.
 func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base + "/" + path) }
 

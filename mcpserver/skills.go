@@ -1,10 +1,12 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sort"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -97,13 +99,13 @@ func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, ma
 	}
 	list := make([]skillsext.Resource, len(files))
 	for i, f := range files {
-		uri, err := now.FileURI(f.Path)
+		uri, err := now.FileText(f.Path)
 		if err != nil {
 			return nil, err
 		}
-		list[i] = skillsext.Resource{URI: uri.String(), Digest: f.Digest.String(), Size: f.Size}
+		list[i] = skillsext.Resource{URI: uri, Digest: f.Digest.String(), Size: f.Size}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].URI < list[j].URI })
+	slices.SortFunc(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
 	return &skillsext.Skill{
 		URI: now.URI.String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
 	}, nil
