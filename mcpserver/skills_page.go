@@ -96,7 +96,7 @@ func (s *Server) page(ctx context.Context, v catalog.View, from int) (*page, err
 		if next := (&page{of: v, from: p.next, done: make(chan struct{})}); s.pages.put(next) {
 			go func() {
 				defer close(next.done)
-				s.fill(context.WithoutCancel(ctx), next)
+				s.fill(context.Background(), next) // nothing that is noted of this call
 			}()
 		}
 	}
