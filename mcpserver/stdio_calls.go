@@ -154,6 +154,11 @@ func (l *callLedger) settle() {
 	if l.owed > 0 {
 		return
 	}
+	l.tellSettled()
+}
+
+// tellSettled puts the token where it is looked for.
+func (l *callLedger) tellSettled() {
 	select {
 	case l.settled <- struct{}{}:
 	default: // a token is there already

@@ -594,3 +594,75 @@ func TestStdioReaderLetsGo(t *testing.T) {
 		t.Errorf("of %d messages %d had not arrived when the reader went to wait for more: %v", in.lines, len(in.late), in.late)
 	}
 }
+
+// readings is an input that brings each text when it is sent, and tells of each read.
+type readings struct {
+	texts chan string
+	begun chan struct{}
+}
+
+func (r readings) Read(p []byte) (int, error) {
+	r.begun <- struct{}{}
+	text, ok := <-r.texts
+	if !ok {
+		return 0, io.EOF
+	}
+	return copy(p, text), nil
+}
+
+// While a client has one call under way the reader waits without a processor, for a
+// while; with several, or once that is over, it reads on, so that a call can be taken back.
+func TestStdioReaderWaitsForTheOnlyCall(t *testing.T) {
+	call := func(id int64) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{}}`+"\n", id)
+	}
+	for _, test := range []struct {
+		name  string
+		most  time.Duration
+		calls int
+		waits bool
+	}{
+		{"one call", time.Hour, 1, true},
+		{"one call for long", time.Millisecond, 1, false},
+		{"two calls", time.Hour, 2, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := readings{make(chan string), make(chan struct{})}
+			transport := &StdioTransport{In: in, Out: io.Discard}
+			c := transport.conn()
+			c.settle = test.most
+			go c.receive()
+			go c.print()
+			defer c.Close()
+			defer close(in.texts)
+			<-in.begun
+			text := ""
+			for id := range test.calls {
+				text += call(int64(id))
+			}
+			in.texts <- text
+			for range test.calls {
+				if _, err := c.Read(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !test.waits {
+				<-in.begun // or the test never ends
+				return
+			}
+			select {
+			case <-in.begun:
+				t.Fatal("the reader went to wait for more while the only call was being worked on")
+			case <-time.After(50 * time.Millisecond):
+			}
+			id, err := jsonrpc.MakeID(float64(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}); err != nil {
+				t.Fatal(err)
+			}
+			<-in.begun
+		})
+	}
+}

@@ -147,24 +147,27 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 		dirs = []string{f.nearest()}
 	}
 	dirs = f.withLinks(dirs)
-	keep := make(map[string]bool, len(dirs))
-	fresh := 0
+	var unwatched []string
 	for i, dir := range dirs {
 		pause(context.Background(), i)
-		keep[dir] = true
-		if w.spots[dir] == nil {
-			fresh++
+		if f.at[dir] == nil {
+			unwatched = append(unwatched, dir)
 		}
 	}
-	for path := range f.at {
-		if !keep[path] {
-			w.drop(f, path)
+	if len(f.at) > len(dirs)-len(unwatched) {
+		w.dropOthers(f, dirs)
+	}
+	fresh := 0
+	for i, dir := range unwatched {
+		pause(context.Background(), i)
+		if w.spots[dir] == nil {
+			fresh++
 		}
 	}
 	if room := maxWatches - len(w.spots); fresh > room {
 		return false, noRoom{len(dirs), max(room, 0) + len(dirs) - fresh}
 	}
-	for i, dir := range dirs {
+	for i, dir := range unwatched {
 		pause(context.Background(), i)
 		new, err := w.add(f, dir)
 		switch {
@@ -176,6 +179,23 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 		changed = changed || new
 	}
 	return changed, nil
+}
+
+// dropOthers ends a follower's uses of all folders but these.
+func (w *Watches) dropOthers(f *follower, dirs []string) {
+	keep := make(map[string]bool, len(dirs))
+	for i, dir := range dirs {
+		pause(context.Background(), i)
+		keep[dir] = true
+	}
+	i := 0
+	for path := range f.at {
+		i++
+		pause(context.Background(), i)
+		if !keep[path] {
+			w.drop(f, path)
+		}
+	}
 }
 
 // withLinks adds the folders in which the links on the way to the root lie: whoever
