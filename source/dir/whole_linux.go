@@ -268,7 +268,14 @@ func (w *walk) gather(p *place, h handle, r *reader) {
 	if g == nil {
 		return
 	}
-	files, ok := g.folder(w.gathers.ctx, p, h, r.whole)
+	prefix := ""
+	if p != p.skill {
+		prefix = strings.TrimPrefix(p.path, p.skill.path+"/") + "/"
+		if strings.HasPrefix(prefix, ".") || strings.Contains(prefix, "/.") {
+			return // it is searched for skills, and no part of this one
+		}
+	}
+	files, ok := g.folder(w.gathers.ctx, p, prefix, h, r.whole)
 	if !ok || files != nil {
 		w.gathers.end(p.skill)
 	}
@@ -278,21 +285,15 @@ func (w *walk) gather(p *place, h handle, r *reader) {
 }
 
 // folder takes in one folder. After the last it returns all files.
-func (g *gather) folder(ctx context.Context, at *place, h handle, entries []byte) (all []skill.File, ok bool) {
+func (g *gather) folder(ctx context.Context, at *place, prefix string, h handle, entries []byte) (all []skill.File, ok bool) {
 	fd, ok := h.(fdHandle)
 	if !ok || entries == nil {
 		return nil, false
 	}
 	p := newPass(ctx, g.dev, g.at)
 	defer p.end()
-	prefix := ""
 	if at == at.skill {
 		p.main = g.main
-	} else {
-		prefix = at.path + "/"
-		if at.skill.path != "." {
-			prefix = prefix[len(at.skill.path)+1:]
-		}
 	}
 	g.mu.Lock()
 	p.bytes = g.bytes
