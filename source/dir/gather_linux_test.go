@@ -88,7 +88,7 @@ func TestVisitHashes(t *testing.T) {
 		"large/SKILL.md": main, "large/a/big": strings.Repeat("x", skill.MaxSkillSize/2), "large/b/big": strings.Repeat("x", skill.MaxSkillSize/2),
 		"many/SKILL.md": main, "wide/SKILL.md": main, "unwanted/SKILL.md": main, "unwanted/a/b": "",
 		"deep/SKILL.md": main, "deep/" + strings.Repeat("d/", maxDepth+1) + "f": "",
-		"young/SKILL.md": main, "young/a/b": "",
+		"young/SKILL.md": main, "young/a/b": "", "youngmain/SKILL.md": main,
 	}
 	for i := range skill.MaxFiles {
 		files[fmt.Sprintf("many/%d/%d", i%10, i)] = ""
@@ -98,7 +98,7 @@ func TestVisitHashes(t *testing.T) {
 	}
 	root := tree(t, files)
 	old(t, root)
-	add(t, root, map[string]string{"young/a/b": "other"})
+	add(t, root, map[string]string{"young/a/b": "other", "youngmain/SKILL.md": main})
 	scan, got := handedOver(t, root, func(path string) bool { return path != "unwanted" }, nil)
 	want := []string{"group/one", "group/two", "outer/in/inner", "plain", "rich"}
 	if have := slices.Sorted(maps.Keys(got.files)); !slices.Equal(have, want) || got.twice != nil {
