@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,25 +22,28 @@ const (
 type ahead struct {
 	mu      sync.Mutex
 	next    []*Entry
-	last    *Entry // the one behind which nothing was announced
 	workers int
+
+	version  uint64 // of the list
+	sight    *Sight
+	from, to int // where in it next began, and ends
 }
 
-// Ahead makes the manifests of the first of some skills in the background, for
-// [Manifests.OfList]: whoever has asked for one page of a list will ask for the next.
-// It takes the place of the call before.
-func (m *Manifests) Ahead(entries []*Entry) {
+// Ahead makes the manifests of the skills that a list has from a place on, in the
+// background, for [Manifests.OfList]: whoever has asked for one page of a list will ask for
+// the next. It takes the place of the call before; where that was for the same list and
+// an earlier place, what it has made is not made again.
+func (m *Manifests) Ahead(v View, from int) {
+	served := v.Served()
 	a := &m.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := entries[:min(len(entries), aheadMost)]
-	from := 0
-	if i := slices.Index(now, a.last); i >= 0 {
-		from = max(i+1-len(a.next), 0) // who reads on need not have again what was made
+	begin, end := from, min(from+aheadMost, len(served))
+	if a.version == v.Version && a.sight == v.sight && a.from < from && from <= a.to {
+		begin = max(from, a.to-len(a.next))
 	}
-	if a.next = now[from:]; len(now) > 0 {
-		a.last = now[len(now)-1]
-	}
+	a.version, a.sight, a.from, a.to = v.Version, v.sight, from, end
+	a.next = served[begin:end]
 	for a.workers < min(cap(m.slots), len(a.next)) {
 		a.workers++
 		go m.workAhead()
@@ -54,6 +56,7 @@ func (m *Manifests) workAhead() {
 		a.mu.Lock()
 		if len(a.next) == 0 {
 			a.workers--
+			a.next = nil
 			a.mu.Unlock()
 			return
 		}

@@ -110,7 +110,7 @@ func (s *Server) fill(ctx context.Context, p *page) {
 	p.at = time.Now()
 	for i < len(served) && len(skills) < skillsPage && files < filesPage {
 		end := min(i+skillsPage-len(skills), len(served))
-		s.manifests.Ahead(served[end:])
+		s.manifests.Ahead(p.of, end)
 		got, at, err := s.entries(ctx, p.of, served[i:end])
 		if err != nil {
 			p.err = err
