@@ -62,11 +62,12 @@ func (a *pages) take(v catalog.View, from int) *page {
 	return nil
 }
 
-// put keeps a page that is going to be made, for as long as it is good for something.
+// put keeps a page that is going to be made, for as long as it is good for something,
+// unless there is such a one, or no room.
 func (a *pages) put(p *page) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.ahead) == pagesAhead {
+	if len(a.ahead) == pagesAhead || slices.ContainsFunc(a.ahead, func(o *page) bool { return o.of == p.of && o.from == p.from }) {
 		return false
 	}
 	a.ahead = append(a.ahead, p)
