@@ -102,7 +102,7 @@ func TestPagesAreWhatTheSDKWrites(t *testing.T) {
 					NextCursor string
 				}
 			}
-			must(t, json.Unmarshal([]byte(same([]string{fmt.Sprint(id), `"` + strings.Repeat("i", 700*id) + `"`}[id%2], params)), &m))
+			must(t, json.Unmarshal([]byte(same([]string{fmt.Sprint(id), `"` + strings.Repeat("i", 2000*id) + `"`}[id%2], params)), &m))
 			pages++
 			if cursor = m.Result.NextCursor; cursor == "" {
 				break
@@ -135,14 +135,16 @@ func TestPageAhead(t *testing.T) {
 		t.Helper()
 		must(t, os.WriteFile(filepath.Join(w.dir, name, "in", "<x> & ü.txt"), []byte(text), 0o644))
 	}
-	// digest is that of the file of the page's last skill.
-	digest := func(p listed) string {
+	// digest is that of a skill's file.
+	digest := func(p listed, name string) string {
 		t.Helper()
-		last := p.Skills[len(p.Skills)-1]
-		if len(last.Resources) != 2 {
-			t.Fatalf("%+v", last)
+		for _, e := range p.Skills {
+			if e.URI == "skill://"+name+"/SKILL.md" && len(e.Resources) == 2 {
+				return e.Resources[1].Digest
+			}
 		}
-		return last.Resources[1].Digest
+		t.Fatalf("%s is not on the page", name)
+		return ""
 	}
 	first := page("")
 	if n := w.server.PagesAhead(); n != 1 {
@@ -168,7 +170,7 @@ func TestPageAhead(t *testing.T) {
 		if c.wait {
 			time.Sleep(catalog.AheadGood + 100*time.Millisecond)
 		}
-		got := digest(page(first.NextCursor))
+		got := digest(page(first.NextCursor), name)
 		if !c.wait && time.Since(made) > catalog.AheadGood {
 			t.Skip("this machine is too busy to tell")
 		}
@@ -178,7 +180,29 @@ func TestPageAhead(t *testing.T) {
 		made = time.Now()
 	}
 
+	// A page made just now of what was hashed long ago is as old as that.
+	time.Sleep(time.Until(made.Add(catalog.AheadGood + 100*time.Millisecond)))
+	const last = "many-219" // of the third page
+	write(last, "before")
+	first, made = page(""), time.Now() // hashes ahead, for the third page too
+	w.server.PagesAhead()
+	time.Sleep(catalog.AheadGood / 2)
+	second = page(first.NextCursor)
+	w.server.PagesAhead()
+	if time.Since(made) > catalog.AheadGood {
+		t.Skip("this machine is too busy to tell")
+	}
+	write(last, "after")
+	time.Sleep(time.Until(made.Add(catalog.AheadGood + 100*time.Millisecond)))
+	if n := w.server.PagesAhead(); n != 1 {
+		t.Fatalf("%d pages are ready", n)
+	}
+	if got := digest(page(second.NextCursor), last); got != skill.DigestOf([]byte("after")).String() {
+		t.Error("a page made of manifests that are too old is given")
+	}
+
 	// Of another snapshot it is another list.
+	time.Sleep(catalog.AheadGood + 100*time.Millisecond)
 	first = page("")
 	w.server.PagesAhead()
 	gone := strings.Split(second.Skills[0].URI, "/")[2]
