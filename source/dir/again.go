@@ -108,6 +108,9 @@ type lookHandle interface {
 	// keepsTimes: the folder is on a file system that is known to change a folder's
 	// stamp with its entries.
 	keepsTimes() bool
+	// below is how many folders the named one holds, as far as its file system counts
+	// them as links to it (inode(7)); else 0.
+	below(name string) int64
 	look(name string) (skill.Stamp, error)
 }
 

@@ -62,3 +62,30 @@ func TestIsLarge(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeIsCounted: one folder that holds most is known before all others beside it
+// are read, where the file system counts.
+func TestLargeIsCounted(t *testing.T) {
+	root := t.TempDir()
+	for i := range countedLevel {
+		must(t, os.MkdirAll(filepath.Join(root, fmt.Sprintf("skill-%03d", i)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("skill-%03d", i), "SKILL.md"), []byte("---\nname: x\n---\n"), 0o644))
+	}
+	for i := range largeLevel + 1 {
+		must(t, os.MkdirAll(filepath.Join(root, "work", fmt.Sprint(i)), 0o755))
+	}
+	top, err := pickDoor().folder(root, false)
+	must(t, err)
+	defer top.close()
+	if look, ok := top.(lookHandle); !ok || look.below("work") == 0 {
+		t.Skip("the folders that a folder holds are not counted here")
+	}
+	var seen, at atomic.Int64
+	at.Store(-1)
+	s := New(Options{Root: skill.Root{Dir: root}})
+	_, err = s.Visit(context.Background(), func(skill.Bundle, ReadMain) { seen.Add(1) }, func() { at.Store(seen.Load()) })
+	must(t, err)
+	if most := int64(2 * runtime.GOMAXPROCS(0)); at.Load() < 0 || at.Load() > most {
+		t.Errorf("told after %d of %d skills", at.Load(), countedLevel)
+	}
+}

@@ -26,6 +26,9 @@ const (
 	// largeLevel is how many folders side by side are no matter of a moment: a
 	// thousand skills have fewer, and take some 10 ms.
 	largeLevel = 1500
+	// countedLevel is how many folders side by side are asked for what lies below them
+	// before they are read: one in ten of what a reading costs, and many, or one, may hold most.
+	countedLevel = 256
 	// sample is how many folders must be read until what lies below them tells how many
 	// there will be below all: a level is large when that is surely times largeLevel.
 	sample, surely = 32, 4
@@ -258,8 +261,9 @@ func (w *walk) notice(ns ...skill.Notice) {
 // left to those whose calls are answered meanwhile.
 func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	out := make([]found, len(level))
-	var at, seen, below atomic.Int64
+	var at, seen, below, counted, links atomic.Int64
 	work := func() {
+		w.count(level, &counted, &links)
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
 		for ctx.Err() == nil {
@@ -291,6 +295,25 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []found {
 	}
 	wg.Wait()
 	return out
+}
+
+// count calls large where the folders of a level hold too many, by what the file system
+// counts. Several workers may count one level.
+func (w *walk) count(level []*place, at, below *atomic.Int64) {
+	top, ok := w.top.(lookHandle)
+	if !ok || w.large == nil || len(level) < countedLevel {
+		return
+	}
+	for below.Load() <= largeLevel {
+		i := int(at.Add(1)) - 1
+		if i >= len(level) {
+			return
+		}
+		if p := level[i]; !p.linked {
+			below.Add(top.below(p.sub))
+		}
+	}
+	w.tooLarge.Do(w.large)
 }
 
 // isLarge reports whether a level is to be waited for no longer, of which a part has
