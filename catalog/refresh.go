@@ -40,11 +40,11 @@ func (c *Catalog) Run(ctx context.Context) error {
 			case <-c.ended:
 			}
 		}
-		tick.Stop()
 		select {
 		case <-c.ended: // it is taken in now
 		default:
 		}
+		tick.Stop()
 		if err := c.Refresh(ctx); err != nil {
 			return err
 		}

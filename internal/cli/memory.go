@@ -23,11 +23,12 @@ const (
 	// work.
 	roomy               = 16 << 20
 	leastRoom, mostRoom = 100, 400
-	// scanRoom is that of a first scan which has come to a collection, until scanMost live,
-	// and buildRoom the least while skills are read for the first time or indexed. Both
-	// make little that does not live, so that some more collections take little of the
-	// processor, and it is then that a process takes the most memory.
-	scanRoom  = 25
+	// scanRoom is that of a first scan which has come to a collection, until scanMost live:
+	// each collection looks through all that lives. buildRoom is the least while skills are
+	// read for the first time or indexed, which makes little that does not live, so that some
+	// more collections take little of the processor; it is then that a process takes the most
+	// memory.
+	scanRoom  = 100
 	buildRoom = 15
 	scanMost  = 20 << 20
 	// wide is the garbage that may grow meanwhile where more than wideLeast lives, as long as
