@@ -210,7 +210,7 @@ type ListSkillsResult struct {
 	NextCursor string
 	Skills     []*Skill
 	// Members, where it is not empty, stands in the place of Skills and NextCursor: what
-	// AppendMembers has written of them.
+	// AppendMembers has written of them. It is not checked against the limits.
 	Members []byte
 }
 
