@@ -12,9 +12,10 @@ const (
 	// aheadMost is how many skills are hashed before they are asked for: some pages of
 	// a list.
 	aheadMost = 400
-	// aheadGood is how long what was made ahead is good for a list, which may be older
-	// than that anyway: it follows the disk as refreshes do.
-	aheadGood = time.Second
+	// AheadGood is how long what was made ahead is good for a list, which may be older
+	// than that anyway: it follows the disk as refreshes do, and a change has two seconds
+	// to be seen.
+	AheadGood = 2 * time.Second
 )
 
 // ahead is the work that a list will ask for next.
@@ -22,16 +23,27 @@ type ahead struct {
 	mu      sync.Mutex
 	next    []*Entry
 	workers int
+
+	version  uint64 // of the list
+	sight    *Sight
+	from, to int // where in it next began, and ends
 }
 
-// Ahead makes the manifests of the first of some skills in the background, for
-// [Manifests.OfList]: whoever has asked for one page of a list will ask for the next.
-// It takes the place of the call before.
-func (m *Manifests) Ahead(entries []*Entry) {
+// Ahead makes the manifests of the skills that a list has from a place on, in the
+// background, for [Manifests.OfList]: whoever has asked for one page of a list will ask for
+// the next. It takes the place of the call before; where that was for the same list and
+// an earlier place, what it has made is not made again.
+func (m *Manifests) Ahead(v View, from int) {
+	served := v.Served()
 	a := &m.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.next = entries[:min(len(entries), aheadMost)]
+	begin, end := from, min(from+aheadMost, len(served))
+	if a.version == v.Version && a.sight == v.sight && a.from < from && from <= a.to {
+		begin = max(from, a.to-len(a.next))
+	}
+	a.version, a.sight, a.from, a.to = v.Version, v.sight, from, end
+	a.next = served[begin:end]
 	for a.workers < min(cap(m.slots), len(a.next)) {
 		a.workers++
 		go m.workAhead()
@@ -44,6 +56,7 @@ func (m *Manifests) workAhead() {
 		a.mu.Lock()
 		if len(a.next) == 0 {
 			a.workers--
+			a.next = nil
 			a.mu.Unlock()
 			return
 		}
@@ -64,7 +77,7 @@ func (m *Manifests) makeAhead(e *Entry) {
 		return
 	}
 	defer func() { <-d.busy }()
-	if time.Since(d.made) < aheadGood || !e.Publishable {
+	if time.Since(d.made) < AheadGood || !e.Publishable {
 		return
 	}
 	m.slots <- struct{}{}
@@ -77,16 +90,18 @@ func (m *Manifests) makeAhead(e *Entry) {
 }
 
 // aheadFiles are those that were made ahead, once, or else made now.
-func (m *Manifests) aheadFiles(ctx context.Context, e *Entry) ([]skill.File, error) {
+func (m *Manifests) aheadFiles(ctx context.Context, e *Entry) ([]skill.File, time.Time, error) {
 	d, leave, err := m.enter(ctx, e)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	defer leave()
 	made := d.made
 	d.made = time.Time{}
-	if time.Since(made) < aheadGood {
-		return d.files, nil
+	if time.Since(made) < AheadGood {
+		return d.files, made, nil
 	}
-	return d.now(ctx, e)
+	begun := time.Now()
+	files, err := d.now(ctx, e)
+	return files, begun, err
 }

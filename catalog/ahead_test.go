@@ -51,9 +51,16 @@ func passing(t *testing.T) (*passSource, catalog.View, *catalog.Manifests) {
 	return s, v, catalog.NewManifests(c)
 }
 
-func digestOf(t *testing.T, of func(context.Context, catalog.View, *catalog.Entry) (*catalog.Entry, []skill.File, error), v catalog.View, path string) skill.Digest {
+type manifestOf = func(context.Context, catalog.View, *catalog.Entry) (*catalog.Entry, []skill.File, error)
+
+func digestOf(t *testing.T, of manifestOf, v catalog.View, path string) skill.Digest {
 	t.Helper()
-	_, files, err := of(t.Context(), v, v.Entries[0])
+	return digestOfEntry(t, of, v, v.Entries[0], path)
+}
+
+func digestOfEntry(t *testing.T, of manifestOf, v catalog.View, e *catalog.Entry, path string) skill.Digest {
+	t.Helper()
+	_, files, err := of(t.Context(), v, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +76,7 @@ func digestOf(t *testing.T, of func(context.Context, catalog.View, *catalog.Entr
 func announce(t *testing.T, s *passSource, v catalog.View, m *catalog.Manifests) {
 	t.Helper()
 	was := s.passes.Load()
-	m.Ahead(v.Entries)
+	m.Ahead(v, 0)
 	for end := time.Now().Add(10 * time.Second); s.passes.Load() == was; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing is made ahead")
@@ -89,12 +96,12 @@ func TestAheadIsForLists(t *testing.T) {
 		}
 		announce(t, s, v, m)
 		was := s.passes.Load()
-		digestOf(t, m.OfList, v, "a.txt")
+		digestOf(t, ofList(m), v, "a.txt")
 		if n := s.passes.Load(); n != was {
 			t.Errorf("%d passes for a list of what was made ahead", n-was)
 		}
 		s.set("a.txt", "newer", time.Now().Add(-time.Second*30))
-		if digestOf(t, m.OfList, v, "a.txt") != skill.DigestOf([]byte("newer")) {
+		if digestOf(t, ofList(m), v, "a.txt") != skill.DigestOf([]byte("newer")) {
 			t.Error("the same answers two lists")
 		}
 	})
@@ -115,4 +122,12 @@ func TestPassThatDoesNotDo(t *testing.T) {
 			t.Errorf("%d passes are tried", n)
 		}
 	})
+}
+
+// ofList is [Manifests.OfList] without the time.
+func ofList(m *catalog.Manifests) manifestOf {
+	return func(ctx context.Context, v catalog.View, e *catalog.Entry) (*catalog.Entry, []skill.File, error) {
+		now, files, _, err := m.OfList(ctx, v, e)
+		return now, files, err
+	}
 }

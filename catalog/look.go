@@ -161,7 +161,9 @@ func (c *Catalog) endLooks(sources []*held) {
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
 	var loaded visited
-	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
+	begun := time.Now()
+	hash := func(s *skill.Skill) func([]skill.File, time.Time) { return c.hashed.sink(s, begun) }
+	scan, err := loaded.scan(ctx, s, first, hash, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -205,7 +207,7 @@ type visit struct {
 
 // scan scans a source, and the first time, when all must be read, reads on the way
 // what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) (skill.Scan, error) {
+func (v *visited) scan(ctx context.Context, s Source, first bool, hash func(*skill.Skill) func([]skill.File, time.Time), large func()) (skill.Scan, error) {
 	if h, ok := s.(*held); ok {
 		s = h.Source
 	}
@@ -213,11 +215,12 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 	if !first || !ok {
 		return s.Scan(ctx)
 	}
-	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
+	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) func([]skill.File, time.Time) {
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
-		defer v.mu.Unlock()
 		v.all = append(v.all, visit{b, loaded})
+		v.mu.Unlock()
+		return hash(loaded)
 	}, large)
 }
 

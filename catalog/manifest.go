@@ -47,6 +47,7 @@ type digests struct {
 func NewManifests(c *Catalog) *Manifests {
 	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
+		c.hashed.drop()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, e := range d.Removed {
@@ -64,40 +65,45 @@ func NewManifests(c *Catalog) *Manifests {
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
-	return m.of(ctx, v, e, m.files)
+	now, files, _, err := m.of(ctx, v, e, m.files)
+	return now, files, err
 }
 
-// OfList is Of for a list: what was made ahead just now is good for it.
-func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
+// OfList is Of for a list: what was made ahead just now is good for it. It was true at
+// the time that is returned.
+func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (now *Entry, files []skill.File, at time.Time, err error) {
 	return m.of(ctx, v, e, m.aheadFiles)
 }
 
-func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, error)) (*Entry, []skill.File, error) {
+func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, time.Time, error)) (*Entry, []skill.File, time.Time, error) {
 	for range manifestTries {
 		noteFolders(ctx, e)
-		files, err := files(ctx, e)
+		files, at, err := files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
 			for _, f := range files {
+				if !recorded(ctx) {
+					break
+				}
 				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
 			}
-			return e, files, nil
+			return e, files, at, nil
 		}
 		Doubt(ctx)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return e, nil, err
+			return e, nil, at, err
 		}
 		_, now, err := v.Read(ctx, e)
 		switch {
 		case ctx.Err() != nil:
-			return e, nil, ctx.Err()
+			return e, nil, at, ctx.Err()
 		case now != nil && !now.Available:
-			return now, nil, fs.ErrNotExist
+			return now, nil, at, fs.ErrNotExist
 		case err != nil:
-			return e, nil, err
+			return e, nil, at, err
 		}
 		e = now
 	}
-	return e, nil, skill.ErrUnstable
+	return e, nil, time.Time{}, skill.ErrUnstable
 }
 
 func mainDigest(files []skill.File) skill.Digest {
@@ -119,7 +125,12 @@ func (m *Manifests) digests(e *Entry) *digests {
 	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: m.catalog.mainFile(e)}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir()}
+	if made, ok := m.catalog.hashed.take(e.Skill); ok {
+		first.files, first.made = made.files, made.at
+	} else {
+		first.files = m.catalog.mainFile(e)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
@@ -140,14 +151,16 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 }
 
 // files lists a skill's files with their digests, as they are now.
-func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
+func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, time.Time, error) {
 	d, leave, err := m.enter(ctx, e)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	defer leave()
 	d.made = time.Time{}
-	return d.now(ctx, e)
+	begun := time.Now()
+	files, err := d.now(ctx, e)
+	return files, begun, err
 }
 
 // enter waits for a skill's digests and for a slot.

@@ -52,6 +52,9 @@ func Doubt(ctx context.Context) {
 	}
 }
 
+// recorded reports whether anybody is to know what is read.
+func recorded(ctx context.Context) bool { return ctx.Value(readsKey{}) != nil }
+
 // note notes that something was read. A stamp so young that a later write could
 // leave it as it is proves nothing, and neither does one that a look does not see:
 // that of what a link leads to.

@@ -124,6 +124,19 @@ func (e *Entry) mark() string {
 // Qualified is "<root label>:<name>", which names a shadowed skill.
 func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
 
+// FileText is the text of FileURI, for a file that was listed.
+func (e *Entry) FileText(path string) (string, error) {
+	prefix, at := e.base()
+	switch plain := at != "" && skill.Plain(at) && skill.Plain(path); { // nearly always
+	case plain && prefix == "":
+		return skill.Scheme + at + "/" + path, nil
+	case plain && skill.Plain(prefix):
+		return skill.Scheme + prefix + "/" + at + "/" + path, nil
+	}
+	u, err := e.FileURI(path)
+	return u.String(), err
+}
+
 // FileURI is the URI of one of the skill's files by its served path.
 func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base() + "/" + path) }
 

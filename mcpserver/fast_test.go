@@ -91,10 +91,10 @@ func requests() []struct {
 func (c *client) bodyOf(id, method, params string) string {
 	if c.era >= modern && strings.HasPrefix(params, "{") {
 		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + c.era + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
-		params = strings.TrimSuffix(strings.Replace(params, "{", "{"+meta+",", 1), ",}")
-		if !strings.HasSuffix(params, "}") {
-			params += "}"
+		if params = params[1:]; params != "}" {
+			meta += ","
 		}
+		params = "{" + meta + params
 	}
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
 }

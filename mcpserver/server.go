@@ -79,6 +79,8 @@ type Server struct {
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
 	memory        memory // of answers
+	pages         pages
+	splices       splices
 	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
@@ -123,7 +125,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.splices.pass, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
@@ -184,6 +186,9 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 				s.instruct(ctx, res, req)
 			}
 			return res, err
+		}
+		if method == skillsext.MethodList {
+			s.manifests.Expect()
 		}
 		s.roots.await(ctx, method, req)
 		switch method {

@@ -1,26 +1,19 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
+	"slices"
 	"sort"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
-)
-
-// A page of skills/list ends after skillsPage entries, or earlier once they name
-// filesPage files together (about 1 MiB of JSON). An entry is never split.
-const (
-	skillsPage = 100
-	filesPage  = 6000
 )
 
 // How long an answer may be kept. A list may be kept as long as the catalogue
@@ -58,72 +51,31 @@ func publishable(e *catalog.Entry) bool {
 
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
-func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
+func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, params *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
 	v, err := s.view(ctx)
 	if err != nil {
 		return nil, err
 	}
 	served := v.Served()
 	start := 0
-	if p.Cursor != "" {
-		after, err := parseCursor(p.Cursor)
+	if params.Cursor != "" {
+		after, err := parseCursor(params.Cursor)
 		if err != nil {
 			return nil, err
 		}
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
-	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
-	last, files := "", 0
-	for start < len(served) && len(res.Skills) < skillsPage && files < filesPage {
-		end := min(start+skillsPage-len(res.Skills), len(served))
-		s.manifests.Ahead(served[end:])
-		got, err := s.entries(ctx, v, served[start:end])
-		if err != nil {
-			return nil, err
-		}
-		for i := 0; start < end && files < filesPage; i++ {
-			last = served[start].URI().String()
-			start++
-			if got[i] != nil {
-				res.Skills = append(res.Skills, got[i])
-				files += len(got[i].Resources.List())
-			}
-		}
+	p, err := s.page(ctx, v, start)
+	if err != nil {
+		return nil, err
 	}
-	if start < len(served) {
-		res.NextCursor = cursorAfter(toldVersion(v), last)
+	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
+	if in, ok := ctx.Value(spliceKey{}).(*splice); ok {
+		res.Members = in.put(p.members)
+	} else {
+		res.Members = p.written()
 	}
 	return res, nil
-}
-
-// entries makes the entries of some skills at once; nil where one is not published.
-func (s *Server) entries(ctx context.Context, v catalog.View, of []*catalog.Entry) ([]*skillsext.Skill, error) {
-	out := make([]*skillsext.Skill, len(of))
-	errs := make([]error, len(of))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), len(of)) {
-		wg.Go(func() {
-			for i := range next {
-				out[i], errs[i] = s.entry(ctx, v, of[i], s.manifests.OfList)
-			}
-		})
-	}
-	for i := range of {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	for i, err := range errs {
-		if err != nil {
-			// One skill that cannot be read must not take the others with it.
-			s.unpublished(of[i], skill.Reason(err))
-		}
-	}
-	return out, nil
 }
 
 // entryNow is the entry of a published skill as it is on disk now; nil, and why,
@@ -147,13 +99,13 @@ func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, ma
 	}
 	list := make([]skillsext.Resource, len(files))
 	for i, f := range files {
-		uri, err := now.FileURI(f.Path)
+		uri, err := now.FileText(f.Path)
 		if err != nil {
 			return nil, err
 		}
-		list[i] = skillsext.Resource{URI: uri.String(), Digest: f.Digest.String(), Size: f.Size}
+		list[i] = skillsext.Resource{URI: uri, Digest: f.Digest.String(), Size: f.Size}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].URI < list[j].URI })
+	slices.SortFunc(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
 	return &skillsext.Skill{
 		URI: now.URI().String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
 	}, nil

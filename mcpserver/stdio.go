@@ -224,7 +224,8 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // answer sends the answer to a call and strikes the call off.
 func (c *stdioConn) answer(resp *jsonrpc.Response) error {
-	size := int64(len(resp.Result))
+	splice := c.calls.spliced(resp.ID)
+	size := int64(len(resp.Result) + splice.size())
 	c.calls.waiting.Add(size)
 	defer c.calls.waiting.Add(-size)
 	// The call gives up its place and its id before the client can see the
@@ -235,6 +236,9 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
 		line, err := c.encode(resp)
+		if splice != nil && err == nil {
+			line = splice.into(line)
+		}
 		c.teach(resp.ID, line)
 		owed = c.calls.answering(resp.ID)
 		return line, err
@@ -499,6 +503,9 @@ func (c *stdioConn) take(line []byte) error {
 		if l != nil {
 			c.calls.learns(msg, l)
 			l = nil // the answer ends it
+		}
+		if c.quick.server != nil {
+			c.calls.splices(msg, &c.quick.server.splices)
 		}
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)

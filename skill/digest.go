@@ -19,7 +19,12 @@ var ErrDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadec
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
 
 // String is "sha256:" and 64 lower-case hexadecimal digits (SEP-2640).
-func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
+func (d Digest) String() string {
+	var b [len(digestPrefix) + 2*len(d)]byte
+	copy(b[:], digestPrefix)
+	hex.Encode(b[len(digestPrefix):], d[:])
+	return string(b[:])
+}
 
 // ParseDigest reads what String writes and nothing else.
 func ParseDigest(s string) (Digest, error) {

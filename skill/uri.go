@@ -104,6 +104,16 @@ func (u URI) Path() string { return u.path }
 // Join appends a clean relative path.
 func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path) }
 
+// Plain reports whether a path stands in a URI as it is, if it is clean.
+func Plain(path string) bool {
+	for i := range len(path) {
+		if c := path[i]; c != '/' && !unreserved[c] {
+			return false
+		}
+	}
+	return true
+}
+
 // CleanPath says why a slash-separated path cannot name a skill or a file in
 // one: empty or dot segments, a backslash, NUL, a drive letter, bytes that are
 // not UTF-8, and percent-encoding that would decode to one of these for whoever
@@ -195,6 +205,7 @@ var (
 	// read as a host: unreserved characters and the sub-delimiters that no parser
 	// gives a meaning there.
 	inAuthority = kept("!*'()")
+	unreserved  = kept("")
 )
 
 // kept are the unreserved characters of RFC 3986, and some others.

@@ -209,6 +209,9 @@ type ListSkillsResult struct {
 	ResultType string
 	NextCursor string
 	Skills     []*Skill
+	// Members, where it is not empty, stands in the place of Skills and NextCursor: what
+	// AppendMembers has written of them. It is not checked against the limits.
+	Members []byte
 }
 
 // GetSkillResult is the result of skills/get.
@@ -260,13 +263,26 @@ func (h hints) open(n int) ([]byte, error) {
 
 // MarshalJSON writes what the era of the request has.
 func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
-	room := len(r.NextCursor) + 100
+	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.Room())
+	if err != nil {
+		return nil, err
+	}
+	return append(r.AppendMembers(b), '}'), nil
+}
+
+// Room is how many bytes AppendMembers takes, or some more.
+func (r *ListSkillsResult) Room() int {
+	room := len(r.Members) + len(r.NextCursor) + 100
 	for _, s := range r.Skills {
 		room += s.size()
 	}
-	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(room)
-	if err != nil {
-		return nil, err
+	return room
+}
+
+// AppendMembers appends the members skills and nextCursor as they stand in the result.
+func (r *ListSkillsResult) AppendMembers(b []byte) []byte {
+	if len(r.Members) > 0 {
+		return append(b, r.Members...)
 	}
 	b = append(b, `"skills":[`...)
 	for i, s := range r.Skills {
@@ -279,7 +295,7 @@ func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
 	if r.NextCursor != "" {
 		b = skill.AppendJSONString(append(b, `,"nextCursor":`...), r.NextCursor)
 	}
-	return append(b, '}'), nil
+	return b
 }
 
 // MarshalJSON writes what the era of the request has.

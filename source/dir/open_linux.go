@@ -147,7 +147,8 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	if r.entries == nil {
 		r.entries = make([]byte, 32<<10)
 	}
-	for {
+	r.whole = nil
+	for first := true; ; first = false {
 		n := 0
 		err := retry(func() (err error) {
 			n, err = unix.Getdents(fd, r.entries)
@@ -155,6 +156,9 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 		})
 		if err != nil || n == 0 {
 			return fdHandle(fd), r.kept, err
+		}
+		if r.whole = nil; first {
+			r.whole = r.entries[:n]
 		}
 		for raw := r.entries[:n]; len(raw) > direntName; {
 			size := binary.NativeEndian.Uint16(raw[16:])

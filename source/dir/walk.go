@@ -115,7 +115,8 @@ type walk struct {
 	top     handle // the root, open during the scan
 	ground  *ground
 	real    string // the root's real path
-	each    func(*skill.Bundle, ReadMain)
+	each    func(*skill.Bundle, ReadMain) Hashed
+	gathers gathers
 	large   func()
 	told    atomic.Bool       // large was called
 	counted atomic.Int64      // folders that were asked for what lies below them
@@ -423,7 +424,10 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		defer h.close()
 		top, sub = h, "."
 	}
-	r.texts = p.path == "."
+	r.texts, r.begun = p.path == ".", time.Time{}
+	if w.each != nil {
+		r.begun = time.Now()
+	}
 	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
@@ -454,6 +458,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 			w.meet(&out, p, c.name, &in)
 		}
 	}
+	w.gather(p, h, r)
 	return out
 }
 
@@ -467,6 +472,7 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	}
 	b := w.bundle(p, spellings, dev)
 	out.bundle = b
+	w.gathers.nest(p.skill)
 	p.skill = p
 	q, quick := h.(quickHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)
@@ -474,7 +480,9 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
-			w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil })
+			if hashed := w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil }); hashed != nil {
+				w.gathers.begin(p, b, r.begun, hashed)
+			}
 			return
 		}
 	}
@@ -563,6 +571,8 @@ type child struct {
 // reader is what one worker needs to read folders and files again and again.
 type reader struct {
 	entries []byte      // of a folder, as the system wrote them
+	whole   []byte      // those of them that are all of the folder's; nil where they are not, or not known
+	begun   time.Time   // before the folder was opened, where skills are handed on
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
 	texts   bool        // keep also what a link may have become
@@ -576,7 +586,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // use for, in no order. They are valid until the next call. Wherever there is a
 // handle it must be closed.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
+	r.kept, r.stamp, r.whole = r.kept[:0], skill.Stamp{}, nil
 	if q, ok := top.(quickHandle); ok {
 		return q.children(sub, r)
 	}

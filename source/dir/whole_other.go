@@ -9,3 +9,5 @@ import (
 )
 
 func whole(context.Context, *folder, []skill.File) ([]skill.File, bool) { return nil, false }
+
+func (w *walk) gather(*place, handle, *reader) {}
