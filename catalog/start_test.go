@@ -109,7 +109,9 @@ func TestPlacesAndFolders(t *testing.T) {
 // visiting is a source that hands its skills on during the scan.
 type visiting struct{ *memory }
 
-func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)), _ func()) (skill.Scan, error) {
+var _ Visitor = visiting{}
+
+func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)) func([]skill.File, time.Time), _ func()) (skill.Scan, error) {
 	scan, err := v.Scan(ctx)
 	for _, b := range scan.Bundles {
 		each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })

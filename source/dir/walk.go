@@ -27,7 +27,8 @@ const (
 	largeLevel = 1500
 	// countedLevel is how many folders side by side are asked for what lies below them
 	// before they are read: one in ten of what a reading costs, and many, or one, may hold most.
-	countedLevel = 256
+	// In all no more than countedMost are, since of a smaller tree that is lost.
+	countedLevel, countedMost = 256, 512
 	// sample is how many folders must be read until what lies below them tells how many
 	// there will be below all: a level is large when that is surely times largeLevel.
 	sample, surely = 32, 4
@@ -109,20 +110,21 @@ func (s *Source) groundOf(real string) *ground {
 // folder the shorter is met first; on one level folders come before links, then
 // path order decides. Each real folder is visited once, which ends every loop.
 type walk struct {
-	source   *Source
-	top      handle // the root, open during the scan
-	ground   *ground
-	real     string // the root's real path
-	each     func(*skill.Bundle, ReadMain) Hashed
-	gathers  gathers
-	large    func()
-	tooLarge sync.Once         // large was called
-	seen     map[string]string // path by real path; nil while no link was met
-	folders  []*place
-	results  []result // of the level that was visited last
-	skills   []*skill.Bundle
-	scan     skill.Scan
-	dropped  int // notices beyond maxNotices
+	source  *Source
+	top     handle // the root, open during the scan
+	ground  *ground
+	real    string // the root's real path
+	each    func(*skill.Bundle, ReadMain) Hashed
+	gathers gathers
+	large   func()
+	told    atomic.Bool       // large was called
+	counted atomic.Int64      // folders that were asked for what lies below them
+	seen    map[string]string // path by real path; nil while no link was met
+	folders []*place
+	results []result // of the level that was visited last
+	skills  []*skill.Bundle
+	scan    skill.Scan
+	dropped int // notices beyond maxNotices
 
 	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
@@ -351,8 +353,8 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 				met += len(found.folders)
 			}
 			// Not at the level's end: who waits is told as soon as it is known.
-			if w.large != nil && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
-				w.tooLarge.Do(w.large)
+			if w.waited() && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
+				w.tell()
 			}
 			// The calls of the system are too short for the scheduler to give the processor
 			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
@@ -379,19 +381,28 @@ const visitsAtOnce, visitsMany = 8, 512
 // counts. Several workers may count one level.
 func (w *walk) count(level []*place, at, below *atomic.Int64) {
 	top, ok := w.top.(lookHandle)
-	if !ok || w.large == nil || len(level) < countedLevel {
+	if !ok || !w.waited() || len(level) < countedLevel {
 		return
 	}
 	for below.Load() <= largeLevel {
 		i := int(at.Add(1)) - 1
-		if i >= len(level) {
+		if i >= len(level) || w.counted.Add(1) > countedMost {
 			return
 		}
 		if p := level[i]; !p.linked {
 			below.Add(top.below(p.sub))
 		}
 	}
-	w.tooLarge.Do(w.large)
+	w.tell()
+}
+
+// waited reports whether somebody waits who has not been told yet that the tree is large.
+func (w *walk) waited() bool { return w.large != nil && !w.told.Load() }
+
+func (w *walk) tell() {
+	if !w.told.Swap(true) {
+		w.large()
+	}
 }
 
 // isLarge reports whether a level is to be waited for no longer, of which a part has
