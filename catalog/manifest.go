@@ -147,7 +147,7 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !k.settled() {
 		return nil
 	}
-	return []skill.File{{Path: skill.MainFile, Size: e.Size, Digest: e.Digest, Stamp: e.Stamp}}
+	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
 }
 
 // files lists a skill's files with their digests, as they are now.

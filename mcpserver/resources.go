@@ -45,7 +45,7 @@ func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) 
 	end := min(start+pageSize, len(served))
 	resources := make([]*mcp.Resource, 0, end-start)
 	for _, e := range served[start:end] {
-		resources = append(resources, mainResource(e, e.Size))
+		resources = append(resources, mainResource(e, int64(e.Size)))
 	}
 	res := newResult(p, s.cacheable(skillsTTL), "resources", resources)
 	if end < len(served) {

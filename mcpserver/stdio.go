@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -235,10 +234,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// It is encoded only when its turn has come: of the answers that wait for a
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
-		line, err := c.encode(resp)
-		if splice != nil && err == nil {
-			line = splice.into(line)
-		}
+		line, err := splice.into(c.encode(resp))
 		c.teach(resp.ID, line)
 		owed = c.calls.answering(resp.ID)
 		return line, err
@@ -504,9 +500,7 @@ func (c *stdioConn) take(line []byte) error {
 			c.calls.learns(msg, l)
 			l = nil // the answer ends it
 		}
-		if c.quick.server != nil {
-			c.calls.splices(msg, &c.quick.server.splices)
-		}
+		c.calls.splices(msg, c.quick.server)
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)
 		}
@@ -591,17 +585,4 @@ func (c *stdioConn) isClosed() bool {
 	default:
 		return false
 	}
-}
-
-// cancelledID is the id of the call that req takes back, if it takes one back.
-func cancelledID(req *jsonrpc.Request) (jsonrpc.ID, bool) {
-	if req.Method != "notifications/cancelled" || req.IsCall() {
-		return jsonrpc.ID{}, false
-	}
-	var params map[string]json.RawMessage
-	if json.Unmarshal(req.Params, &params) != nil {
-		return jsonrpc.ID{}, false
-	}
-	id, err := parseID(params["requestId"])
-	return id, err == nil
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -209,4 +210,17 @@ func (l *callLedger) end() []jsonrpc.ID {
 	}
 	clear(l.asked)
 	return ids
+}
+
+// cancelledID is the id of the call that req takes back, if it takes one back.
+func cancelledID(req *jsonrpc.Request) (jsonrpc.ID, bool) {
+	if req.Method != "notifications/cancelled" || req.IsCall() {
+		return jsonrpc.ID{}, false
+	}
+	var params map[string]json.RawMessage
+	if json.Unmarshal(req.Params, &params) != nil {
+		return jsonrpc.ID{}, false
+	}
+	id, err := parseID(params["requestId"])
+	return id, err == nil
 }

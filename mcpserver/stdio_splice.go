@@ -97,33 +97,36 @@ func (s *splice) size() int {
 
 // into puts the part into an answer that the SDK has made, in the place of the mark: at
 // the end of the result. It is not there where the answer is another one.
-func (s *splice) into(line []byte) []byte {
+func (s *splice) into(line []byte, err error) ([]byte, error) {
+	if s == nil || err != nil {
+		return line, err
+	}
 	s.in.mu.Lock()
 	part := s.part
 	s.part = nil
 	s.in.mu.Unlock()
 	head, ok := bytes.CutSuffix(line, []byte(`"splice":`+s.mark+`}}`))
 	if part == nil || !ok {
-		return line
+		return line, nil
 	}
 	if len(head) > pageHead {
-		return append(append(bytes.Clone(head), part[pageHead:]...), '}', '}')
+		return append(append(bytes.Clone(head), part[pageHead:]...), '}', '}'), nil
 	}
 	begin := pageHead - len(head)
 	copy(part[begin:], head)
-	return append(part[begin:], '}', '}')
+	return append(part[begin:], '}', '}'), nil
 }
 
 // splices has the answer to a call that was admitted put together, where that is what
 // it takes.
-func (l *callLedger) splices(req *jsonrpc.Request, in *splices) {
-	if req.Method != skillsext.MethodList || !req.IsCall() {
+func (l *callLedger) splices(req *jsonrpc.Request, server *Server) {
+	if server == nil || req.Method != skillsext.MethodList || !req.IsCall() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if call := l.calls[req.ID]; call != nil {
-		call.splice = in.begin()
+		call.splice = server.splices.begin()
 		req.Extra = &mcp.RequestExtra{Header: http.Header{spliceHeader: {call.splice.mark}}}
 	}
 }

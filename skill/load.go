@@ -37,6 +37,9 @@ type Skill struct {
 	// UserInvocable is false where the author keeps the skill from people's
 	// menus (user-invocable: false).
 	UserInvocable bool
+	// Size is that of SKILL.md as it was read. It stands where it takes no room: there are
+	// many skills.
+	Size int32
 	// Disabled is the line by which the author keeps it from models:
 	// "disable-model-invocation: true" in most; "" where it is available to them.
 	Disabled string
@@ -45,8 +48,7 @@ type Skill struct {
 	Frontmatter json.RawMessage
 	// Problems are sorted by position.
 	Problems []Problem
-	// Size and Digest are of SKILL.md as it was read.
-	Size   int64
+	// Digest is of SKILL.md as it was read.
 	Digest Digest
 }
 
@@ -76,7 +78,7 @@ func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 // parsed fills in a skill of which nothing but the bundle is known.
 func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.stamped(stamp)
-	s.Size, s.Digest = int64(len(data)), DigestOf(data)
+	s.Size, s.Digest = int32(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
 	d := parse(data, func(text string) string { return text }, scratch.fields)

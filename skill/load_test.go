@@ -137,7 +137,7 @@ func TestSpellings(t *testing.T) {
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
 		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
-	if !s.Available || !s.Publishable || s.Size != int64(len(text.Data)) || s.Digest != DigestOf(text.Data) {
+	if !s.Available || !s.Publishable || s.Size != int32(len(text.Data)) || s.Digest != DigestOf(text.Data) {
 		t.Errorf("%+v", s)
 	}
 	for _, name := range []string{MainFile, "skill.md"} {

@@ -93,7 +93,7 @@ func apiItem(v catalog.View, e *catalog.Entry) apiSkillItem {
 	w := rowOf(v, e)
 	out := apiSkillItem{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: w.State, Scope: e.Root.Scope, Root: e.Root.Label, File: e.Place(),
-		Size: e.Size, Tokens: apiTokens{w.Listing, w.Loading}, Published: publishable(e), ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
+		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: publishable(e), ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
 		Problems: len(e.Problems),
 	}
 	if e.Status != catalog.Skipped {

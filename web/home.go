@@ -240,7 +240,7 @@ type row struct {
 func rowOf(v catalog.View, e *catalog.Entry) row {
 	w := row{
 		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(skill.OneLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
-		Size: e.Size, Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(e.Size),
+		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: stateOf(e), Grave: graveOf(e), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 	}
 	switch e.Status {

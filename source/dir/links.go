@@ -2,12 +2,14 @@ package dir
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -175,4 +177,48 @@ func top(path string) (root string, parts []string) {
 func within(dir, target string) bool {
 	rel, err := filepath.Rel(dir, target)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// Bounds of the search for links that are stored as text.
+const (
+	mostTexts = 100
+	textSize  = 256
+)
+
+// mayBeLink: a regular file without an ending, as git writes a link to a folder
+// where the system, or the user, has no links (core.symlinks=false).
+func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
+
+// linksAsText reports the files of the root that hold nothing but the path that a
+// link to a skill's folder would have.
+func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
+	tried := 0
+	for _, c := range children {
+		if !c.mayBeLink() || tried == mostTexts {
+			continue
+		}
+		tried++
+		f, err := h.open(c.name)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
+		f.Close()
+		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
+			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
+				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
+				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
+		}
+	}
+	return out
+}
+
+// isPath: the text is one line that names a folder relative to its own, or from the
+// top, in the way of any system.
+func isPath(text string) bool {
+	if len(text) > textSize || !utf8.ValidString(text) || skill.OneLine(text) != text {
+		return false
+	}
+	slashed := strings.ReplaceAll(text, `\`, "/")
+	return strings.HasPrefix(slashed, "../") || strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "/") && strings.Count(slashed, "/") > 1
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -561,51 +560,6 @@ func (w *walk) below(out *found, p *place, children []child) {
 // that stays, while those around it come and go, keeps no more than that.
 const pathsAtOnce = 512
 
-// child is an entry of a folder that a scan has use for: a folder, a link, a
-// spelling of SKILL.md, or a name that is nearly one.
-type child struct {
-	name                  string
-	folder, link, regular bool
-}
-
-// reader is what one worker needs to read folders and files again and again.
-type reader struct {
-	entries []byte      // of a folder, as the system wrote them
-	whole   []byte      // those of them that are all of the folder's; nil where they are not, or not known
-	begun   time.Time   // before the folder was opened, where skills are handed on
-	stamp   skill.Stamp // of the folder
-	kept    []child     // of the folder that is being visited
-	texts   bool        // keep also what a link may have become
-	file    []byte
-}
-
-// readers are used again from one level to the next.
-var readers = sync.Pool{New: func() any { return new(reader) }}
-
-// children opens a folder and reads its entries, without those that a scan has no
-// use for, in no order. They are valid until the next call. Wherever there is a
-// handle it must be closed.
-func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept, r.stamp, r.whole = r.kept[:0], skill.Stamp{}, nil
-	if q, ok := top.(quickHandle); ok {
-		return q.children(sub, r)
-	}
-	h, raw, err := top.list(sub)
-	for _, e := range raw {
-		r.add(childOf(e))
-	}
-	return h, r.kept, err
-}
-
-// quickHandle is a handle that reads without what a scan has no use for.
-type quickHandle interface {
-	handle
-	children(sub string, r *reader) (handle, []child, error)
-	// read reads a regular file that was just looked at, like [skill.ReadFile]
-	// without its patience. The bytes are valid until the next call.
-	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
-}
-
 // unreadable reports a folder that could not be opened; one that has vanished
 // since its parent was read is not worth a word.
 func unreadable(p *place, err error) found {
@@ -619,17 +573,6 @@ func unreadable(p *place, err error) found {
 	return out
 }
 
-// add keeps an entry that a scan has use for.
-func (r *reader) add(c child) {
-	if !c.dull() || r.texts && c.mayBeLink() {
-		r.kept = append(r.kept, c)
-	}
-}
-
-func childOf(e fs.DirEntry) child {
-	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
-}
-
 // near reports a file that was probably meant as the folder's SKILL.md.
 func near(p *place, children []child) []skill.Notice {
 	for _, c := range children {
@@ -641,69 +584,4 @@ func near(p *place, children []child) []skill.Notice {
 		}
 	}
 	return nil
-}
-
-// Bounds of the search for links that are stored as text.
-const (
-	mostTexts = 100
-	textSize  = 256
-)
-
-// mayBeLink: a regular file without an ending, as git writes a link to a folder
-// where the system, or the user, has no links (core.symlinks=false).
-func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
-
-// linksAsText reports the files of the root that hold nothing but the path that a
-// link to a skill's folder would have.
-func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
-	tried := 0
-	for _, c := range children {
-		if !c.mayBeLink() || tried == mostTexts {
-			continue
-		}
-		tried++
-		f, err := h.open(c.name)
-		if err != nil {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(f, textSize+1))
-		f.Close()
-		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
-			out = append(out, skill.Notice{Path: c.name, Rule: RuleLinkAsText,
-				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, and is followed by nobody",
-				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
-		}
-	}
-	return out
-}
-
-// isPath: the text is one line that names a folder relative to its own, or from the
-// top, in the way of any system.
-func isPath(text string) bool {
-	if len(text) > textSize || !utf8.ValidString(text) || skill.OneLine(text) != text {
-		return false
-	}
-	slashed := strings.ReplaceAll(text, `\`, "/")
-	return strings.HasPrefix(slashed, "../") || strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "/") && strings.Count(slashed, "/") > 1
-}
-
-// dull reports whether a scan has no use for an entry.
-func (c child) dull() bool {
-	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name) && !skill.NearMain(c.name)
-}
-
-func spellings(children []child) []string {
-	var out []string
-	for _, c := range children {
-		if isEntry(c.name) {
-			out = append(out, c.name)
-		}
-	}
-	return out
-}
-
-// isEntry reports whether name spells SKILL.md in some case. ASCII only: a
-// Unicode fold would take the Kelvin sign for a K.
-func isEntry(name string) bool {
-	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }

@@ -1,0 +1,87 @@
+package dir
+
+import (
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// child is an entry of a folder that a scan has use for: a folder, a link, a
+// spelling of SKILL.md, or a name that is nearly one.
+type child struct {
+	name                  string
+	folder, link, regular bool
+}
+
+// reader is what one worker needs to read folders and files again and again.
+type reader struct {
+	entries []byte      // of a folder, as the system wrote them
+	whole   []byte      // those of them that are all of the folder's; nil where they are not, or not known
+	begun   time.Time   // before the folder was opened, where skills are handed on
+	stamp   skill.Stamp // of the folder
+	kept    []child     // of the folder that is being visited
+	texts   bool        // keep also what a link may have become
+	file    []byte
+}
+
+// readers are used again from one level to the next.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// children opens a folder and reads its entries, without those that a scan has no
+// use for, in no order. They are valid until the next call. Wherever there is a
+// handle it must be closed.
+func (r *reader) children(top handle, sub string) (handle, []child, error) {
+	r.kept, r.stamp, r.whole = r.kept[:0], skill.Stamp{}, nil
+	if q, ok := top.(quickHandle); ok {
+		return q.children(sub, r)
+	}
+	h, raw, err := top.list(sub)
+	for _, e := range raw {
+		r.add(childOf(e))
+	}
+	return h, r.kept, err
+}
+
+// quickHandle is a handle that reads without what a scan has no use for.
+type quickHandle interface {
+	handle
+	children(sub string, r *reader) (handle, []child, error)
+	// read reads a regular file that was just looked at, like [skill.ReadFile]
+	// without its patience. The bytes are valid until the next call.
+	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
+}
+
+// add keeps an entry that a scan has use for.
+func (r *reader) add(c child) {
+	if !c.dull() || r.texts && c.mayBeLink() {
+		r.kept = append(r.kept, c)
+	}
+}
+
+func childOf(e fs.DirEntry) child {
+	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
+}
+
+// dull reports whether a scan has no use for an entry.
+func (c child) dull() bool {
+	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name) && !skill.NearMain(c.name)
+}
+
+func spellings(children []child) []string {
+	var out []string
+	for _, c := range children {
+		if isEntry(c.name) {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+// isEntry reports whether name spells SKILL.md in some case. ASCII only: a
+// Unicode fold would take the Kelvin sign for a K.
+func isEntry(name string) bool {
+	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
+}
