@@ -202,6 +202,20 @@ func TestBadControlAnywhere(t *testing.T) {
 	}
 }
 
+// What stands before the first character that is not ASCII is all ASCII, and little of
+// the rest is left to be looked at again.
+func TestSurveyIsWide(t *testing.T) {
+	text := strings.Repeat("a line\nof ASCII, ", 6)
+	if wide, _ := survey(text); wide != len(text) {
+		t.Errorf("ASCII is wide at %d", wide)
+	}
+	for at := range text {
+		if wide, _ := survey(text[:at] + "é" + text[at:]); wide > at || wide < at-7 {
+			t.Errorf("what is wide at %d is said to be so at %d", at, wide)
+		}
+	}
+}
+
 // The search for control characters is that of [strings.IndexFunc], and what stands
 // before the first character that is not ASCII is ASCII.
 func FuzzBadControl(f *testing.F) {
