@@ -103,10 +103,10 @@ is made did not change the most.
 
 ## What bounds manifests and refreshes
 
-Full manifests of 10,000 skills take 1.1 × the processor time of the *all* floor, though that has neither answers nor a ` + "`SKILL.md`" + ` to judge: the first
+Full manifests of 10,000 skills take 1.1 to 1.2 × the processor time of the *all* floor (quiet, interleaved), though that has neither answers nor a ` + "`SKILL.md`" + ` to judge: the first
 ` + "`skills/list`" + ` comes while the first scan goes on, and has it hash what it finds ([decision 33](decisions/0033-one-pass.md)). Of it (` + "`perf record`" + ` of the process, to the last page) 39 % opens, reads and
 hashes the other files, 23 % opens and reads folders, 16 % reads and judges each ` + "`SKILL.md`" + `, 3 % is the collector's, and some 6 % makes the hundred pages and writes them. The floor does without the last two and most of
-the third, and opens each file by its whole path, which costs it nearly as much. The wall clock has 0.1 × more, where one processor works alone: 10 ms until the process has started, some 20 ms between the last file
+the third, and opens each file by its whole path, which costs it nearly as much. The wall clock is 1.2 ×, since one processor works alone now and then: 10 ms until the process has started, some 20 ms between the last file
 and the list, and 60 ms for the pages: each is made while the one before it is read, and is half a millisecond's work. To make two at once would need to know where the second begins.
 
 A refresh looks at each folder and, while its path is in the processor's caches, at its ` + "`SKILL.md`" + `, by one ` + "`fstatat`" + ` of 2 µs each; of 100,000 skills that is half a second of one processor, a twelfth less than
