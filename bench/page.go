@@ -104,11 +104,11 @@ case: with 15 % there too, collections took a tenth of the user time until the f
 
 ## What bounds manifests and refreshes
 
-Full manifests of 10,000 skills take as much processor time as the *all* floor, 1.0 to 1.1 × in interleaved runs, though that has neither answers nor a ` + "`SKILL.md`" + ` to judge: the first
+Full manifests of 10,000 skills take 1.1 to 1.2 × the processor time of the *all* floor (quiet, interleaved), though that has neither answers nor a ` + "`SKILL.md`" + ` to judge: the first
 ` + "`skills/list`" + ` comes while the first scan goes on, and has it hash what it finds ([decision 33](decisions/0033-one-pass.md)). Of it (` + "`perf record`" + ` of the process, to the last page) 39 % opens, reads and
-hashes the other files, 23 % opens and reads folders, 16 % reads and judges each ` + "`SKILL.md`" + `, 3 % is the collector's, and 5 % makes the hundred pages and writes them. The floor does without a fifth of that,
-and opens each file by its whole path, which costs it as much. What is left of the wall clock is where one processor works alone: 10 ms until the process has started and been asked, some 20 ms between the last file
-and the list, and some 60 ms for the pages, of which a client that reads one after the other and the server take turns.
+hashes the other files, 23 % opens and reads folders, 16 % reads and judges each ` + "`SKILL.md`" + `, 3 % is the collector's, and some 6 % makes the hundred pages and writes them. The floor does without the last two and most of
+the third, and opens each file by its whole path, which costs it nearly as much. The wall clock is 1.2 ×, since one processor works alone now and then: 10 ms until the process has started, some 20 ms between the last file
+and the list, and 60 ms for the pages: each is made while the one before it is read, and is half a millisecond's work. To make two at once would need to know where the second begins.
 
 A refresh looks at each folder and, while its path is in the processor's caches, at its ` + "`SKILL.md`" + `, by one ` + "`fstatat`" + ` of 2 µs each; of 100,000 skills that is half a second of one processor, a twelfth less than
 all folders and then all files (six runs each, interleaved, on a busy machine). Contract 002 asks for a refresh at least each 30 s, so

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/knack-dev/knack/skill"
@@ -78,5 +79,12 @@ func TestBookOfBases(t *testing.T) {
 	}
 	if e := (&Entry{Root: a, Status: Skipped}); e.Base() != "" || e.URI() != (skill.URI{}) {
 		t.Errorf("a skipped skill is at %q, %s", e.Base(), e.URI())
+	}
+}
+
+// There are many entries, side by side.
+func TestEntryIsSmall(t *testing.T) {
+	if n := reflect.TypeFor[Entry]().Size(); n > 72 {
+		t.Errorf("an entry takes %d bytes, not 72", n)
 	}
 }

@@ -23,9 +23,9 @@ type manifest struct {
 }
 
 // hashFor is how long after its begin a scan goes on to hash what it finds. All who
-// wait for its end wait for that too, and what is older than [AheadGood] at the end must be
-// looked at again.
-const hashFor = AheadGood / 2
+// wait for its end wait for that too, two seconds at most, and what is older than
+// [AheadGood] at the end must be looked at again.
+const hashFor = 750 * time.Millisecond
 
 // sink is where the manifest of a skill goes that was read just now, by a scan that
 // began at a time; nil where none is wanted.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -455,5 +456,12 @@ func TestScanRootBelowFile(t *testing.T) {
 				t.Errorf("%s: %s, required: %+v, %v", name, dir, scan, err)
 			}
 		}
+	}
+}
+
+// There are many bundles: memory is given out in sizes of 128 and 144 bytes.
+func TestBundleIsSmall(t *testing.T) {
+	if n := reflect.TypeFor[bundled]().Size(); n > 128 {
+		t.Errorf("a bundle takes %d bytes, not 128", n)
 	}
 }
