@@ -19,12 +19,12 @@ func (k known) Verify(_ context.Context, token string) (Subject, bool) {
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		who := known{"a": {Name: "anna"}, "b": {Name: "bert"}}
+		who := known{"token of anna": {Name: "anna"}, "token of bert": {Name: "bert"}}
 		s := NewSessions(who)
 		begin := func(token string) string {
 			t.Helper()
 			id, subject, ok := s.Begin(ctx, token)
-			if !ok || subject.Name != who[token].Name || len(id) != 43 || strings.Contains(id, token+token) {
+			if !ok || subject.Name != who[token].Name || len(id) != 43 || strings.Contains(id, token) {
 				t.Fatalf("%s: %q %+v %v", token, id, subject, ok)
 			}
 			return id
@@ -35,16 +35,16 @@ func TestSessions(t *testing.T) {
 				t.Errorf("the session is %q's (%v), want %q", got.Name, ok, want)
 			}
 		}
-		if id, _, ok := s.Begin(ctx, "c"); ok || id != "" {
+		if id, _, ok := s.Begin(ctx, "token of nobody"); ok || id != "" {
 			t.Error("a session for a token that nobody has")
 		}
-		anna, again, bert := begin("a"), begin("a"), begin("b")
+		anna, again, bert := begin("token of anna"), begin("token of anna"), begin("token of bert")
 		if anna == again {
 			t.Error("two sessions with one id")
 		}
 		is(anna, "anna")
 		is(bert, "bert")
-		for _, id := range []string{"", "a", anna + "A", anna[:42], strings.ToUpper(anna)} {
+		for _, id := range []string{"", "token of anna", anna + "A", anna[:42], strings.ToUpper(anna)} {
 			is(id, "")
 		}
 		s.End(anna)
@@ -52,18 +52,18 @@ func TestSessions(t *testing.T) {
 		is(anna, "")
 		is(again, "anna")
 
-		who["b"] = Subject{Name: "berta"}
+		who["token of bert"] = Subject{Name: "berta"}
 		is(bert, "berta")
-		delete(who, "b")
+		delete(who, "token of bert")
 		is(bert, "")
 		s.Recheck(ctx)
-		who["b"] = Subject{Name: "bert"}
+		who["token of bert"] = Subject{Name: "bert"}
 		is(bert, "")
 		is(again, "anna")
 
 		time.Sleep(SessionLife - time.Second)
 		is(again, "anna")
-		late := begin("a")
+		late := begin("token of anna")
 		time.Sleep(time.Second)
 		is(again, "")
 		is(late, "anna")
@@ -77,10 +77,10 @@ func TestSessionsAreBounded(t *testing.T) {
 	who := known{"other": {Name: "other"}}
 	s := NewSessions(who)
 	other, _, _ := s.Begin(ctx, "other")
-	who["a"] = Subject{Name: "anna"}
+	who["token of anna"] = Subject{Name: "anna"}
 	var ids []string
 	for range maxSessionsOfOne + 3 {
-		id, _, _ := s.Begin(ctx, "a")
+		id, _, _ := s.Begin(ctx, "token of anna")
 		ids = append(ids, id)
 	}
 	for i, id := range ids {
