@@ -44,10 +44,10 @@ type Watcher interface {
 // order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
 // returns is valid until each returns. Where each returns a function, that is to get the
 // skill's files with their digests, but for SKILL.md's, as they all were at some time
-// after each was called, or nothing. It calls large as soon as it knows that it
+// after each was called, or nothing; nothing is hashed for it any more after until. It calls large as soon as it knows that it
 // will take longer than a moment.
 type Visitor interface {
-	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (hashed func([]skill.File, time.Time)), large func()) (skill.Scan, error)
+	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (hashed func([]skill.File, time.Time), until time.Time), large func()) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct
@@ -341,6 +341,9 @@ func (c *Catalog) publish(next *Snapshot) {
 	if prev == nil {
 		c.current.Store(next)
 		close(c.ready)
+		if c.hashed.wanted.Load() {
+			time.AfterFunc(AheadGood, c.hashed.drop) // what nobody has taken is good for nothing then
+		}
 		if c.ahead.Load() {
 			c.indexOf(next)
 		}

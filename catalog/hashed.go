@@ -22,18 +22,18 @@ type manifest struct {
 	at    time.Time
 }
 
-// hashFor is how long after its begin a scan goes on to hash what it finds. All who
-// wait for its end wait for that too, two seconds at most, and what is older than
+// hashFor is how long after its begin a scan goes on to hash what it finds, be it in the
+// middle of a file: all who wait for its end wait for that too, and what is older than
 // [AheadGood] at the end must be looked at again.
 const hashFor = 750 * time.Millisecond
 
 // sink is where the manifest of a skill goes that was read just now, by a scan that
-// began at a time; nil where none is wanted.
-func (h *hashed) sink(s *skill.Skill, begun time.Time) func([]skill.File, time.Time) {
+// began at a time, and until when it may be made; nil where none is wanted.
+func (h *hashed) sink(s *skill.Skill, begun time.Time) (take func([]skill.File, time.Time), until time.Time) {
 	if !h.wanted.Load() || !s.Publishable || time.Since(begun) > hashFor {
-		return nil
+		return nil, until
 	}
-	return func(files []skill.File, at time.Time) {
+	take = func(files []skill.File, at time.Time) {
 		for i := range files {
 			if f := &files[i]; f.Path == skill.MainFile && f.Stamp == s.Stamp {
 				f.Digest = s.Digest
@@ -46,6 +46,7 @@ func (h *hashed) sink(s *skill.Skill, begun time.Time) func([]skill.File, time.T
 		}
 		h.of[s] = manifest{files, at}
 	}
+	return take, begun.Add(hashFor)
 }
 
 // take hands over what was made for a skill, once.

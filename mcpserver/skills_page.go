@@ -32,6 +32,7 @@ const (
 type page struct {
 	of      catalog.View
 	from    int
+	taken   bool          // somebody has it, or waits for it
 	done    chan struct{} // closed when what follows is there
 	members []byte        // as [skillsext.ListSkillsResult.Members], behind pageHead bytes
 	next    int           // where the next one begins; 0: there is none
@@ -53,17 +54,27 @@ type pages struct {
 func (a *pages) take(v catalog.View, from int) *page {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, p := range a.ahead {
-		if p.of == v && p.from == from {
-			a.ahead = slices.Delete(a.ahead, i, i+1)
+	for _, p := range a.ahead {
+		if p.of == v && p.from == from && !p.taken {
+			p.taken = true
+			select {
+			case <-p.done:
+				a.drop(p)
+			default: // it keeps its place until it is done
+			}
 			return p
 		}
 	}
 	return nil
 }
 
-// put keeps a page that is going to be made, for as long as it is good for something,
-// unless there is such a one, or no room.
+// drop needs mu.
+func (a *pages) drop(p *page) {
+	a.ahead = slices.DeleteFunc(a.ahead, func(o *page) bool { return o == p })
+}
+
+// put keeps a page that is being made, unless there is such a one, or no room: where one
+// is never done, since a disk hangs, it keeps its place, so that no more of them pile up.
 func (a *pages) put(p *page) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,12 +82,23 @@ func (a *pages) put(p *page) bool {
 		return false
 	}
 	a.ahead = append(a.ahead, p)
+	return true
+}
+
+// ready says that a page is done. It is kept for as long as it is good for something.
+func (a *pages) ready(p *page) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(p.done)
+	if p.taken {
+		a.drop(p)
+		return
+	}
 	time.AfterFunc(catalog.AheadGood, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.ahead = slices.DeleteFunc(a.ahead, func(o *page) bool { return o == p })
+		a.drop(p)
 	})
-	return true
 }
 
 // page is the page of a list that begins at a place. It is the caller's own.
@@ -96,7 +118,7 @@ func (s *Server) page(ctx context.Context, v catalog.View, from int) (*page, err
 	if p.err == nil && p.next > 0 {
 		if next := (&page{of: v, from: p.next, done: make(chan struct{})}); s.pages.put(next) {
 			go func() {
-				defer close(next.done)
+				defer s.pages.ready(next)
 				s.fill(context.Background(), next) // nothing that is noted of this call
 			}()
 		}

@@ -88,13 +88,18 @@ type metLink struct {
 func (w *walk) meet(out *found, p *place, name string, skill *opened) {
 	var one found
 	w.link(&one, p, name, skill)
-	noted := found{notices: one.notices}
-	for _, f := range one.folders {
-		c := *f // which the visit will know more of
-		noted.folders = append(noted.folders, &c)
-	}
 	if len(out.links) <= lookLinks {
-		out.links = append(out.links, metLink{*p, name, noted})
+		in := *p
+		if in.skill != nil { // by itself: where it lies are all that lie beside it
+			in.skill = &place{path: in.skill.path, sub: in.skill.sub, origin: in.skill.origin}
+		}
+		noted := found{notices: one.notices}
+		for _, f := range one.folders {
+			c := *f // which the visit will know more of
+			c.skill = in.skill
+			noted.folders = append(noted.folders, &c)
+		}
+		out.links = append(out.links, metLink{in, name, noted})
 	}
 	out.folders = append(out.folders, one.folders...)
 	out.notices = append(out.notices, one.notices...)

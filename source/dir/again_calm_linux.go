@@ -46,6 +46,7 @@ type calm struct {
 	mu     sync.Mutex // nobody waits for it: its holder may wait for a disk
 	closed bool
 	known  map[string]watchedFolder
+	failed map[string]time.Time // when those that cannot be watched were last tried
 }
 
 // watchedFolder is the folder that is watched under a name; the zero value is one that cannot
@@ -79,7 +80,7 @@ func calmNow() *calm {
 	if err != nil {
 		return nil
 	}
-	calms.last = &calm{queue: queue, begun: now, known: map[string]watchedFolder{}}
+	calms.last = &calm{queue: queue, begun: now, known: map[string]watchedFolder{}, failed: map[string]time.Time{}}
 	return calms.last
 }
 
@@ -109,7 +110,7 @@ func (c *calm) tidy() {
 	}
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.closed, c.known = true, nil
+		c.closed, c.known, c.failed = true, nil, nil
 		unix.Close(c.queue)
 	}
 }
@@ -136,9 +137,12 @@ func (c *calm) coversFolder(name string) bool {
 		return false
 	}
 	w, known := c.known[name]
-	if !known {
-		if len(c.known) < mostCalm {
-			w = c.watch(name)
+	if !known || w == (watchedFolder{}) && time.Since(c.failed[name]) > calmEvery {
+		// What lay on the way just then may have gone.
+		if known || len(c.known) < mostCalm {
+			if w = c.watch(name); w == (watchedFolder{}) {
+				c.failed[name] = time.Now()
+			}
 			c.known[name] = w
 		}
 		known = w != watchedFolder{}

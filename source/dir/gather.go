@@ -24,6 +24,7 @@ type gathers struct {
 // when it came to the first is said at [walk.gather].
 type gather struct {
 	hashed Hashed
+	until  time.Time // no byte is hashed after that
 	at     time.Time // before the skill's folder was opened
 	main   skill.Stamp
 	dev    uint64
@@ -35,7 +36,7 @@ type gather struct {
 }
 
 // begin begins one, for a skill of which SKILL.md was read just now.
-func (g *gathers) begin(p *place, b *skill.Bundle, at time.Time, hashed Hashed) {
+func (g *gathers) begin(p *place, b *skill.Bundle, at time.Time, hashed Hashed, until time.Time) {
 	dev := b.FS.(*folder).dev
 	if dev == 0 || p.linked || b.Entry != skill.MainFile {
 		return
@@ -45,7 +46,7 @@ func (g *gathers) begin(p *place, b *skill.Bundle, at time.Time, hashed Hashed) 
 	if g.of == nil {
 		g.of = map[*place]*gather{}
 	}
-	g.of[p] = &gather{hashed: hashed, at: at, main: b.Stamp, dev: dev}
+	g.of[p] = &gather{hashed: hashed, until: until, at: at, main: b.Stamp, dev: dev}
 	g.any.Store(true)
 }
 

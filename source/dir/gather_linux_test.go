@@ -26,15 +26,20 @@ type handed struct {
 // each on the way.
 func handedOver(t *testing.T, root string, want func(path string) bool, met func(path string)) (skill.Scan, *handed) {
 	t.Helper()
+	return handedOverUntil(t, root, time.Now().Add(time.Hour), want, met)
+}
+
+func handedOverUntil(t *testing.T, root string, until time.Time, want func(path string) bool, met func(path string)) (skill.Scan, *handed) {
+	t.Helper()
 	got := &handed{files: map[string][]skill.File{}}
 	s := source(pickDoor(), root)
 	begun := time.Now()
-	scan, err := s.Visit(context.Background(), func(b *skill.Bundle, _ ReadMain) Hashed {
+	scan, err := s.Visit(context.Background(), func(b *skill.Bundle, _ ReadMain) (Hashed, time.Time) {
 		if met != nil {
 			met(b.Path)
 		}
 		if !want(b.Path) {
-			return nil
+			return nil, time.Time{}
 		}
 		return func(files []skill.File, at time.Time) {
 			got.mu.Lock()
@@ -43,7 +48,7 @@ func handedOver(t *testing.T, root string, want func(path string) bool, met func
 				got.twice = append(got.twice, b.Path)
 			}
 			got.files[b.Path] = files
-		}
+		}, until
 	}, nil)
 	must(t, err)
 	return scan, got
@@ -204,5 +209,31 @@ func TestVisitHashesOneState(t *testing.T) {
 				t.Errorf("handed over: %+v", files)
 			}
 		})
+	}
+}
+
+// TestVisitHashesUntil: what is not hashed in time is not handed over, be it begun, so
+// that no scan is held up by what a few skills hold.
+func TestVisitHashesUntil(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{"a/SKILL.md": main, "b/SKILL.md": main, "b/in/x": "1", "c/SKILL.md": main, "c/x": "1", "d/SKILL.md": main, "d/big": strings.Repeat("x", 4*skill.HashBuffer)})
+	old(t, root)
+	if _, got := handedOver(t, root, all, nil); len(got.files) != 4 {
+		t.Fatalf("handed over: %v", got.files)
+	}
+	// Not even SKILL.md alone, which has been read: the time is over.
+	if scan, got := handedOverUntil(t, root, time.Now().Add(-time.Second), all, nil); len(got.files) != 0 || len(scan.Bundles) != 4 {
+		t.Errorf("handed over when the time was over: %v, of %d skills", got.files, len(scan.Bundles))
+	}
+	until := time.Now().Add(time.Hour)
+	p := newPass(t.Context(), 1, time.Now())
+	defer p.end()
+	for _, c := range []struct {
+		until time.Time
+		over  bool
+	}{{time.Time{}, false}, {until, false}, {time.Now().Add(-1), true}} {
+		if p.until = c.until; p.over() != c.over {
+			t.Errorf("until %v: over %t", c.until, !c.over)
+		}
 	}
 }

@@ -154,6 +154,9 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			n, err = unix.Getdents(fd, r.entries)
 			return err
 		})
+		if err != nil {
+			r.whole = nil
+		}
 		if err != nil || n == 0 {
 			return fdHandle(fd), r.kept, err
 		}

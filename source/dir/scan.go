@@ -92,9 +92,10 @@ type ReadMain = func() ([]byte, skill.Stamp, error)
 // goroutines, in no order: while its folder is open, its entry is read for a
 // third of what it costs afterwards. Where each returns a function, that gets the
 // skill's files with their digests before Visit returns, or nothing: where [Skill.Whole]
-// would not answer, or not in one pass. It calls large, if there is one, once it knows
+// would not answer, or not in one pass, or not all was hashed until the time that each
+// returned with it. It calls large, if there is one, once it knows
 // that the tree is too large to be waited for.
-func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) Hashed, large func()) (skill.Scan, error) {
+func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) (hashed Hashed, until time.Time), large func()) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {

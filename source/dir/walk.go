@@ -114,7 +114,7 @@ type walk struct {
 	top     handle // the root, open during the scan
 	ground  *ground
 	real    string // the root's real path
-	each    func(*skill.Bundle, ReadMain) Hashed
+	each    func(*skill.Bundle, ReadMain) (Hashed, time.Time)
 	gathers gathers
 	large   func()
 	told    atomic.Bool       // large was called
@@ -479,8 +479,8 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
-			if hashed := w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil }); hashed != nil {
-				w.gathers.begin(p, b, r.begun, hashed)
+			if hashed, until := w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil }); hashed != nil {
+				w.gathers.begin(p, b, r.begun, hashed, until)
 			}
 			return
 		}

@@ -21,6 +21,7 @@ import (
 // again.
 type pass struct {
 	ctx   context.Context
+	until time.Time // no byte is hashed after that; zero: it does not matter
 	dev   uint64
 	begun time.Time
 	known []skill.File
@@ -64,7 +65,7 @@ func wholeSince(ctx context.Context, f *folder, known []skill.File, begun time.T
 
 func newPass(ctx context.Context, dev uint64, begun time.Time) *pass {
 	p := passes.Get().(*pass)
-	p.ctx, p.dev, p.begun, p.bytes = ctx, dev, begun, 0
+	p.ctx, p.until, p.dev, p.begun, p.bytes = ctx, time.Time{}, dev, begun, 0
 	return p
 }
 
@@ -177,7 +178,7 @@ func (p *pass) settled(s skill.Stamp) bool { return s.Dev == p.dev && !s.Racy(p.
 
 // file takes in a file of an open folder that was listed as a regular one.
 func (p *pass) file(dir int, path, name string) bool {
-	if p.ctx.Err() != nil || len(p.files) == skill.MaxFiles {
+	if p.over() || len(p.files) == skill.MaxFiles {
 		return false
 	}
 	f := skill.File{Path: path}
@@ -197,6 +198,11 @@ func (p *pass) file(dir int, path, name string) bool {
 		return false
 	}
 	return p.took(f)
+}
+
+// over: nobody wants it any more.
+func (p *pass) over() bool {
+	return p.ctx.Err() != nil || !p.until.IsZero() && time.Now().After(p.until)
 }
 
 func (p *pass) took(f skill.File) bool {
@@ -228,7 +234,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 		left -= int64(len(in))
 	} else {
 		p.sum.Reset()
-		for err == nil && len(in) > 0 && left > 0 {
+		for err == nil && len(in) > 0 && left > 0 && !p.over() {
 			p.sum.Write(in)
 			left -= int64(len(in))
 			in, err = fill(fd, p.content[:min(left, int64(len(p.content)))])
@@ -292,6 +298,7 @@ func (g *gather) folder(ctx context.Context, at *place, prefix string, h handle,
 	}
 	p := newPass(ctx, g.dev, g.at)
 	defer p.end()
+	p.until = g.until
 	if at == at.skill {
 		p.main = g.main
 	}
