@@ -25,10 +25,10 @@ const (
 	// largeLevel is how many folders side by side are no matter of a moment: a
 	// thousand skills have fewer, and take some 10 ms.
 	largeLevel = 1500
-	// countedLevel is how many folders side by side are asked for what lies below them
-	// before they are read: one in ten of what a reading costs, and many, or one, may hold most.
-	// In all no more than countedMost are, since of a smaller tree that is lost.
-	countedLevel, countedMost = 256, 512
+	// countedLevel is how many folders in a root are asked for what lies below them before
+	// they are read: one in ten of what a reading costs, and one of them may hold most. No more
+	// than countedMost are asked, since of a smaller tree that is lost.
+	countedLevel, countedMost = 256, 1024
 	// sample is how many folders must be read until what lies below them tells how many
 	// there will be below all: a level is large when that is surely times largeLevel.
 	sample, surely = 32, 4
@@ -377,11 +377,11 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 // many there must be on a level for that to be a small part of it.
 const visitsAtOnce, visitsMany = 8, 512
 
-// count calls large where the folders of a level hold too many, by what the file system
-// counts. Several workers may count one level.
+// count calls large where the folders in the root hold too many, by what the file system
+// counts. Several workers may count at once.
 func (w *walk) count(level []*place, at, below *atomic.Int64) {
 	top, ok := w.top.(lookHandle)
-	if !ok || !w.waited() || len(level) < countedLevel {
+	if !ok || !w.waited() || len(w.levels) != 1 || len(level) < countedLevel {
 		return
 	}
 	for below.Load() <= largeLevel {
