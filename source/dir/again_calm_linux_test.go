@@ -133,6 +133,37 @@ func TestCalm(t *testing.T) {
 	}
 }
 
+// A calm that begins while a link lies on the way watches the folder that comes back in
+// its place.
+func TestCalmAfterALink(t *testing.T) {
+	top, _, l := calmTree(t)
+	at, aside := filepath.Join(top, "above/root/group"), filepath.Join(top, "aside")
+	must(t, os.Rename(at, aside))
+	must(t, os.Symlink(aside, at))
+	tried := func() bool {
+		calms.mu.Lock()
+		defer calms.mu.Unlock()
+		if calms.last == nil {
+			return false
+		}
+		calms.last.mu.Lock()
+		defer calms.last.mu.Unlock()
+		w, known := calms.last.known[at]
+		return known && w == watchedFolder{}
+	}
+	for end := time.Now().Add(patience); !tried(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no calm has tried to watch what is a link")
+		}
+		if l.same() {
+			t.Fatal("a link was followed")
+		}
+	}
+	must(t, os.Remove(at))
+	must(t, os.Rename(aside, at))
+	l.calms(t)
+}
+
 // A folder that is deleted while somebody has it open, and made anew, is another one:
 // the system tells nothing of it.
 func TestCalmAfterDeletion(t *testing.T) {
