@@ -78,7 +78,8 @@ Of the processor time for the first list of a thousand skills (` + "`perf record
 and the way into the kernel. A folder and a ` + "`SKILL.md`" + ` take five system calls each, half of what the skillmd floor makes, whose opens are the Go library's. What the
 floor does not do at all is a tenth: each file is hashed (7 %), looked through once for all that is asked of its bytes (1 %), parsed and judged (3 %). At 10,000 skills the system calls are 60 %, hashing 10 %,
 all other judging 5 %, collections 2 %, and what comes after the last file 2 %: the order, the names, the books, on both processors where it can be. Both are busy until then: the whole takes 420 to 490 ms of processor
-time, of which 150 to 175 are the process's own and the rest the system's, where the floor's whole comes to some 400. The hash alone is 50. ` + "`initialize`" + ` does not wait for a tree with more than 1,500 folders side by side; what is left of it is the start
+time, of which 150 to 175 are the process's own and the rest the system's, where the floor's whole comes to some 400. The hash alone is 50. For 100,000 it takes 3.3 to 3.5 s,
+1.8 to 2.0 of them the system's, where the floor takes 2.3 to 3.5 by what else the machine does, 0.6 to 0.7 of them its own: what the system does is the same for both, and the hash alone is another 0.5. ` + "`initialize`" + ` does not wait for a tree with more than 1,500 folders side by side; what is left of it is the start
 of the process.
 
 A thousand skills have 2,923 folders. Their system calls alone, made bare by one thread that knows each path beforehand, take 25 ms of one processor here, so 12.5 ms of both; a process with ten skills
