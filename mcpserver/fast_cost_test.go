@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/alloctest"
 	"github.com/knack-dev/knack/mcpserver"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // asked again is a request whose answer is kept, over wires on which the client
@@ -24,22 +25,30 @@ type askedAgain func()
 const pipeHello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
-// overPipes opens a session over real pipes and returns what sends n calls of the
-// tool skill at once and reads as many answers.
-func overPipes(t testing.TB, s *mcpserver.Server, n int) askedAgain {
+// session runs a session over real pipes, until end is called.
+func session(t testing.TB, run func(context.Context, mcp.Transport) error) (to, from *os.File, end func()) {
 	t.Helper()
 	in, to, err := os.Pipe()
 	must(t, err)
 	from, out, err := os.Pipe()
 	must(t, err)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
-	t.Cleanup(func() {
+	go func() { ended <- run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
+	return to, from, func() {
+		t.Helper()
 		to.Close()
 		must(t, <-ended)
 		out.Close()
 		from.Close()
-	})
+	}
+}
+
+// overPipes opens a session over real pipes and returns what sends n calls of the
+// tool skill at once and reads as many answers.
+func overPipes(t testing.TB, s *mcpserver.Server, n int) askedAgain {
+	t.Helper()
+	to, from, end := session(t, s.Run)
+	t.Cleanup(end)
 	answers := bufio.NewReaderSize(from, 256<<10)
 	say := func(lines []byte, n int) {
 		if _, err := to.Write(lines); err != nil {

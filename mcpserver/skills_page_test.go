@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -36,28 +35,17 @@ func threePages() map[string]string {
 // session.
 func speak(t *testing.T, run func(context.Context, mcp.Transport) error) (say func(line string) string, end func()) {
 	t.Helper()
-	in, to, err := os.Pipe()
-	must(t, err)
-	from, out, err := os.Pipe()
-	must(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
+	to, from, end := session(t, run)
 	answers := bufio.NewReader(from)
 	return func(line string) string {
-			t.Helper()
-			_, err := io.WriteString(to, line+"\n")
-			must(t, err)
-			must(t, from.SetReadDeadline(time.Now().Add(20*time.Second)))
-			answer, err := answers.ReadString('\n')
-			must(t, err)
-			return answer
-		}, func() {
-			t.Helper()
-			to.Close()
-			must(t, <-ended)
-			out.Close()
-			from.Close()
-		}
+		t.Helper()
+		_, err := io.WriteString(to, line+"\n")
+		must(t, err)
+		must(t, from.SetReadDeadline(time.Now().Add(20*time.Second)))
+		answer, err := answers.ReadString('\n')
+		must(t, err)
+		return answer
+	}, end
 }
 
 // TestPagesAreWhatTheSDKWrites: what is put together past the SDK is byte for byte what
