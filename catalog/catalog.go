@@ -270,6 +270,17 @@ func (c *Catalog) Soon(ctx context.Context) (View, error) {
 	return c.View(ctx)
 }
 
+// Now is [Catalog.View] through a sight, without waiting; false before the first
+// snapshot.
+func (c *Catalog) Now(sight *Sight) (View, bool) {
+	select {
+	case <-c.ready:
+		return c.view(sight), true
+	default:
+		return View{}, false
+	}
+}
+
 func (c *Catalog) view(sight *Sight) View {
 	return View{Snapshot: c.current.Load().through(sight), catalog: c, sight: sight}
 }

@@ -77,18 +77,10 @@ func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (now *Entry, f
 
 func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, time.Time, error)) (*Entry, []skill.File, time.Time, error) {
 	for range manifestTries {
-		noteFolders(ctx, e)
 		files, at, err := files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
-			for _, f := range files {
-				if !recorded(ctx) {
-					break
-				}
-				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
-			}
 			return e, files, at, nil
 		}
-		Doubt(ctx)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return e, nil, at, err
 		}

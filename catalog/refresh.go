@@ -442,10 +442,8 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case err != nil:
 			return nil, e, err
 		case r.fresh == e.Skill:
-			note(ctx, e, e.Skill.Entry, r.stamp)
 			return r.data, e, nil
 		}
-		Doubt(ctx)
 		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
@@ -470,21 +468,21 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 type reading struct {
 	data  []byte
 	fresh *skill.Skill
-	stamp skill.Stamp
 	begun time.Time
 	err   error // of the file
 }
 
 func readNow(e *Entry) reading {
 	r := reading{begun: time.Now()}
-	r.data, r.stamp, r.err = e.Skill.Read()
+	data, stamp, err := e.Skill.Read()
+	r.data, r.err = data, err
 	switch {
 	case r.err != nil:
 		r.fresh = skill.Load(e.Bundle)
 	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
 		r.fresh = e.Skill
 	default:
-		r.fresh = e.Skill.Parsed(r.data, r.stamp)
+		r.fresh = e.Skill.Parsed(r.data, stamp)
 	}
 	return r
 }
@@ -494,23 +492,17 @@ func readNow(e *Entry) reading {
 // context lasts. See [Within] for the errors beside those of the file.
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	type file struct {
-		data  []byte
-		stamp skill.Stamp
-		err   error
+		data []byte
+		err  error
 	}
 	f, err := Within(ctx, v, e, func() file {
-		data, stamp, err := e.ReadServed(path, skill.MaxFile)
-		return file{data, stamp, err}
+		data, _, err := e.ReadServed(path, skill.MaxFile)
+		return file{data, err}
 	})
 	if err != nil {
 		Traced(ctx, e, path, nil, err)
 		return nil, err
 	}
 	Traced(ctx, e, path, f.data, f.err)
-	if f.err == nil {
-		note(ctx, e, e.OnDisk(path), f.stamp)
-	} else {
-		Doubt(ctx)
-	}
 	return f.data, f.err
 }

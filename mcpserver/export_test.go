@@ -29,12 +29,6 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 // SetPlaceGrace is called before the first call.
 func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
 
-// Recalled is how many answers were given again without the SDK.
-func (s *Server) Recalled() uint64 { return s.memory.recalled.Load() }
-
-// Forget drops the answers that are kept.
-func (s *Server) Forget() { s.memory.clear() }
-
 // PagesAhead is how many pages of skills/list are kept that nobody has asked for yet; they are
 // all made.
 func (s *Server) PagesAhead() int {

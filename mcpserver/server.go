@@ -54,8 +54,8 @@ type Options struct {
 	// it; see [tool.Host].
 	Engage func() string
 	// Observe, if set, hears of everything that a client did with skills, after it
-	// was answered, from the goroutine of the call. It must not wait: answers that
-	// are given again wait for it.
+	// was answered, from the goroutine of the call. It must not wait: the answer waits
+	// for it.
 	Observe func(Use)
 	// Audit: Observe hears of what was refused or failed too, and of every method,
 	// and each use has its event for the audit log, with what was loaded.
@@ -78,7 +78,6 @@ type Server struct {
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
-	memory        memory // of answers
 	pages         pages
 	splices       splices
 	audience      audience
@@ -125,7 +124,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.splices.pass, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.splices.pass, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s

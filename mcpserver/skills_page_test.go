@@ -228,3 +228,11 @@ func TestNobodyElseGetsAPart(t *testing.T) {
 		}
 	})
 }
+
+// grow waits until the files are old enough for their stamps to prove something,
+// and the catalogue has read them so.
+func grow(t testing.TB, w *site) {
+	t.Helper()
+	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	must(t, w.catalog.Refresh(context.Background()))
+}

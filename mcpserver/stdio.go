@@ -65,7 +65,7 @@ type StdioTransport struct {
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
-	server    *Server // whose memory answers, set by Run
+	server    *Server // set by Run
 	connected atomic.Bool
 	overOnce  sync.Once
 	overC     chan struct{}
@@ -137,7 +137,7 @@ func (t *StdioTransport) conn() *stdioConn {
 		outbox:  make(chan []byte),
 		written: make(chan error, 1),
 		broken:  make(chan struct{}),
-		quick:   quick{server: t.server},
+		server:  t.server,
 	}
 }
 
@@ -169,7 +169,7 @@ type stdioConn struct {
 	outbox  chan []byte   // from the holder of turn to print
 	written chan error    // and back
 
-	quick    quick
+	server   *Server       // whose splices the answers have; nil: none
 	handed   bool          // the reader's: a message was handed on since it last waited
 	settle   time.Duration // how long the reader waits for the only call
 	settling *time.Timer   // the reader's, for that
@@ -235,7 +235,6 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
 		line, err := splice.into(c.encode(resp))
-		c.teach(resp.ID, line)
 		owed = c.calls.answering(resp.ID)
 		return line, err
 	}, nil)
@@ -389,19 +388,8 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
-	relieved := false // the one who reads on shares on
-	defer func() {
-		if !relieved {
-			c.quick.unshare()
-		}
-	}()
 	for {
-		if c.finished.Load() || !c.lines.more() {
-			c.quick.unshare()
-			if err := c.flush(nil); err != nil {
-				relieved = errors.Is(err, errRelieved)
-				return
-			}
+		if !c.lines.more() {
 			c.letGo()
 		}
 		line, err := c.lines.next()
@@ -419,7 +407,6 @@ func (c *stdioConn) receive() {
 			err = c.take(line)
 		}
 		if err != nil || c.isClosed() {
-			relieved = errors.Is(err, errRelieved)
 			return
 		}
 	}
@@ -473,20 +460,6 @@ func (c *stdioConn) awaitOnly(most time.Duration) {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
-	l, done, err := c.answered(line)
-	if done || err != nil {
-		return err
-	}
-	if l != nil {
-		defer func() {
-			if l != nil {
-				l.end()
-			}
-		}()
-	}
-	if err := c.flush(line); err != nil {
-		return err
-	}
 	msg, no := parseLine(line)
 	if no != nil {
 		return c.refuse(no)
@@ -496,11 +469,7 @@ func (c *stdioConn) take(line []byte) error {
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
 		}
-		if l != nil {
-			c.calls.learns(msg, l)
-			l = nil // the answer ends it
-		}
-		c.calls.splices(msg, c.quick.server)
+		c.calls.splices(msg, c.server)
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)
 		}

@@ -2,9 +2,7 @@ package dir
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
-	"io"
 	"reflect"
 	"runtime"
 	"slices"
@@ -298,32 +296,6 @@ func (w *walk) leave() *last {
 	}
 	l.sure = l.sure && len(l.links) <= lookLinks && len(l.special) <= lookLinks
 	return l
-}
-
-// errNoLook says that a stamp proves nothing here.
-var errNoLook = errors.New("no stamp is kept here")
-
-// Look takes the stamp of an entry without opening it, where the file system is one
-// that keeps stamps. No link is passed; the stamp of one is its own.
-func (f *folder) Look(name string) (skill.Stamp, error) {
-	if f.dev == 0 || checkName(name) != nil {
-		return skill.Stamp{}, errNoLook
-	}
-	stamp, err := lookAt(f, name)
-	if err == nil && stamp.Dev != f.dev {
-		err = errNoLook
-	}
-	return stamp, err
-}
-
-// Same prepares a look at entries that [folder.Look] saw with these stamps. What it
-// returns reports whether all of them have theirs still; no link is passed.
-//
-// Looks may share what is seen of folders: those for requests which had all arrived
-// before the first of them. What they share is kept in the variable that each is
-// given, and closed after the last; nil: nothing is shared.
-func (f *folder) Same(names []string, stamps []skill.Stamp) func(shared *io.Closer) bool {
-	return sameOf(f, names, stamps)
 }
 
 // at is the absolute path of an entry.
