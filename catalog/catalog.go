@@ -42,12 +42,10 @@ type Watcher interface {
 // Visitor is a [Source] that can hand each skill on while it has its folder open.
 // Visit is Scan, and calls each with every bundle of it, from several goroutines, in no
 // order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
-// returns is valid until each returns. Where each returns a function, that is to get the
-// skill's files with their digests, but for SKILL.md's, as they all were at some time
-// after each was called, or nothing; nothing is hashed for it any more after until. It calls large as soon as it knows that it
+// returns is valid until each returns. It calls large as soon as it knows that it
 // will take longer than a moment.
 type Visitor interface {
-	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (hashed func([]skill.File, time.Time), until time.Time), large func()) (skill.Scan, error)
+	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct
@@ -79,9 +77,6 @@ type Options struct {
 	// Building, where it is not nil, is called before skills are read for the first time
 	// or indexed, and what it returns when that has ended: it takes the most memory.
 	Building func() (end func())
-	// Expected, where it is not nil, is called when manifests are asked for while the
-	// skills are still being read; see [Manifests.Expect].
-	Expected func()
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -90,7 +85,6 @@ type Catalog struct {
 	patience time.Duration
 	log      *slog.Logger
 	building func() (end func())
-	expected func()
 
 	current atomic.Pointer[Snapshot]
 	rest    atomic.Int64 // nanoseconds that the last refresh asks for
@@ -101,11 +95,10 @@ type Catalog struct {
 	poke    chan struct{} // capacity 1: a refresh is wanted
 	ended   chan struct{} // capacity 1: a look has ended that a refresh went on without
 
-	gates  gates                 // of the reads that calls wait for
-	index  atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
-	turn   sync.Mutex            // held while one of those is made
-	hashed hashed
-	ahead  atomic.Bool // the first snapshot is to be indexed before anybody searches
+	gates gates                 // of the reads that calls wait for
+	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
+	turn  sync.Mutex            // held while one of those is made
+	ahead atomic.Bool           // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
@@ -221,11 +214,8 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Building == nil {
 		o.Building = func() func() { return func() {} }
 	}
-	if o.Expected == nil {
-		o.Expected = func() {}
-	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, expected: o.Expected, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
 		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},
@@ -352,9 +342,6 @@ func (c *Catalog) publish(next *Snapshot) {
 	if prev == nil {
 		c.current.Store(next)
 		close(c.ready)
-		if c.hashed.wanted.Load() {
-			time.AfterFunc(AheadGood, c.hashed.drop) // what nobody has taken is good for nothing then
-		}
 		if c.ahead.Load() {
 			c.indexOf(next)
 		}

@@ -161,9 +161,7 @@ func (c *Catalog) endLooks(sources []*held) {
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
 	var loaded visited
-	begun := time.Now()
-	hash := func(s *skill.Skill) (func([]skill.File, time.Time), time.Time) { return c.hashed.sink(s, begun) }
-	scan, err := loaded.scan(ctx, s, first, hash, func() { c.isLarge.Do(func() { close(c.large) }) })
+	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -207,7 +205,7 @@ type visit struct {
 
 // scan scans a source, and the first time, when all must be read, reads on the way
 // what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool, hash func(*skill.Skill) (func([]skill.File, time.Time), time.Time), large func()) (skill.Scan, error) {
+func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) (skill.Scan, error) {
 	if h, ok := s.(*held); ok {
 		s = h.Source
 	}
@@ -215,12 +213,11 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, hash func(*ski
 	if !first || !ok {
 		return s.Scan(ctx)
 	}
-	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (func([]skill.File, time.Time), time.Time) {
+	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
 		loaded := skill.LoadBy(b, read)
 		v.mu.Lock()
 		v.all = append(v.all, visit{b, loaded})
 		v.mu.Unlock()
-		return hash(loaded)
 	}, large)
 }
 

@@ -20,15 +20,13 @@ const manifestTries = 4
 // Manifests makes the manifests of a catalogue's skills. Each file is hashed once
 // for each of its versions, as its stamp tells them apart; a file so young that a
 // second write could leave the same stamp is hashed again until it is older.
-// Nothing is hashed before it is asked for, or announced by [Manifests.Ahead].
+// Nothing is hashed before it is asked for.
 type Manifests struct {
 	catalog *Catalog
 	slots   chan struct{} // bounds what is hashed at once, over all callers
 
 	mu   sync.Mutex
 	kept map[place]*digests
-
-	ahead ahead
 }
 
 // digests are what is known of one skill's files.
@@ -38,8 +36,6 @@ type digests struct {
 	files []skill.File  // in path order; of no file so young that its stamp proves nothing
 	// slow is when one pass last did not do.
 	slow time.Time
-	// made is when files were found to be the skill's, where nobody has had them yet.
-	made time.Time
 }
 
 // NewManifests makes an empty cache that forgets the skills which the catalogue
@@ -47,7 +43,6 @@ type digests struct {
 func NewManifests(c *Catalog) *Manifests {
 	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
-		c.hashed.drop()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, e := range d.Removed {
@@ -65,37 +60,26 @@ func NewManifests(c *Catalog) *Manifests {
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
-	now, files, _, err := m.of(ctx, v, e, m.files)
-	return now, files, err
-}
-
-// OfList is Of for a list: what was made ahead just now is good for it. It was true at
-// the time that is returned.
-func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (now *Entry, files []skill.File, at time.Time, err error) {
-	return m.of(ctx, v, e, m.aheadFiles)
-}
-
-func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, time.Time, error)) (*Entry, []skill.File, time.Time, error) {
 	for range manifestTries {
-		files, at, err := files(ctx, e)
+		files, err := m.files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
-			return e, files, at, nil
+			return e, files, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return e, nil, at, err
+			return e, nil, err
 		}
 		_, now, err := v.Read(ctx, e)
 		switch {
 		case ctx.Err() != nil:
-			return e, nil, at, ctx.Err()
+			return e, nil, ctx.Err()
 		case now != nil && !now.Available:
-			return now, nil, at, fs.ErrNotExist
+			return now, nil, fs.ErrNotExist
 		case err != nil:
-			return e, nil, at, err
+			return e, nil, err
 		}
 		e = now
 	}
-	return e, nil, time.Time{}, skill.ErrUnstable
+	return e, nil, skill.ErrUnstable
 }
 
 func mainDigest(files []skill.File) skill.Digest {
@@ -117,12 +101,7 @@ func (m *Manifests) digests(e *Entry) *digests {
 	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir()}
-	if made, ok := m.catalog.hashed.take(e.Skill); ok {
-		first.files, first.made = made.files, made.at
-	} else {
-		first.files = m.catalog.mainFile(e)
-	}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: m.catalog.mainFile(e)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
@@ -143,29 +122,17 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 }
 
 // files lists a skill's files with their digests, as they are now.
-func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, time.Time, error) {
-	d, leave, err := m.enter(ctx, e)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	defer leave()
-	d.made = time.Time{}
-	begun := time.Now()
-	files, err := d.now(ctx, e)
-	return files, begun, err
-}
-
-// enter waits for a skill's digests and for a slot.
-func (m *Manifests) enter(ctx context.Context, e *Entry) (d *digests, leave func(), err error) {
-	d = m.digests(e)
+func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
+	d := m.digests(e)
 	if err := acquire(ctx, d.busy); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	defer func() { <-d.busy }()
 	if err := acquire(ctx, m.slots); err != nil {
-		<-d.busy
-		return nil, nil, err
+		return nil, err
 	}
-	return d, func() { <-m.slots; <-d.busy }, nil
+	defer func() { <-m.slots }()
+	return d.now(ctx, e)
 }
 
 // now makes the manifest: in one pass, or where that does not do, the long way.

@@ -111,7 +111,7 @@ type visiting struct{ *memory }
 
 var _ Visitor = visiting{}
 
-func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)) (func([]skill.File, time.Time), time.Time), _ func()) (skill.Scan, error) {
+func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)), _ func()) (skill.Scan, error) {
 	scan, err := v.Scan(ctx)
 	for _, b := range scan.Bundles {
 		each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })

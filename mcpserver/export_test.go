@@ -1,9 +1,6 @@
 package mcpserver
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // LookEvery has the files that somebody subscribed to looked at more often than
 // users need.
@@ -28,32 +25,6 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 
 // SetPlaceGrace is called before the first call.
 func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
-
-// PagesAhead is how many pages of skills/list are kept that nobody has asked for yet; they are
-// all made.
-func (s *Server) PagesAhead() int {
-	s.pages.mu.Lock()
-	ahead := slices.Clone(s.pages.ahead)
-	s.pages.mu.Unlock()
-	for _, p := range ahead {
-		<-p.done
-	}
-	return len(ahead)
-}
-
-// Splices is how many answers were to be put together, and how many of these calls
-// are under way.
-func (s *Server) Splices() (begun uint64, left int) {
-	s.splices.mu.Lock()
-	defer s.splices.mu.Unlock()
-	return s.splices.last, len(s.splices.of)
-}
-
-// Splice begins one, and returns its header; part is what was put in.
-func (s *Server) Splice() (header, mark string, part func() []byte) {
-	one := s.splices.begin()
-	return spliceHeader, one.mark, func() []byte { return one.part }
-}
 
 // WaitForFirstLook has the server give roots up that are still not read after d.
 func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }

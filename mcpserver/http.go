@@ -331,7 +331,6 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		}
 	}()
 	r.Header.Del(placeHeader)
-	r.Header.Del(spliceHeader)
 	s, ok := peek(w, body)
 	if !ok {
 		return

@@ -78,8 +78,6 @@ type Server struct {
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
-	pages         pages
-	splices       splices
 	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
@@ -124,7 +122,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.splices.pass, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
@@ -138,9 +136,6 @@ func (s *Server) MCP() *mcp.Server { return s.mcp }
 // hangs: the SDK would wait for it.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	pipes, ok := t.(*StdioTransport)
-	if ok {
-		pipes.server = s
-	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.mcp.Run(ctx, t) }()
 	if !ok {
@@ -185,9 +180,6 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 				s.instruct(ctx, res, req)
 			}
 			return res, err
-		}
-		if method == skillsext.MethodList {
-			s.manifests.Expect()
 		}
 		s.roots.await(ctx, method, req)
 		switch method {

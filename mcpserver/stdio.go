@@ -65,7 +65,6 @@ type StdioTransport struct {
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
-	server    *Server // set by Run
 	connected atomic.Bool
 	overOnce  sync.Once
 	overC     chan struct{}
@@ -137,7 +136,6 @@ func (t *StdioTransport) conn() *stdioConn {
 		outbox:  make(chan []byte),
 		written: make(chan error, 1),
 		broken:  make(chan struct{}),
-		server:  t.server,
 	}
 }
 
@@ -169,7 +167,6 @@ type stdioConn struct {
 	outbox  chan []byte   // from the holder of turn to print
 	written chan error    // and back
 
-	server   *Server       // whose splices the answers have; nil: none
 	handed   bool          // the reader's: a message was handed on since it last waited
 	settle   time.Duration // how long the reader waits for the only call
 	settling *time.Timer   // the reader's, for that
@@ -223,8 +220,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // answer sends the answer to a call and strikes the call off.
 func (c *stdioConn) answer(resp *jsonrpc.Response) error {
-	splice := c.calls.spliced(resp.ID)
-	size := int64(len(resp.Result) + splice.size())
+	size := int64(len(resp.Result))
 	c.calls.waiting.Add(size)
 	defer c.calls.waiting.Add(-size)
 	// The call gives up its place and its id before the client can see the
@@ -234,7 +230,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// It is encoded only when its turn has come: of the answers that wait for a
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
-		line, err := splice.into(c.encode(resp))
+		line, err := c.encode(resp)
 		owed = c.calls.answering(resp.ID)
 		return line, err
 	}, nil)
@@ -469,7 +465,6 @@ func (c *stdioConn) take(line []byte) error {
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
 		}
-		c.calls.splices(msg, c.server)
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)
 		}

@@ -48,7 +48,6 @@ type collector struct {
 	live    uint64
 	fitted  bool // to what lives
 	builds  int  // under way
-	hurried bool // until it is fitted
 }
 
 // tuneCollector tunes the collector for the start, unless the operator has chosen: then
@@ -85,8 +84,6 @@ func (c *collector) collected() {
 		c.limit = now
 	}
 	switch {
-	case !c.fitted && c.hurried:
-		c.set(roomFor(c.live, leastRoom))
 	case !c.fitted && c.live <= scanMost:
 		c.set(scanRoom)
 	case c.builds > 0 || !c.fitted:
@@ -114,19 +111,6 @@ func (c *collector) build() (end func()) {
 		if c.builds == 0 && c.fitted {
 			c.set(roomFor(c.live, leastRoom))
 		}
-	}
-}
-
-// hurry gives room to a first scan that somebody waits for who has asked for more than
-// what it is made for: all that comes of it takes more memory anyway.
-func (c *collector) hurry() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hurried = true; !c.fitted {
-		c.set(roomFor(c.live, leastRoom))
 	}
 }
 

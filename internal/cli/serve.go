@@ -111,7 +111,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build, Expected: tuned.hurry})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build})
 	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
 		Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own

@@ -147,21 +147,14 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	if r.entries == nil {
 		r.entries = make([]byte, 32<<10)
 	}
-	r.whole = nil
-	for first := true; ; first = false {
+	for {
 		n := 0
 		err := retry(func() (err error) {
 			n, err = unix.Getdents(fd, r.entries)
 			return err
 		})
-		if err != nil {
-			r.whole = nil
-		}
 		if err != nil || n == 0 {
 			return fdHandle(fd), r.kept, err
-		}
-		if r.whole = nil; first {
-			r.whole = r.entries[:n]
 		}
 		for raw := r.entries[:n]; len(raw) > direntName; {
 			size := binary.NativeEndian.Uint16(raw[16:])

@@ -80,22 +80,15 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // one: [Options.Required], or something else in its place.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil, nil) }
 
-// Hashed takes the files of a skill with their digests, but for that of SKILL.md,
-// which has been read: all of one state that the skill had at a time.
-type Hashed = func(files []skill.File, at time.Time)
-
 // ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
 // valid until the function that was given it returns.
 type ReadMain = func() ([]byte, skill.Stamp, error)
 
 // Visit is Scan, and calls each with every skill on the way, from several
 // goroutines, in no order: while its folder is open, its entry is read for a
-// third of what it costs afterwards. Where each returns a function, that gets the
-// skill's files with their digests before Visit returns, or nothing: where [Skill.Whole]
-// would not answer, or not in one pass, or not all was hashed until the time that each
-// returned with it. It calls large, if there is one, once it knows
+// third of what it costs afterwards. It calls large, if there is one, once it knows
 // that the tree is too large to be waited for.
-func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) (hashed Hashed, until time.Time), large func()) (skill.Scan, error) {
+func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain), large func()) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -116,7 +109,7 @@ func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) (
 		}
 	}
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, gathers: gathers{ctx: ctx}, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev

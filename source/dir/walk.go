@@ -114,8 +114,7 @@ type walk struct {
 	top     handle // the root, open during the scan
 	ground  *ground
 	real    string // the root's real path
-	each    func(*skill.Bundle, ReadMain) (Hashed, time.Time)
-	gathers gathers
+	each    func(*skill.Bundle, ReadMain)
 	large   func()
 	told    atomic.Bool       // large was called
 	counted atomic.Int64      // folders that were asked for what lies below them
@@ -423,10 +422,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		defer h.close()
 		top, sub = h, "."
 	}
-	r.texts, r.begun = p.path == ".", time.Time{}
-	if w.each != nil {
-		r.begun = time.Now()
-	}
+	r.texts = p.path == "."
 	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
@@ -457,7 +453,6 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 			w.meet(&out, p, c.name, &in)
 		}
 	}
-	w.gather(p, h, r)
 	return out
 }
 
@@ -471,7 +466,6 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	}
 	b := w.bundle(p, spellings, dev)
 	out.bundle = b
-	w.gathers.nest(p.skill)
 	p.skill = p
 	q, quick := h.(quickHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)
@@ -479,9 +473,7 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
-			if hashed, until := w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil }); hashed != nil {
-				w.gathers.begin(p, b, r.begun, hashed, until)
-			}
+			w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil })
 			return
 		}
 	}
