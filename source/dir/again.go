@@ -17,10 +17,10 @@ import (
 // know that it need not read a single folder: a folder's time stamps change with
 // its entries, so that a look at every folder and every entry is enough, one call
 // of the system each. Where time stamps prove nothing, the tree is scanned anew: on
-// file systems that are not known to keep them, where a folder could not be read.
-// Where some are others, or so young that a later change could have left them as they
-// are, only what has them is looked at: see [Source.again]
-// and [part].
+// file systems that are not known to keep them, where a folder could not be read, and
+// where the stamp of a folder is another, or so young that a later change could have
+// left it as it is. Where those of SKILL.md files alone are others, the rest of what
+// was found stays: see [Source.again].
 
 // versions tells the states of trees apart, of all sources of a process: one may
 // stand in for another on the same root.
@@ -279,7 +279,7 @@ func examined(b *skill.Bundle) (skill.Stamp, error) {
 
 // leave makes what the scan leaves for the next one.
 func (w *walk) leave() *last {
-	l := &last{real: w.real, begun: w.trustedFrom(), levels: w.levels, scan: w.scan, order: new(order), folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+	l := &last{real: w.real, begun: w.begun, levels: w.levels, scan: w.scan, order: new(order), folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
 		l.folders[i] = visited{p.sub, p.sum}
 		if !p.sure {

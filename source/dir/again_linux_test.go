@@ -2,6 +2,7 @@ package dir
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -118,6 +119,67 @@ func TestAgain(t *testing.T) {
 				t.Errorf("(-anew +again):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestAgainRandom changes trees at random: a scan finds what a new source finds,
+// whatever came, went and changed before it.
+func TestAgainRandom(t *testing.T) {
+	if _, ok := pickDoor().(kernelDoor); !ok {
+		t.Skip("openat2 is not to be had here")
+	}
+	const trees, steps = 12, 12
+	names := []string{"a", "a-b", "a.b", "b", "-", "SKILL.md", "SKILL.md", "skill.md", "Skills.md", "x.txt"}
+	roots, sources, random := make([]string, trees), make([]*Source, trees), make([]*rand.Rand, trees)
+	change := func(i int) {
+		r, at := random[i], roots[i]
+		for range r.IntN(3) {
+			if down := filepath.Join(at, names[r.IntN(5)]); os.MkdirAll(down, 0o755) == nil {
+				at = down
+			}
+		}
+		name := names[r.IntN(len(names))]
+		at = filepath.Join(at, name)
+		switch r.IntN(6) {
+		case 0:
+			_ = os.RemoveAll(at)
+		case 1:
+			_ = os.Rename(at, filepath.Join(roots[i], names[r.IntN(5)]))
+		default:
+			if filepath.Ext(name) == ".md" || filepath.Ext(name) == ".txt" {
+				_ = os.WriteFile(at, fmt.Append(nil, r.Uint64()), 0o644)
+			} else {
+				_ = os.MkdirAll(at, 0o755)
+			}
+		}
+	}
+	for i := range trees {
+		roots[i], random[i] = t.TempDir(), rand.New(rand.NewPCG(7, uint64(i)))
+		sources[i] = New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}})
+		for range 60 {
+			change(i)
+		}
+	}
+	for step := range steps {
+		if step%6 == 0 {
+			time.Sleep(skill.StampRacy + 100*time.Millisecond) // until stamps prove something
+		}
+		for i, s := range sources {
+			again, err := s.Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			anew, err := New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}}).Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(anew, again, cmpopts.IgnoreFields(skill.Scan{}, "Version"), cmpopts.IgnoreFields(skill.Bundle{}, "FS")); d != "" {
+				t.Fatalf("tree %d, step %d (-anew +again):\n%s", i, step, d)
+			}
+			for range random[i].IntN(3) {
+				change(i)
+			}
+		}
 	}
 }
 

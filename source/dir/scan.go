@@ -114,9 +114,7 @@ func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain), 
 		if stamp, err := look.look("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
 		}
-		if each == nil && before != nil {
-			w.part, w.alone = w.partOf(before, look), true
-		}
+		w.alone = each == nil && before != nil
 	}
 	scan, err := w.run(ctx)
 	if err != nil {

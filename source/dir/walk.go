@@ -66,7 +66,6 @@ type place struct {
 	skill *place // the innermost skill it lies in, maybe itself
 	sum   uint64 // of its stamp before its entries were read
 	sure  bool   // that stamp would tell if they changed
-	anew  bool   // it is to be visited, whatever is known of it
 }
 
 // origin is what all places have in common that were reached in one way. It does
@@ -130,7 +129,6 @@ type walk struct {
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
 	links   []metLink
-	part    *part           // nil: all is visited
 	alone   bool            // with one worker
 	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
@@ -166,9 +164,6 @@ type found struct {
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	level := []*place{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
 	for depth := 0; len(level) > 0; depth++ {
-		if w.part != nil {
-			w.part.enter(depth)
-		}
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
 			return skill.Scan{}, err
@@ -342,12 +337,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 			to = min(to, len(level))
 			met := 0
 			for i := from; i < to; i++ {
-				var found found
-				if w.part != nil {
-					found = w.part.visit(level[i], r)
-				} else {
-					found = w.visit(level[i], r)
-				}
+				found := w.visit(level[i], r)
 				out[i] = resultOf(&found)
 				met += len(found.folders)
 			}
