@@ -42,10 +42,9 @@ type Watcher interface {
 // Visitor is a [Source] that can hand each skill on while it has its folder open.
 // Visit is Scan, and calls each with every bundle of it, from several goroutines, in no
 // order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
-// returns is valid until each returns. It calls large as soon as it knows that it
-// will take longer than a moment.
+// returns is valid until each returns.
 type Visitor interface {
-	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)), large func()) (skill.Scan, error)
+	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error))) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct
@@ -90,8 +89,6 @@ type Catalog struct {
 	rest    atomic.Int64 // nanoseconds that the last refresh asks for
 	last    atomic.Pointer[refreshed]
 	ready   chan struct{} // closed with the first snapshot
-	large   chan struct{} // closed when that is known to take its time
-	isLarge sync.Once
 	poke    chan struct{} // capacity 1: a refresh is wanted
 	ended   chan struct{} // capacity 1: a look has ended that a refresh went on without
 
@@ -216,7 +213,7 @@ func New(sources []Source, o Options) *Catalog {
 	}
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
-		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
+		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
@@ -241,23 +238,6 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
-}
-
-// Soon is View, and gives up at once where the first snapshot is known to take
-// longer than a moment; see [Visitor].
-func (c *Catalog) Soon(ctx context.Context) (View, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-c.large:
-			cancel()
-		case <-done:
-		}
-	}()
-	return c.View(ctx)
 }
 
 // Now is [Catalog.View] through a sight, without waiting; false before the first

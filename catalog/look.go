@@ -161,7 +161,7 @@ func (c *Catalog) endLooks(sources []*held) {
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
 	var loaded visited
-	scan, err := loaded.scan(ctx, s, first, func() { c.isLarge.Do(func() { close(c.large) }) })
+	scan, err := loaded.scan(ctx, s, first)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -205,7 +205,7 @@ type visit struct {
 
 // scan scans a source, and the first time, when all must be read, reads on the way
 // what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) (skill.Scan, error) {
+func (v *visited) scan(ctx context.Context, s Source, first bool) (skill.Scan, error) {
 	if h, ok := s.(*held); ok {
 		s = h.Source
 	}
@@ -218,7 +218,7 @@ func (v *visited) scan(ctx context.Context, s Source, first bool, large func()) 
 		v.mu.Lock()
 		v.all = append(v.all, visit{b, loaded})
 		v.mu.Unlock()
-	}, large)
+	})
 }
 
 // fill puts in what was read on the way.

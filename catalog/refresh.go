@@ -19,26 +19,17 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	early := time.After(watchAfter)
 	for {
-		if early == nil {
-			c.watch(ctx)
-		}
+		c.watch(ctx)
 		tick := time.NewTimer(c.Interval())
-		for wait := true; wait; {
-			wait = false
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return ctx.Err()
-			case <-early:
-				early, wait = nil, true
-				c.watch(ctx)
-			case <-tick.C:
-			case <-c.poke:
-				c.settle(ctx)
-			case <-c.ended:
-			}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return ctx.Err()
+		case <-tick.C:
+		case <-c.poke:
+			c.settle(ctx)
+		case <-c.ended:
 		}
 		select {
 		case <-c.ended: // it is taken in now
@@ -50,12 +41,6 @@ func (c *Catalog) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// watchAfter is how long after the first scan the watchers start: who has started
-// the program waits for answers first, and a watcher that starts asks for a scan
-// that sees what it has missed. It is less than the two seconds in which a change is
-// to be seen. A variable for the tests.
-var watchAfter = 1500 * time.Millisecond
 
 const (
 	// restShare is how many times as long as the last refresh took the catalogue

@@ -21,8 +21,8 @@ func (w watchCounted) Watch(ctx context.Context, _ func()) {
 	<-ctx.Done()
 }
 
-// TestWatchersStartAfterTheFirstAnswers, once, and the refresh cycle is kept.
-func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
+// TestWatchersStartWithTheFirstScan starts each watcher once, right after the first scan.
+func TestWatchersStartWithTheFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := watchCounted{source("a", "old/SKILL.md", text("old", "d")), new(atomic.Int64)}
 		c := New([]Source{m}, Options{})
@@ -31,15 +31,9 @@ func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
 		go func() { defer close(ended); _ = c.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
 		view(t, c)
-		time.Sleep(watchAfter - time.Millisecond)
-		synctest.Wait()
-		if n := m.watches.Load(); n != 0 {
-			t.Errorf("%d watchers while the client waits", n)
-		}
-		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if n := m.watches.Load(); n != 1 {
-			t.Errorf("%d watchers a second later", n)
+			t.Errorf("%d watchers after the first scan", n)
 		}
 		time.Sleep(2 * DefaultInterval)
 		synctest.Wait()
@@ -111,7 +105,7 @@ type visiting struct{ *memory }
 
 var _ Visitor = visiting{}
 
-func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)), _ func()) (skill.Scan, error) {
+func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error))) (skill.Scan, error) {
 	scan, err := v.Scan(ctx)
 	for _, b := range scan.Bundles {
 		each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })

@@ -238,7 +238,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
 	defer cancel()
-	v, err := s.catalog.Soon(ctx)
+	v, err := s.catalog.View(ctx)
 	if err != nil {
 		v = catalog.View{}
 	}

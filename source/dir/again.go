@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,11 +54,9 @@ type last struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
-	levels  []int          // where the folders of each level end
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []metLink
-	order   *order // see looks
-	special []int  // bundles whose entry is no regular file, or has a fault
+	special []int // bundles whose entry is no regular file, or has a fault
 	scan    skill.Scan
 	// sure: the stamps prove that nothing has changed, but for the folders that are unsure.
 	sure bool
@@ -111,9 +108,6 @@ type lookHandle interface {
 	// keepsTimes: the folder is on a file system that is known to change a folder's
 	// stamp with its entries.
 	keepsTimes() bool
-	// below is how many folders the named one holds, as far as its file system counts
-	// them as links to it (inode(7)); else 0.
-	below(name string) int64
 	look(name string) (skill.Stamp, error)
 }
 
@@ -126,23 +120,26 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 		return nil
 	}
 	changed := map[int]skill.Stamp{}
-	for n, at := range l.looks() {
-		if !pause(ctx, n) {
+	for i := range l.folders {
+		if !pause(ctx, i) {
 			return nil
 		}
-		if at >= 0 {
-			f := &l.folders[at]
-			name := f.sub
-			if _, linked := l.bases[int(at)]; linked {
-				name = l.realOf(int(at))
-			}
-			if stamp, err := h.look(name); err != nil || !f.is(stamp) {
-				return nil
-			}
+		f := &l.folders[i]
+		name := f.sub
+		if _, linked := l.bases[i]; linked {
+			name = l.realOf(i)
+		}
+		if stamp, err := h.look(name); err != nil || !f.is(stamp) {
+			return nil
+		}
+	}
+	for i, b := range l.scan.Bundles {
+		if !pause(ctx, i) {
+			return nil
+		}
+		if b.Entry == "" {
 			continue
 		}
-		i := int(^at)
-		b := l.scan.Bundles[i]
 		if _, special := slices.BinarySearch(l.special, i); special {
 			if !sameEntry(b) {
 				return nil
@@ -178,52 +175,6 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 		next.scan.Bundles[i] = stampedAgain(next.scan.Bundles[i], stamp)
 	}
 	return &next
-}
-
-// looks are the folders, by their place, and the bundles that have an entry, by the
-// complement of theirs, in the order in which [Source.again] looks at them: an entry
-// right after its folder, when the system has just walked that path, which takes a
-// twelfth less than all folders and then all entries.
-// It is found out once, and not before it is needed: a start has no use for it.
-func (l *last) looks() []int32 {
-	l.order.once.Do(func() { l.order.looks = l.inOrder() })
-	return l.order.looks
-}
-
-// order is that of looks, for all scans with the same folders and bundles.
-type order struct {
-	once  sync.Once
-	looks []int32
-}
-
-func (l *last) inOrder() []int32 {
-	bundles := l.scan.Bundles
-	out := make([]int32, 0, len(l.folders)+len(bundles))
-	taken := make([]bool, len(bundles))
-	take := func(i int) {
-		if taken[i] = true; bundles[i].Entry != "" {
-			out = append(out, int32(^i))
-		}
-	}
-	for from, level := 0, 0; level < len(l.levels); level++ {
-		next := 0 // the bundles are in path order, and so are the folders of a level, but for linked ones
-		for i := from; i < l.levels[level]; i++ {
-			out = append(out, int32(i))
-			for next < len(bundles) && bundles[next].Path < l.folders[i].sub {
-				next++
-			}
-			if next < len(bundles) && bundles[next].Path == l.folders[i].sub && !taken[next] {
-				take(next)
-			}
-		}
-		from = l.levels[level]
-	}
-	for i := range bundles {
-		if !taken[i] {
-			take(i)
-		}
-	}
-	return out
 }
 
 // good: the stamps of what the last scan of the root left can be believed.
@@ -279,7 +230,7 @@ func examined(b *skill.Bundle) (skill.Stamp, error) {
 
 // leave makes what the scan leaves for the next one.
 func (w *walk) leave() *last {
-	l := &last{real: w.real, begun: w.begun, levels: w.levels, scan: w.scan, order: new(order), folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+	l := &last{real: w.real, begun: w.begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
 		l.folders[i] = visited{p.sub, p.sum}
 		if !p.sure {

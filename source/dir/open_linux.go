@@ -252,14 +252,6 @@ func (h fdHandle) look(name string) (skill.Stamp, error) {
 	return stampOfStat(&st), err
 }
 
-func (h fdHandle) below(name string) int64 {
-	var st unix.Stat_t
-	if err := unix.Fstatat(int(h), name, &st, unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return 0
-	}
-	return max(int64(st.Nlink)-2, 0)
-}
-
 // readHandle is a folder that was opened for reading. The file owns the descriptor.
 type readHandle struct {
 	fdHandle

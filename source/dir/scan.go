@@ -78,7 +78,7 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // further down becomes a notice or a bundle's fault. A root that is not there,
 // or is no folder any more, is Missing, with an error beside it where that is
 // one: [Options.Required], or something else in its place.
-func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil, nil) }
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil) }
 
 // ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
 // valid until the function that was given it returns.
@@ -86,9 +86,8 @@ type ReadMain = func() ([]byte, skill.Stamp, error)
 
 // Visit is Scan, and calls each with every skill on the way, from several
 // goroutines, in no order: while its folder is open, its entry is read for a
-// third of what it costs afterwards. It calls large, if there is one, once it knows
-// that the tree is too large to be waited for.
-func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain), large func()) (skill.Scan, error) {
+// third of what it costs afterwards.
+func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain)) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -109,7 +108,7 @@ func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain), 
 		}
 	}
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev

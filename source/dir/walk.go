@@ -22,16 +22,6 @@ const (
 	// maxDepth is how many levels below the root are searched: twice the bound
 	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
-	// largeLevel is how many folders side by side are no matter of a moment: a
-	// thousand skills have fewer, and take some 10 ms.
-	largeLevel = 1500
-	// countedLevel is how many folders in a root are asked for what lies below them before
-	// they are read: one in ten of what a reading costs, and one of them may hold most. No more
-	// than countedMost are asked, since of a smaller tree that is lost.
-	countedLevel, countedMost = 256, 1024
-	// sample is how many folders must be read until what lies below them tells how many
-	// there will be below all: a level is large when that is surely times largeLevel.
-	sample, surely = 32, 4
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -114,9 +104,6 @@ type walk struct {
 	ground  *ground
 	real    string // the root's real path
 	each    func(*skill.Bundle, ReadMain)
-	large   func()
-	told    atomic.Bool       // large was called
-	counted atomic.Int64      // folders that were asked for what lies below them
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
 	results []result // of the level that was visited last
@@ -130,7 +117,6 @@ type walk struct {
 	sure    bool   // so far nothing speaks against believing the stamps
 	links   []metLink
 	alone   bool            // with one worker
-	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
@@ -172,15 +158,13 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			return skill.Scan{}, more.err
 		}
 		w.folders = append(w.folders, level...)
-		w.levels = append(w.levels, len(w.folders))
 		level = w.next(level, results, depth)
 	}
-	// Each level's are in order.
-	w.skills = sortRuns(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	if len(w.skills) > 0 {
 		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
 	}
 	w.skills = nil
+	slices.SortFunc(w.scan.Bundles, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -218,8 +202,7 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 		}
 		next = append(next, r.folders...)
 	}
-	// In order already, but where a name begins with that of the folder beside it.
-	next = sortRuns(next, func(a, b *place) int {
+	slices.SortFunc(next, func(a, b *place) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
@@ -233,45 +216,6 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 		next = next[:room]
 	}
 	return next
-}
-
-// sortRuns sorts what is made of a few parts that are in order, by merging them: it asks
-// for the order of two once for each of them, and once more each time that there are half
-// as many parts. What is equal stays in its order. The result is in all, or another one.
-func sortRuns[E any](all []E, compare func(a, b E) int) []E {
-	var ends []int // of the parts
-	for i := 1; i < len(all); i++ {
-		if compare(all[i-1], all[i]) > 0 {
-			ends = append(ends, i)
-		}
-	}
-	if len(ends) == 0 {
-		return all
-	}
-	ends = append(ends, len(all))
-	out := make([]E, 0, len(all))
-	for len(ends) > 1 {
-		from, left := 0, ends[:0]
-		for len(ends) > 1 {
-			a, b := all[from:ends[0]], all[ends[0]:ends[1]]
-			for len(a) > 0 && len(b) > 0 {
-				if compare(a[0], b[0]) <= 0 {
-					out, a = append(out, a[0]), a[1:]
-				} else {
-					out, b = append(out, b[0]), b[1:]
-				}
-			}
-			out = append(append(out, a...), b...)
-			from, ends = ends[1], ends[2:]
-			left = append(left, from)
-		}
-		if len(ends) > 0 {
-			out = append(out, all[from:]...)
-			left = append(left, len(all))
-		}
-		all, out, ends = out, all[:0], left
-	}
-	return all
 }
 
 // claimed leaves out the folders that another path came to first. Only a link
@@ -319,13 +263,12 @@ func (w *walk) notice(ns ...skill.Notice) {
 func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // again and again
 	out := w.results[:len(level)]
-	var at, seen, below, counted, links atomic.Int64
+	var at atomic.Int64
 	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
 	work := func() {
-		w.count(level, &counted, &links)
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
 		for ctx.Err() == nil {
@@ -335,15 +278,9 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 				return
 			}
 			to = min(to, len(level))
-			met := 0
 			for i := from; i < to; i++ {
 				found := w.visit(level[i], r)
 				out[i] = resultOf(&found)
-				met += len(found.folders)
-			}
-			// Not at the level's end: who waits is told as soon as it is known.
-			if w.waited() && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
-				w.tell()
 			}
 			// The calls of the system are too short for the scheduler to give the processor
 			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
@@ -365,40 +302,6 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 // visitsAtOnce is how many folders take some tenths of a millisecond, and visitsMany how
 // many there must be on a level for that to be a small part of it.
 const visitsAtOnce, visitsMany = 8, 512
-
-// count calls large where the folders in the root hold too many, by what the file system
-// counts. Several workers may count at once.
-func (w *walk) count(level []*place, at, below *atomic.Int64) {
-	top, ok := w.top.(lookHandle)
-	if !ok || !w.waited() || len(w.levels) != 1 || len(level) < countedLevel {
-		return
-	}
-	for below.Load() <= largeLevel {
-		i := int(at.Add(1)) - 1
-		if i >= len(level) || w.counted.Add(1) > countedMost {
-			return
-		}
-		if p := level[i]; !p.linked {
-			below.Add(top.below(p.sub))
-		}
-	}
-	w.tell()
-}
-
-// waited reports whether somebody waits who has not been told yet that the tree is large.
-func (w *walk) waited() bool { return w.large != nil && !w.told.Load() }
-
-func (w *walk) tell() {
-	if !w.told.Swap(true) {
-		w.large()
-	}
-}
-
-// isLarge reports whether a level is to be waited for no longer, of which a part has
-// been seen with so many folders below it.
-func isLarge(below, seen int64, level int) bool {
-	return below > largeLevel || seen >= sample && below*int64(level) > surely*largeLevel*seen
-}
 
 // visit reads one folder.
 func (w *walk) visit(p *place, r *reader) (out found) {
