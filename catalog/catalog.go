@@ -25,7 +25,7 @@ import (
 type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
-	// Scan finds every skill below the root. It opens no file's content. A root
+	// Scan finds every skill below the root, and may load some of them. A root
 	// that is absent yields Scan.Missing; an error alone means that the root cannot
 	// be read now, and the last scan's skills stay in force. With Missing beside the
 	// error the root was wanted and is gone: its skills go, and the error is shown.
@@ -37,14 +37,6 @@ type Source interface {
 // context ends. It is called once for a source, after its first scan.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
-}
-
-// Visitor is a [Source] that can hand each skill on while it has its folder open.
-// Visit is Scan, and calls each with every bundle of it, from several goroutines, in no
-// order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
-// returns is valid until each returns.
-type Visitor interface {
-	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error))) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct

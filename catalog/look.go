@@ -160,8 +160,7 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	var loaded visited
-	scan, err := loaded.scan(ctx, s, first)
+	scan, err := s.Scan(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -172,15 +171,22 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		byPath := func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
 		if !slices.IsSortedFunc(scan.Bundles, byPath) {
 			slices.SortFunc(scan.Bundles, byPath)
+			scan.Skills = nil
 		}
 	}
+	loaded := scan.Skills
+	scan.Skills = nil // they are not to live as long as the scan
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
 	if c.sameAsNow(&r) {
 		r.same = true
 		return r, nil
 	}
 	c.reuse(&r)
-	loaded.fill(&r)
+	for _, i := range r.read {
+		if len(loaded) > 0 {
+			r.skills[i] = loaded[i]
+		}
+	}
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
@@ -189,47 +195,6 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
-}
-
-// visited are the skills that were read during a scan, with their bundles, which the
-// scan has too.
-type visited struct {
-	mu  sync.Mutex
-	all []visit
-}
-
-type visit struct {
-	bundle *skill.Bundle
-	skill  *skill.Skill
-}
-
-// scan scans a source, and the first time, when all must be read, reads on the way
-// what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool) (skill.Scan, error) {
-	if h, ok := s.(*held); ok {
-		s = h.Source
-	}
-	by, ok := s.(Visitor)
-	if !first || !ok {
-		return s.Scan(ctx)
-	}
-	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) {
-		loaded := skill.LoadBy(b, read)
-		v.mu.Lock()
-		v.all = append(v.all, visit{b, loaded})
-		v.mu.Unlock()
-	})
-}
-
-// fill puts in what was read on the way.
-func (v *visited) fill(r *foundRoot) {
-	skills := make(map[*skill.Bundle]*skill.Skill, len(v.all))
-	for _, one := range v.all {
-		skills[one.bundle] = one.skill
-	}
-	for _, i := range r.read {
-		r.skills[i] = skills[r.scan.Bundles[i]]
-	}
 }
 
 // reuse takes over what is already known and notes what must be read. Of a root
@@ -273,7 +238,7 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 			break
 		}
 		if r.skills[i] != nil {
-			continue // it was read on the way
+			continue // the source has loaded it
 		}
 		next <- i
 	}

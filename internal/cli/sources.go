@@ -140,7 +140,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		if f.excluded(r.Label) {
 			continue
 		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
+		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
 		out = append(out, builtin.New())

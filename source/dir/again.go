@@ -229,8 +229,9 @@ func examined(b *skill.Bundle) (skill.Stamp, error) {
 }
 
 // leave makes what the scan leaves for the next one.
-func (w *walk) leave() *last {
-	l := &last{real: w.real, begun: w.begun, scan: w.scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+func (w *walk) leave(scan skill.Scan) *last {
+	scan.Skills = nil // they are the caller's
+	l := &last{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
 	for i, p := range w.folders {
 		l.folders[i] = visited{p.sub, p.sum}
 		if !p.sure {
@@ -240,7 +241,7 @@ func (w *walk) leave() *last {
 			l.bases[i] = p.base
 		}
 	}
-	for i, b := range w.scan.Bundles {
+	for i, b := range scan.Bundles {
 		if b.Entry != "" && (b.Fault() != nil || w.special[b.Path]) {
 			l.special = append(l.special, i)
 		}

@@ -37,6 +37,9 @@ type Options struct {
 	// asked for this one.
 	Required bool
 	Links    Links
+	// Load makes the first scan load each skill while its folder is open, for a third of
+	// what reading it costs afterwards; see [skill.Scan.Skills].
+	Load bool
 	// Watches is what the sources of one process should share; nil gives the
 	// source one of its own.
 	Watches *Watches
@@ -78,16 +81,7 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // further down becomes a notice or a bundle's fault. A root that is not there,
 // or is no folder any more, is Missing, with an error beside it where that is
 // one: [Options.Required], or something else in its place.
-func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil) }
-
-// ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
-// valid until the function that was given it returns.
-type ReadMain = func() ([]byte, skill.Stamp, error)
-
-// Visit is Scan, and calls each with every skill on the way, from several
-// goroutines, in no order: while its folder is open, its entry is read for a
-// third of what it costs afterwards.
-func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain)) (skill.Scan, error) {
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -101,30 +95,27 @@ func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain)) 
 	s.mu.Lock()
 	before := s.last
 	s.mu.Unlock()
-	if each == nil {
-		if now := s.again(ctx, before, top, real); now != nil {
-			s.remember(now)
-			return now.scan, nil
-		}
+	if now := s.again(ctx, before, top, real); now != nil {
+		s.remember(now)
+		return now.scan, nil
 	}
 	look, ok := top.(lookHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), load: s.opt.Load && before == nil, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
 		if stamp, err := look.look("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
 		}
-		w.alone = each == nil && before != nil
+		w.alone = before != nil
 	}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
-	if each == nil && before != nil {
+	if before != nil {
 		keepSame(scan.Bundles, before.scan.Bundles)
 	}
 	scan.Version = versions.Add(1)
-	w.scan = scan
-	s.remember(w.leave())
+	s.remember(w.leave(scan))
 	return scan, nil
 }
 

@@ -102,12 +102,12 @@ type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
 	ground  *ground
-	real    string // the root's real path
-	each    func(*skill.Bundle, ReadMain)
+	real    string            // the root's real path
+	load    bool              // each skill, while its folder is open
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
 	results []result // of the level that was visited last
-	skills  []*skill.Bundle
+	skills  []foundSkill
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
@@ -120,15 +120,21 @@ type walk struct {
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
+// foundSkill is a skill as the scan found it.
+type foundSkill struct {
+	bundle *skill.Bundle
+	skill  *skill.Skill // nil: it was not loaded
+}
+
 // result is what becomes of a visit: there are many, all at once.
 type result struct {
-	bundle  *skill.Bundle
+	foundSkill
 	folders []*place
 	more    *found // all, where there is more than that
 }
 
 func resultOf(f *found) result {
-	r := result{bundle: f.bundle, folders: f.folders}
+	r := result{foundSkill: f.foundSkill, folders: f.folders}
 	if len(f.notices) > 0 || len(f.links) > 0 || f.special || f.texts || f.err != nil {
 		all := *f
 		r.more = &all
@@ -138,7 +144,7 @@ func resultOf(f *found) result {
 
 // found is what one visit yields.
 type found struct {
-	bundle  *skill.Bundle
+	foundSkill
 	folders []*place
 	notices []skill.Notice
 	links   []metLink
@@ -160,11 +166,17 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	if len(w.skills) > 0 {
-		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
+	slices.SortFunc(w.skills, func(a, b foundSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	for i, s := range w.skills {
+		if i == 0 {
+			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
+		}
+		w.scan.Bundles = append(w.scan.Bundles, s.bundle)
+		if w.load {
+			w.scan.Skills = append(w.scan.Skills, s.skill)
+		}
 	}
 	w.skills = nil
-	slices.SortFunc(w.scan.Bundles, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: RuleNoticesCut,
@@ -182,7 +194,7 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			w.skills = append(w.skills, r.bundle)
+			w.skills = append(w.skills, r.foundSkill)
 		}
 		if more := r.more; more != nil {
 			if more.special {
@@ -362,11 +374,11 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	p.skill = p
 	q, quick := h.(quickHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)
-	if w.each != nil && quick && b.Entry != "" && !out.special {
+	if w.load && quick && b.Entry != "" && !out.special {
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
-			w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil })
+			out.skill = (&skill.Skill{Bundle: b}).Parsed(data, stamp)
 			return
 		}
 	}
@@ -376,10 +388,6 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 			odd := skill.Odd{Others: b.Others(), Link: b.Link(), Fault: fault}
 			b.Odd = &odd
 		}
-	}
-	if w.each != nil {
-		// With patience, and words for what is wrong.
-		w.each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
 	}
 }
 
