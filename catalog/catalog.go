@@ -65,9 +65,6 @@ type Options struct {
 	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
-	// Building, where it is not nil, is called before skills are read for the first time
-	// or indexed, and what it returns when that has ended: it takes the most memory.
-	Building func() (end func())
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -75,7 +72,6 @@ type Catalog struct {
 	interval time.Duration
 	patience time.Duration
 	log      *slog.Logger
-	building func() (end func())
 
 	current atomic.Pointer[Snapshot]
 	rest    atomic.Int64 // nanoseconds that the last refresh asks for
@@ -200,11 +196,8 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Building == nil {
-		o.Building = func() func() { return func() {} }
-	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},

@@ -30,7 +30,6 @@ type look struct {
 	err   error
 	begun time.Time
 	end   context.CancelFunc
-	built func() // ends what [Options.Building] began, once
 }
 
 // lookAtAll looks at the sources at once and waits for all of them; with
@@ -89,13 +88,8 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
-	l.built = func() {}
-	if first {
-		l.built = sync.OnceFunc(c.building())
-	}
 	go func() {
 		defer end()
-		defer l.built()
 		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
@@ -129,7 +123,6 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	default:
 	}
 	l.late = true
-	l.built() // a disk that hangs builds nothing
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.basis() {

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// TestTuneCollector: the percentage follows what lives, and an operator's choice stands.
+func TestTuneCollector(t *testing.T) {
+	was := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(was)
+	percent := func() uint64 {
+		now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(now)
+		return now[0].Value.Uint64()
+	}
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		tuneCollector(&Env{Getenv: func(n string) string { return map[string]string{name: "90"}[n] }})
+		if got := percent(); got != 77 {
+			t.Errorf("%s is set, and the collector has %d %%", name, got)
+		}
+	}
+	live := make([]byte, 128<<20)
+	runtime.GC()
+	tuneCollector(&Env{Getenv: func(string) string { return "" }})
+	if got := percent(); got != 20 {
+		t.Errorf("with 128 MiB that live: %d %%, not 20", got)
+	}
+	runtime.KeepAlive(live)
+	live = nil
+	for end := time.Now().Add(time.Minute); percent() == 20 && time.Now().Before(end); {
+		runtime.GC() // a cleanup runs some time after the collection that finds it
+		runtime.Gosched()
+	}
+	if got := percent(); got <= 20 {
+		t.Errorf("after a collection with little that lives: %d %%", got)
+	}
+}
