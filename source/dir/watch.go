@@ -85,6 +85,9 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		s.mu.Lock()
 		l := s.last
 		s.mu.Unlock()
+		if l != nil && len(l.folders) > maxWatches {
+			return noRoom{len(l.folders), maxWatches} // before their paths are made
+		}
 		if l == nil || l != watched || !s.opt.Watches.has(f) {
 			changed, err := s.opt.Watches.want(f, l.paths(ctx))
 			if err != nil {
