@@ -202,7 +202,7 @@ func (c *Catalog) reuse(r *foundRoot) {
 	}
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
+		if k := was.at(b.Path); k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
 			r.skills[i] = k.skill
 			continue
 		}
