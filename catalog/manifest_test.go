@@ -23,7 +23,7 @@ type manifestSource struct {
 	files fstest.MapFS
 	gone  bool
 	reads atomic.Int64
-	state uint64 // the scan's Version
+	state uint64            // the scan's Version
 	hook  func(name string) // called at each read
 }
 
