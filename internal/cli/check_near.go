@@ -75,7 +75,7 @@ func noticed(t target, n skill.Notice) (checkedFinding, bool) {
 	if !ok {
 		return f, false
 	}
-	f.near, f.shown = near.file, near.shown
+	f.near, f.shown, f.base = near.file, near.shown, t.base
 	if name := filepath.Base(near.file); skill.HeldBack(name) {
 		f.Mend += ", once it is to be served" // renaming it would publish what is kept back
 	} else if near.meant {
@@ -100,7 +100,11 @@ func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, leve
 		if ctx.Err() != nil {
 			return failed
 		}
-		if err := edit.Rename(n.near, skill.MainFile); err != nil {
+		err := behindNoLink(*env, n.base, filepath.Dir(n.near))
+		if err == nil {
+			err = edit.Rename(n.near, skill.MainFile)
+		}
+		if err != nil {
 			failed++
 			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(n.shown), clean(bare(err).Error()))
 			continue

@@ -22,6 +22,7 @@ import (
 type checkedSkill struct {
 	check.Report
 	folder   string // the skill's folder as it is shown
+	base     string // see [target]
 	source   *sourceText
 	settings config.Check
 }
@@ -38,6 +39,7 @@ type checkedFinding struct {
 	settings config.Check
 	related  *otherPlace // the other place that it speaks of
 	near     string      // the file that should be called SKILL.md, of a near miss
+	base     string      // see [target], of a near miss
 }
 
 // otherPlace is a position in a file as it is shown.
@@ -137,7 +139,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	seen := map[string]bool{}
 	var bundles []*skill.Bundle
 	var shown []string
-	var settings []config.Check
+	var targets []target
 	for _, t := range all {
 		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
 		if err != nil {
@@ -159,7 +161,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			seen[b.Dir()] = true
 			bundles = append(bundles, b)
 			shown = append(shown, path.Join(t.root.Shown, b.Path))
-			settings = append(settings, t.settings)
+			targets = append(targets, t)
 		}
 		if found == 0 && t.given != "" {
 			run.lost = append(run.lost, noSkill(t))
@@ -175,7 +177,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	}
 	run.skills = make([]*checkedSkill, len(bundles))
 	each(len(bundles), func(i int) {
-		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
+		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], base: targets[i].base, settings: targets[i].settings}
 		s.source = newSourceText(s.Data)
 		for n, f := range s.Findings {
 			if f.Fix == check.None {
