@@ -74,7 +74,7 @@ var outside = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
-	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
+	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
 	"golang.org/x/net":                       {"web"},

@@ -84,7 +84,7 @@ func (ch *Change) Write() error {
 	case !ch.existed:
 		return edit.Create(ch.File, ch.After, ch.mode)
 	}
-	kept, err := edit.Keep(ch.File+".bak", ch.Before, ch.mode)
+	kept, err := edit.Backup(ch.File, ch.Before)
 	if err != nil {
 		return err
 	}
