@@ -75,7 +75,7 @@ type row struct {
 
 var rows = []row{
 	{Rule{RuleAllowedTools, skill.SeverityWarning, GroupPortability, "spec", "allowed-tools is one string, its tools separated by blanks"}, allowedToolsForm},
-	{Rule{RuleFileWindows, skill.SeverityWarning, GroupPortability, "Windows, Naming Files, Paths, and Namespaces", "every file's name can exist on Windows"}, windowsNames},
+	{Rule{RuleFileWindows, skill.SeverityWarning, GroupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
 	{Rule{RuleFileCase, skill.SeverityWarning, GroupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
 	{Rule{RuleFieldUnknown, skill.SeverityInfo, GroupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
 	{Rule{RuleNameReserved, skill.SeverityInfo, GroupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},

@@ -78,6 +78,10 @@ func makeSkill(env *Env, project, below, name, description string) error {
 		return usageError("for example: knack new "+skill.SuggestName(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", skill.Echo(name), skill.MaxName)
 	}
+	if fault := skill.WindowsFault(name); fault != "" {
+		return usageError("for example: knack new "+skill.SuggestName(name),
+			"'%s' cannot be the name of a skill that everybody can use: on Windows no folder can be called so, for %s", name, fault)
+	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
 		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
