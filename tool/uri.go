@@ -86,7 +86,7 @@ func getByURI() *Tool {
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
 				}
-				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", skill.RedactURI(asked), supported(v)), nil
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", unsupportedEcho(v, asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
@@ -102,6 +102,18 @@ func getByURI() *Tool {
 			return r, nil
 		},
 	}
+}
+
+// unsupportedEcho is what the answer repeats of a URI that no skill has. If all that is
+// repeated is a URI that a skill does have, it says which part was one too many.
+func unsupportedEcho(v catalog.View, asked string) string {
+	echo := skill.RedactURI(asked)
+	if plain, fault := skill.PlainURI(asked); fault != "" {
+		if e, _ := v.At(byURI(v, plain)); e != nil {
+			echo += " (" + fault + ")"
+		}
+	}
+	return echo
 }
 
 // byURI makes the canonical URI of what is asked for: the URI as it is, or

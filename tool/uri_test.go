@@ -50,6 +50,9 @@ func TestGetByURI(t *testing.T) {
 	gitText := strings.SplitN(loadedGit.Text, "\n\n", 2)[1]
 	builderText := md("mcp-builder", "MCP server development guide")
 	noURI := Result{IsError: true, Text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."}
+	const noUser = " (a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name)"
+	const noQuery = " (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)"
+	const noFragment = " (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)"
 	token := "ghp_" + strings.Repeat("a1B2", 9)
 	tests := []struct {
 		name string
@@ -79,10 +82,11 @@ func TestGetByURI(t *testing.T) {
 		{"unknown", args{"uri": "skill://nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
 		{"traversal", args{"uri": "skill://claude-project/git/../git/SKILL.md"}, unsupported("skill://claude-project/git/../git/SKILL.md")},
 		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
-		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
-		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
-		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI)},
-		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI)},
+		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
+		{"userinfo before what no skill has", args{"uri": "skill://user:hunter2@nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
+		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
+		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI + noQuery)},
+		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI + noFragment)},
 		{"token", args{"uri": "skill://" + token + "/SKILL.md"}, unsupported("skill://[redacted]/SKILL.md")},
 		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
 		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
