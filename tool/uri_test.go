@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,8 @@ const (
 	gitURI     = "skill://claude-project/git/SKILL.md"
 	builderURI = "skill://claude-user/mcp-builder/SKILL.md"
 	engageURI  = "skill://engage/SKILL.md"
-	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI
+	shadowURI  = "skill://claude-user/git/SKILL.md"
+	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI + ", " + shadowURI
 )
 
 func unsupported(uri string) Result {
@@ -233,10 +235,37 @@ func TestListByURI(t *testing.T) {
 		{"skill://claude-project/postgres/SKILL.md", "postgres", "PostgreSQL database operations"},
 		{builderURI, "mcp-builder", "MCP server development guide"},
 		{engageURI, "engage", "How to"},
+		{shadowURI, "git", "Git as I use it"},
 	}}
 	same(t, call(t, hostOf(t, withEngage()...), "uri", "list_skills", args{}), Result{Object: want, Text: "- " + gitURI + " git: Git deployment workflow skill\n" +
-		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to"})
+		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to\n- " + shadowURI + " git: Git as I use it"})
 	same(t, call(t, hostOf(t, project(nil)), "uri", "list_skills", "").Text, "There are no skills.")
+}
+
+// list_skills, what is "currently supported", and what get_skill answers are the same
+// skills: shadowed ones and copies too, and none that is kept from models or skipped.
+func TestURIsAgree(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
+		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))
+	var answered, listed []string
+	for _, e := range viewOf(t, h).Entries {
+		if uri := e.URI().String(); !call(t, h, "uri", "get_skill", args{"uri": uri}).IsError {
+			answered = append(answered, uri)
+		}
+	}
+	for _, s := range call(t, h, "uri", "list_skills", args{}).Object.(SkillList).Skills {
+		listed = append(listed, s.URI)
+	}
+	_, text, _ := strings.Cut(call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text, "Currently supported: ")
+	supported := strings.Split(text, ", ")
+	for _, all := range [][]string{answered, listed, supported} {
+		slices.Sort(all)
+	}
+	if len(answered) != 4 {
+		t.Errorf("%q is answered", answered)
+	}
+	same(t, listed, answered)
+	same(t, supported, answered)
 }
 
 // However many there are, every URI is listed; descriptions give way.
