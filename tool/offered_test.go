@@ -1,0 +1,62 @@
+package tool
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// What the instructions count is what the served tools load: each skill is asked for
+// with each tool, under every name that it could have there.
+func TestInstructionsCountWhatLoads(t *testing.T) {
+	broken := "---\nname: broken\n---\n"
+	hidden := "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"
+	h := hostOf(t,
+		project(map[string]string{
+			"git/SKILL.md": md("git", "d"), "other/SKILL.md": md("Odd Name", "d"), "elsewhere/SKILL.md": md("named", "d"), "lower/skill.md": md("lower", "d"),
+			"broken/SKILL.md": broken, "hidden/SKILL.md": hidden, "twice/SKILL.md": md("git", "again"), "latin/SKILL.md": "---\nname: latin\ndescription: caf\xe9\n---\n",
+		}),
+		global(map[string]string{"git/SKILL.md": md("git", "mine"), "deep/lower/SKILL.md": md("deeper", "d")}),
+	)
+	v := viewOf(t, h)
+	for set, want := range map[string]string{
+		"wave": "This server has 2 skills:", "universal": "This server has 5 skills:", "default": "This server has 5 skills:",
+		"runner": "This server has 5 skills:", "uri": "This server has 7 skills:", "wave,uri": "This server has 7 skills:", "wave,universal": "This server has 5 skills:",
+	} {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded := map[*catalog.Entry]bool{}
+		for _, tl := range tools {
+			for _, e := range v.Entries {
+				var a args
+				switch {
+				case tl.Contract == "000" && tl.Name == "get_skill" && v.InFolder(e.Folder()) == e:
+					a = args{"skill_name": e.Folder()}
+				case tl.Contract == "002" && e.Status == catalog.Available:
+					a = args{"name": e.Name}
+				case tl.Contract == "003" && (e.Status == catalog.Available || e.Status == catalog.Skipped):
+					a = args{"skill_name": e.Name}
+				case tl.Contract == "004" && tl.Name == "get_skill":
+					a = args{"uri": e.URI().String()}
+				default:
+					continue
+				}
+				if r := call(t, h, set, tl.Name, a); !r.IsError && !r.Absent {
+					loaded[e] = true
+				}
+			}
+		}
+		offered := Offered(v, tools)
+		if len(offered) != len(loaded) || slices.ContainsFunc(offered, func(e *catalog.Entry) bool { return !loaded[e] }) {
+			t.Errorf("%s: %d are offered, %d load: %v", set, len(offered), len(loaded), slices.Collect(maps.Keys(loaded)))
+		}
+		if text := Instructions(v, tools); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %.60q, want %q", set, text, want)
+		}
+	}
+}
