@@ -60,3 +60,30 @@ func TestInstructionsCountWhatLoads(t *testing.T) {
 		}
 	}
 }
+
+// Each skill of the list for a system prompt loads under the name that it has there.
+func TestPromptNamesLoad(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d"), "lower/skill.md": md("lower", "d"), "twice/SKILL.md": md("git", "again"), "deep/git/SKILL.md": md("deep", "d")}),
+		global(map[string]string{"git/SKILL.md": md("mine", "d")}))
+	v := viewOf(t, h)
+	for set, by := range map[string][2]string{"universal": {"skill", "name"}, "wave": {"Skill", "skill_name"}, "runner": {"get_skill", "skill_name"}, "uri": {"get_skill", "uri"}} {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(Prompt(v, tools)) {
+			name, description, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": ")
+			if !ok || !strings.HasPrefix(line, "- ") || description == "" {
+				continue
+			}
+			n++
+			if r := call(t, h, set, by[0], args{by[1]: name}); r.IsError || r.Absent {
+				t.Errorf("%s: %s is listed: %s", set, name, r.Text)
+			}
+		}
+		if n != len(Offered(v, tools)) {
+			t.Errorf("%s: %d are listed, %d load", set, n, len(Offered(v, tools)))
+		}
+	}
+}

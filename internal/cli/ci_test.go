@@ -34,7 +34,13 @@ func atRoot(t *testing.T, name string) []byte {
 // ran is what a command line prints, and its exit status.
 func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
+	return ranWith(t, dir, "", args...)
+}
+
+// ranWith is [ran] with text on standard input.
+func ranWith(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(stdin), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
 	code = cli.Main(t.Context(), env, args)
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }

@@ -24,6 +24,7 @@ type sourceFlags struct {
 	project   string
 	exclude   []string
 	noBuiltin bool
+	sets      string // the tool sets that are served, as --tools has them; "" for the default
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
 }
@@ -143,9 +144,20 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
-		out = append(out, builtin.New())
+		out = append(out, f.builtin())
 	}
 	return out, nil
+}
+
+// builtin is the source of the built-in skills, which speak of the tools that are served.
+func (f *sourceFlags) builtin() *builtin.Source {
+	var sets []string
+	for set := range strings.SplitSeq(f.sets, ",") {
+		if set = strings.TrimSpace(set); set != "" {
+			sets = append(sets, set)
+		}
+	}
+	return builtin.New(sets...)
 }
 
 // check refuses folders that were named and are none, before anything is served.
