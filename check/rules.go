@@ -106,7 +106,7 @@ var rows = []row{
 // no import of this package.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file",
+	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
 }
 
 // Rules is the table of all rules: those of package skill, of this package, and
@@ -137,6 +137,7 @@ var scanTitles = map[skill.RuleID]string{
 	"link-dangling":        "links lead somewhere",
 	"link-as-text":         "no file holds what was meant as a link",
 	"link-to-file":         "links among the skills lead to folders",
+	"file-special":         "the files of a skill are regular files",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md is called so",

@@ -166,13 +166,8 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 		if found == 0 && t.given != "" {
 			run.lost = append(run.lost, noSkill(t))
 		}
-		if t.only {
-			continue
-		}
 		for _, n := range scan.Notices {
-			if f, ok := noticed(t, n); ok {
-				run.notices = append(run.notices, f)
-			}
+			run.notices = append(run.notices, noticed(t, n))
 		}
 	}
 	run.skills = make([]*checkedSkill, len(bundles))

@@ -168,9 +168,7 @@ func (s *story) report(x *examined) storyReport {
 		out.Near = append(out.Near, x.skillReport(e))
 	}
 	for _, n := range s.notices {
-		shown := listedNotice(n.Notice)
-		shown.Path = shownBelow(n.Root, n.Path)
-		out.Passed = append(out.Passed, shown)
+		out.Passed = append(out.Passed, listedNotice{shownBelow(n.Root, n.Path), n.Rule, n.Message, n.Mend})
 	}
 	return out
 }

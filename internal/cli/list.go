@@ -93,7 +93,6 @@ type listedNotice struct {
 	Rule    skill.RuleID `json:"rule"`
 	Message string       `json:"message"`
 	Mend    string       `json:"mend,omitempty"`
-	Err     error        `json:"-"` // Message has it in words
 }
 
 func listJSON(ctx context.Context, v catalog.View, all bool) listing {
@@ -117,7 +116,7 @@ func rootsJSON(v catalog.View, all bool) []listedRoot {
 			root.Error, root.Mend = r.Reason()
 		}
 		for _, n := range r.Notices {
-			root.Notices = append(root.Notices, listedNotice(n))
+			root.Notices = append(root.Notices, listedNotice{n.Path, n.Rule, n.Message, n.Mend})
 		}
 		out = append(out, root)
 	}
