@@ -54,10 +54,10 @@ const (
 	RuleSizeLines   skill.RuleID = "size-lines"
 	RuleSizeFile    skill.RuleID = "size-file"
 
-	RuleFilesMany  skill.RuleID = "files-many"
-	RuleFilesLarge skill.RuleID = "files-large"
-	// RuleFilesIncomplete is doctor's too.
+	RuleFilesMany       skill.RuleID = "files-many"
+	RuleFilesLarge      skill.RuleID = "files-large"
 	RuleFilesIncomplete skill.RuleID = "files-incomplete"
+	RuleURIName         skill.RuleID = "uri-name"
 
 	RuleTextTags               skill.RuleID = "text-tags"
 	RuleTextBidi               skill.RuleID = "text-bidi"
@@ -119,7 +119,7 @@ var Rules = func() []Rule {
 	for _, r := range rows {
 		all = append(all, r.Rule)
 	}
-	all = append(all, nameDuplicate)
+	all = append(all, nameDuplicate, uriName)
 	for _, id := range scanRules {
 		all = append(all, Rule{id, skill.SeverityWarning, GroupScan, "knack", scanTitles[id]})
 	}
@@ -141,6 +141,16 @@ var scanTitles = map[skill.RuleID]string{
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md is called so",
+}
+
+// Unpublishes reports whether a finding of a rule keeps a skill out of the Skills
+// extension's lists.
+func Unpublishes(id skill.RuleID) bool {
+	switch id {
+	case RuleFilesMany, RuleFilesLarge, RuleFilesIncomplete, RuleURIName:
+		return true
+	}
+	return skill.RuleOf(id).Unpublishes
 }
 
 func groupOf(id skill.RuleID) Group {

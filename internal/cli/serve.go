@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -168,7 +169,7 @@ func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), unread(r))
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.Unread(r))
 		case !r.Missing:
 			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}
