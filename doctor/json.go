@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"path"
 
 	"github.com/knack-dev/knack/catalog"
@@ -83,7 +84,7 @@ func SkillOf(d *Verdict) Skill {
 
 // fileOf is one of a skill's files as people are shown it; "" is its folder.
 func fileOf(e *catalog.Entry, file string) string {
-	return shownBelow(*e.Root, path.Join(e.Path, file))
+	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
 }
 
 // RootStatus is a root in JSON.
