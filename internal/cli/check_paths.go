@@ -154,7 +154,9 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	done := waiting(env, judging)
 	judged, err := doctor.JudgeAll(ctx, v)
+	done()
 	if err != nil {
 		return nil, err
 	}

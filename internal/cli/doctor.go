@@ -42,7 +42,9 @@ no agent can load it.`,
 			}
 			o := from.doctorOptions(*env, sources)
 			if len(args) == 0 {
+				done := waiting(env, judging)
 				r, err := doctor.Examine(cmd.Context(), v, o)
+				done()
 				switch {
 				case err != nil:
 					return interrupted(err)

@@ -28,7 +28,9 @@ func listCommand(env *Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
+				done := waiting(env, judging)
 				out, err := listJSON(cmd.Context(), v, all)
+				done()
 				if err != nil {
 					return err
 				}

@@ -298,6 +298,9 @@ func rootError(v catalog.View) error {
 // longWait is when a person at a terminal is told what a command waits for.
 const longWait = 2 * time.Second
 
+// judging is what a command waits for that tells of every problem.
+const judging = "the skills are being checked"
+
 // waiting tells a person at a terminal what a command waits for, if that takes longer
 // than a moment, until the function that it returns is called.
 func waiting(env *Env, what string) (done func()) {
