@@ -65,7 +65,10 @@ func goodAndBad(t *testing.T) (dir, good, bad string) {
 // The hooks match every spelling of SKILL.md and nothing else, and run a command
 // that there is.
 func TestPreCommitHooks(t *testing.T) {
-	var hooks []struct{ ID, Name, Entry, Language, Files string }
+	var hooks []struct {
+		ID, Name, Entry, Language, Files string
+		Args                             []string
+	}
 	readYAML(t, atRoot(t, ".pre-commit-hooks.yaml"), &hooks)
 	if len(hooks) != 2 {
 		t.Fatalf("%d hooks", len(hooks))
@@ -89,8 +92,12 @@ func TestPreCommitHooks(t *testing.T) {
 		}
 	}
 	dir, good, bad := goodAndBad(t)
+	hyphen := underHyphen(t, dir)
 	for _, h := range hooks {
-		args := strings.Fields(h.Entry)[1:]
+		args := append(strings.Fields(h.Entry)[1:], h.Args...)
+		if out, stderr, code := ran(t, dir, append(args, hyphen)...); code != 1 || !strings.Contains(out, "[name-missing]") {
+			t.Errorf("%s: a name with a hyphen: %d %s %s", h.ID, code, out, stderr)
+		}
 		if out, stderr, code := ran(t, dir, append(args, good)...); code != 0 {
 			t.Errorf("%s: %d %s %s", h.ID, code, out, stderr)
 		}
@@ -98,6 +105,14 @@ func TestPreCommitHooks(t *testing.T) {
 			t.Errorf("%s: %d %s", h.ID, code, out)
 		}
 	}
+}
+
+// underHyphen is a skill that is not well, by a path that looks like a flag.
+func underHyphen(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join("--ignore=name-missing", "SKILL.md")
+	put(t, filepath.Join(dir, path), "---\ndescription: Use when asked.\n---\n")
+	return path
 }
 
 type step struct {
@@ -122,6 +137,9 @@ func TestAction(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, s := range action.Runs.Steps {
+		if s.Uses != "" && !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(s.Uses) {
+			t.Errorf("%s can become another one: name the commit", s.Uses)
+		}
 		if strings.Contains(s.Run, "${{") {
 			t.Errorf("%s: an input becomes part of a script", s.Name)
 		}
@@ -167,6 +185,9 @@ func TestAction(t *testing.T) {
 	}
 	if out, err := script(dir, action.Runs.Steps[2], inputs("good\nbad\n", "github", "")...); err == nil || !strings.Contains(out, "::error ") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := script(dir, action.Runs.Steps[2], inputs(underHyphen(t, dir)+"\n", "github", "")...); err == nil || !strings.Contains(out, "title=name-missing::") {
+		t.Errorf("a path that looks like a flag: %v\n%s", err, out)
 	}
 	if out, err := script(dir, action.Runs.Steps[2], inputs(".", "sarif", "out.sarif")...); err == nil {
 		t.Errorf("nothing is found: %s", out)
