@@ -45,6 +45,17 @@ func ranWith(t *testing.T, dir, stdin string, args ...string) (stdout, stderr st
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
+// put writes a file, with the folders above it.
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // goodAndBad is a folder with a skill that is well and one that is not.
 func goodAndBad(t *testing.T) (dir, good, bad string) {
 	t.Helper()
