@@ -147,6 +147,9 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			continue // it was given twice
 		}
 		by[t.root.Label] = t
+		if t.given != "" && len(all) > 1 {
+			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as several --dir have
+		}
 		t.Source = dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
 		sources = append(sources, t)
 	}
@@ -158,7 +161,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	judged, err := doctor.JudgeAll(ctx, v)
 	done()
 	if err != nil {
-		return nil, err
+		return nil, interrupted(err)
 	}
 	found, seen := map[string]int{}, map[string]bool{}
 	for _, d := range judged {
@@ -178,7 +181,11 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			run.lost = append(run.lost, noSkill(*t))
 		}
 		for _, n := range r.Notices {
-			run.notices = append(run.notices, noticed(*t, n))
+			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
+			if !seen[at] {
+				seen[at] = true
+				run.notices = append(run.notices, noticed(*t, n))
+			}
 		}
 	}
 	return run, nil
