@@ -22,7 +22,8 @@ type tomlTable struct {
 	end   int // behind the header and a comment on its line
 }
 
-// tomlKey is one key with its value: a string, a list, or for all else the text.
+// tomlKey is one key with its value: a string, a bool, a list, or for all else the text
+// as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any
@@ -224,7 +225,10 @@ func (p *toml) value() (any, error) {
 		return nil, p.fail("a value was expected, not %s", excerpt([]byte(p.data[from:])))
 	}
 	p.at += len(s)
-	return json.RawMessage(s), nil
+	if s == "true" || s == "false" {
+		return s == "true", nil
+	}
+	return json.Number(s), nil
 }
 
 // long passes a string of several lines; its text stays as written.
