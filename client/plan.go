@@ -166,6 +166,9 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 			continue
 		}
 		f := found{place: at, at: filepath.FromSlash(at.file(p)), mode: 0o600}
+		if at.scope == Project && choice.Scope == "" && c.isUsers(p, f.at) {
+			continue // the project is the home folder
+		}
 		inside := ""
 		if at.scope == Project {
 			inside, f.mode = filepath.FromSlash(p.Project), 0o644 // colleagues read it too
@@ -174,6 +177,13 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// isUsers reports whether a file is one of the user's own.
+func (c Client) isUsers(p Places, file string) bool {
+	return slices.ContainsFunc(c.places, func(at place) bool {
+		return at.scope == User && at.file(p) != "" && realPath(filepath.FromSlash(at.file(p))) == realPath(file)
+	})
 }
 
 // pick returns which file is to be changed, and the name of the entry in it: the first

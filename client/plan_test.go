@@ -160,6 +160,16 @@ func TestKeepArgs(t *testing.T) {
 	}
 }
 
+// In the home folder the project's file may be the user's own.
+func TestProjectAtHome(t *testing.T) {
+	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})
+	p.Project = p.Home
+	c, _ := Find("gemini-cli")
+	if ch := write(t, c, p); ch.Shared || ch.Scope != User || ch.Backup == "" {
+		t.Errorf("%+v", ch)
+	}
+}
+
 // A variable that moves a client's folder moves its file.
 func TestMoved(t *testing.T) {
 	for _, c := range []struct{ id, variable, want string }{
