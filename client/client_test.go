@@ -449,21 +449,60 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// The parser calls itself for each level: a file that nests deeper than a person's is
+// refused before it is parsed. Brackets in strings and comments do not count.
+func TestNesting(t *testing.T) {
+	c, _ := Find("cursor")
+	deep := strings.Repeat("[", 300)
+	if _, err := c.Merge([]byte(`{"a": `+deep+strings.Repeat("]", 300)+"}"), here); err == nil || err.Error() != "line 1, column 206: it nests more than 200 levels deep" {
+		t.Error(err)
+	}
+	for _, text := range []string{`{"a": "\"` + deep + `"}`, "{ // " + deep + "\n}", "{ /* " + deep + " */ }"} {
+		if _, err := c.Merge([]byte(text), here); err != nil {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+}
+
+// A result that has lost or changed something else is not taken for what was meant.
+func TestAsMeant(t *testing.T) {
+	path, set := []string{"m", Name}, []field{{"command", "/k"}}
+	for out, want := range map[string]bool{
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.50}`:             true,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.5}`:              false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}}`:                        false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "c"}}}, "z": 1.50}`:             false,
+		`{"m": {"knack": {"command": "/k", "url": "x", "env": {"A": "b"}}}, "z": 1.50}`: false,
+		`{"m": {"knack": {"command": "/j", "env": {"A": "b"}}}, "z": 1.50}`:             false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.50`:              false,
+	} {
+		before, err := parseJSON([]byte(`{"m": {"knack": {"url": "x", "env": {"A": "b"}}}, "z": 1.50}`), dialectLax)
+		if got := asMeant(before.value(), []byte(out), path, set, []string{"url"}, dialectLax); got != want || err != nil {
+			t.Errorf("%s: %t, %v", out, got, err)
+		}
+	}
+}
+
 func FuzzMerge(f *testing.F) {
-	for _, files := range shapes {
+	for _, files := range []map[string]string{shapes[formatJSON], shapes[formatTOML], shapes[formatYAML], lists} {
 		for _, text := range files {
 			f.Add(strings.ReplaceAll(text, "SERVERS", "mcpServers"))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, id := range []string{"cursor", "codex", "goose"} {
+		for _, id := range []string{"cursor", "codex", "goose", "continue", "cline"} {
 			c, _ := Find(id)
-			out, err := c.Merge([]byte(text), here)
-			if err != nil {
-				continue
-			}
-			if again, err := c.Merge(out, here); err != nil || string(again) != string(out) {
-				t.Errorf("%s: %q becomes %q, then %q, %v", id, text, out, again, err)
+			now := text
+			for _, s := range []Server{here, remote} {
+				s.Switch = true
+				out, err := c.Merge([]byte(now), s)
+				if err != nil {
+					break
+				}
+				if again, err := c.Merge(out, s); err != nil || string(again) != string(out) {
+					t.Errorf("%s: %q becomes %q, then %q, %v", id, now, out, again, err)
+				}
+				now = string(out)
 			}
 		}
 	})

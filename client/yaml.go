@@ -88,6 +88,10 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 
 // parseYAML reads one document whose root is a mapping; nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
+	// The parser counts lines by these too, and the edit does not.
+	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
+		return nil, fmt.Errorf("line %d: it has an odd line end, neither \\n nor \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
+	}
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	var doc, next yaml.Node
 	switch err := d.Decode(&doc); {
