@@ -135,11 +135,11 @@ func (c Client) decide(have map[string]any, s Server) change {
 	} else {
 		out.set, out.drop = c.remote(s), slices.Clone(localWay)
 	}
-	// A client's own command line may have written the kind of the connection in
-	// another of its spellings: it stays while the way stays.
-	if sameWay := (s.URL == "") == (len(words) > 0); !sameWay {
+	switch sameWay := (s.URL == "") == (len(words) > 0); {
+	case !sameWay:
 		out.drop = append(out.drop, "type")
-	} else if have["type"] != nil || c.untyped && s.URL == "" {
+	case s.URL == "" && (have["type"] != nil || c.untyped):
+		// Another spelling of the kind, "stdio" for "local", is as good.
 		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
 	}
 	if s.URL != "" && s.Token {

@@ -101,11 +101,14 @@ func TestPlan(t *testing.T) {
 		"in the other file": {"opencode", map[string]string{"~/.config/opencode/opencode.json": theirs, "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Outdated, Off: true, Command: []string{"/old/knack", "serve"}, Differences: []Difference{
 			{"command", `["/old/knack","serve"]`, `["/opt/knack","serve","--exclude","claude-user"]`},
 		}}},
-		"nested": {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": `{"mcpServers": {"knack": {"transport": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}`}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"flat":   {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": ownCLI}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"a list": {"continue", map[string]string{"~/.continue/config.yaml": "mcpServers:\n  - command: /old/knack\n    args:\n      - serve\n      - --dir\n      - /mine\n    name: knack\n"}, Choice{}, here, Change{File: "~/.continue/config.yaml", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"trust":  {"gemini-cli", map[string]string{"~/.gemini/settings.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Trust: true}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: []Difference{{"trust", "", "true"}}}},
-		"named":  {"cursor", map[string]string{"./mine.json": ownCLI}, Choice{File: "./mine.json"}, here, Change{File: "./mine.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"nested":            {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": `{"mcpServers": {"knack": {"transport": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}`}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"flat":              {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": ownCLI}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"a list":            {"continue", map[string]string{"~/.continue/config.yaml": "mcpServers:\n  - command: /old/knack\n    args:\n      - serve\n      - --dir\n      - /mine\n    name: knack\n"}, Choice{}, here, Change{File: "~/.continue/config.yaml", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"its own spelling":  {"copilot-cli", map[string]string{"~/.copilot/mcp-config.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.copilot/mcp-config.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
+		"without its kind":  {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownCLI, `"type": "stdio", `, "", 1)}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
+		"another transport": {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownURL, "http", "sse", 1)}, Choice{}, Server{URL: "https://skills.example.com/mcp"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"type", `"sse"`, `"http"`}}}},
+		"trust":             {"gemini-cli", map[string]string{"~/.gemini/settings.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Trust: true}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: []Difference{{"trust", "", "true"}}}},
+		"named":             {"cursor", map[string]string{"./mine.json": ownCLI}, Choice{File: "./mine.json"}, here, Change{File: "./mine.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := tree(t, c.files)
@@ -245,11 +248,13 @@ func TestHere(t *testing.T) {
 		"a program":         {map[string]string{"~/bin/codex": ""}, true},
 		"another program":   {map[string]string{"~/bin/codex2": ""}, false},
 		"a project's files": {map[string]string{"./.codex/config.toml": ""}, false},
+		"in the project":    {map[string]string{"./bin/codex": ""}, false},
 	} {
 		p := tree(t, want.files)
 		p.Path = strings.Join([]string{"", "bin", filepath.Join(p.Home, "bin")}, string(filepath.ListSeparator))
-		if want.here {
-			_ = os.Chmod(filepath.Join(p.Home, "bin", "codex"), 0o755)
+		t.Chdir(p.Project) // PATH may name folders of it
+		for _, dir := range []string{p.Home, p.Project} {
+			_ = os.Chmod(filepath.Join(dir, "bin", "codex"), 0o755)
 		}
 		if got := c.Here(p); got != want.here {
 			t.Errorf("%s: %t", name, got)
