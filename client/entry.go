@@ -173,7 +173,7 @@ func differences(have map[string]any, ch change) (out []Difference) {
 
 // shown is a value for people. What may hold a secret is not shown.
 func shown(key string, v any) string {
-	if key == "headers" || strings.HasPrefix(key, "env") {
+	if key == "headers" || key == "requestOptions" || strings.HasPrefix(key, "env") {
 		return "…"
 	}
 	out, err := json.Marshal(v)
