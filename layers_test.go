@@ -75,7 +75,7 @@ var outside = map[string][]string{
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
-	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
+	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
 	"golang.org/x/net":                       {"web"},

@@ -292,7 +292,7 @@ func (c *Change) Write() error {
 	case !c.existed:
 		return edit.Create(c.File, c.After, c.mode)
 	}
-	kept, err := edit.Keep(c.File+".bak", c.Before, c.mode)
+	kept, err := edit.Backup(c.File, c.Before)
 	if err != nil {
 		return err
 	}
