@@ -158,7 +158,7 @@ func (c Client) keysAt(p Places, at place) []string {
 func (c Client) look(p Places, choice Choice) (all []found) {
 	if choice.File != "" {
 		f := found{place: place{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
-		c.read(p, &f, "")
+		c.read(p, &f)
 		return []found{f}
 	}
 	for _, at := range c.places {
@@ -169,11 +169,10 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 		if at.scope == Project && choice.Scope == "" && c.isUsers(p, f.at) {
 			continue // the project is the home folder
 		}
-		inside := ""
 		if at.scope == Project {
-			inside, f.mode = filepath.FromSlash(p.Project), 0o644 // colleagues read it too
+			f.mode = 0o644 // colleagues read it too
 		}
-		c.read(p, &f, inside)
+		c.read(p, &f)
 		all = append(all, f)
 	}
 	return all
@@ -182,8 +181,18 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 // isUsers reports whether a file is one of the user's own.
 func (c Client) isUsers(p Places, file string) bool {
 	return slices.ContainsFunc(c.places, func(at place) bool {
-		return at.scope == User && at.file(p) != "" && realPath(filepath.FromSlash(at.file(p))) == realPath(file)
+		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
 	})
+}
+
+// sameFile reports whether two paths are one, or their folders are.
+func sameFile(a, b string) bool {
+	if a == b || filepath.Base(a) != filepath.Base(b) {
+		return a == b
+	}
+	x, err := os.Stat(filepath.Dir(a))
+	y, other := os.Stat(filepath.Dir(b))
+	return err == nil && other == nil && os.SameFile(x, y)
 }
 
 // pick returns which file is to be changed, and the name of the entry in it: the first
@@ -217,11 +226,11 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 	return max(best, 0), Name
 }
 
-// read fills in what the file has. A file of a project, which may be somebody's clone,
-// is not followed out of the project.
-func (c Client) read(p Places, f *found, inside string) {
-	if inside != "" {
-		if f.err = within(f.at, inside); f.err != nil {
+// read fills in what the file has. A link in a project, which may be somebody's clone,
+// is not followed out of it; the home folder is no clone.
+func (c Client) read(p Places, f *found) {
+	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
+		if f.err = edit.Inside(root, f.at); f.err != nil {
 			return
 		}
 	}
@@ -250,37 +259,6 @@ func (c Client) read(p Places, f *found, inside string) {
 			f.all, f.err = c.servers(f.data, c.keysAt(p, f.place))
 		}
 	}
-}
-
-// ErrOutside says that a file of a project is not in the project.
-var ErrOutside = errors.New("a link leads out of the project")
-
-// within refuses a path whose links lead out of a folder.
-func within(at, folder string) error {
-	real, root := realPath(at), realPath(folder)
-	rel, err := filepath.Rel(root, real)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return fmt.Errorf("%w, to %s", ErrOutside, real)
-	}
-	return nil
-}
-
-// realPath resolves links as far as the path exists.
-func realPath(at string) string {
-	if real, err := filepath.EvalSymlinks(at); err == nil {
-		return real
-	}
-	if to, err := os.Readlink(at); err == nil { // it leads nowhere
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(at), to)
-		}
-		return filepath.Join(realPath(filepath.Dir(to)), filepath.Base(to))
-	}
-	parent := filepath.Dir(at)
-	if parent == at {
-		return at
-	}
-	return filepath.Join(realPath(parent), filepath.Base(at))
 }
 
 // Write puts the bytes in the file's place in one step, and keeps the ones from before

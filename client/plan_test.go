@@ -346,18 +346,19 @@ func TestLinks(t *testing.T) {
 		files  map[string]string
 		choice Choice
 		to     string // the file that is changed
-		want   error
+		out    bool   // it is refused
 	}{
-		"the user's file":          {"cursor", map[string]string{"~/.cursor/mcp.json": "->~/dot/mcp.json", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", nil},
-		"the user's folder":        {"cursor", map[string]string{"~/.cursor": "->~/dot", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", nil},
-		"inside of the project":    {"vscode", map[string]string{"./.vscode": "->./conf", "./conf/mcp.json": empty}, Choice{Scope: Project}, "./conf/mcp.json", nil},
-		"a folder, out of it":      {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{Scope: Project}, "~/conf/mcp.json", ErrOutside},
-		"an empty folder, out":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/x": empty}, Choice{Scope: Project}, "~/conf/mcp.json", ErrOutside},
-		"a file, out of it":        {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json", "~/conf.json": empty}, Choice{Scope: Project}, "~/conf.json", ErrOutside},
-		"to nowhere, out of it":    {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json"}, Choice{Scope: Project}, "~/conf.json", ErrOutside},
-		"two links, out of it":     {"gemini-cli", map[string]string{"./.gemini": "->./a", "./a": "->~/a", "~/a/settings.json": empty}, Choice{Scope: Project}, "~/a/settings.json", ErrOutside},
-		"out of it, but named":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{File: "~/conf/mcp.json"}, "~/conf/mcp.json", nil},
-		"out of it, not asked for": {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{}, "~/.config/Code/User/mcp.json", nil},
+		"the user's file":          {"cursor", map[string]string{"~/.cursor/mcp.json": "->~/dot/mcp.json", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},
+		"the user's folder":        {"cursor", map[string]string{"~/.cursor": "->~/dot", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},
+		"inside of the project":    {"vscode", map[string]string{"./.vscode": "->./conf", "./conf/mcp.json": empty}, Choice{Scope: Project}, "./conf/mcp.json", false},
+		"a folder, out of it":      {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{Scope: Project}, "~/conf/mcp.json", true},
+		"an empty folder, out":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/x": empty}, Choice{Scope: Project}, "~/conf/mcp.json", true},
+		"a file, out of it":        {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json", "~/conf.json": empty}, Choice{Scope: Project}, "~/conf.json", true},
+		"to nowhere, out of it":    {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json"}, Choice{Scope: Project}, "~/conf.json", true},
+		"two links, out of it":     {"gemini-cli", map[string]string{"./.gemini": "->./a", "./a": "->~/a", "~/a/settings.json": empty}, Choice{Scope: Project}, "~/a/settings.json", true},
+		"out of it, but named":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{File: "~/conf/mcp.json"}, "~/conf/mcp.json", false},
+		"named by its link":        {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{File: "./.vscode/mcp.json"}, "~/conf/mcp.json", true},
+		"out of it, not asked for": {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{}, "~/.config/Code/User/mcp.json", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := tree(t, c.files)
@@ -367,8 +368,8 @@ func TestLinks(t *testing.T) {
 			}
 			before, _ := os.ReadFile(p.at(c.to))
 			ch, err := client.Plan(p, here, c.choice)
-			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-				t.Fatalf("%v, want %v", err, c.want)
+			if errors.As(err, new(*edit.OutsideError)) != c.out || (err != nil) != c.out {
+				t.Fatal(err)
 			}
 			if err != nil {
 				if now, _ := os.ReadFile(p.at(c.to)); string(now) != string(before) {

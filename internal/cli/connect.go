@@ -285,8 +285,8 @@ func refusal(c client.Client, state connection, file string, err error) error {
 			"give that server another name there, or say with --command that this program is your knack"}
 	case state.State != "refused":
 		return nil
-	case errors.Is(err, client.ErrOutside):
-		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean that file, name it with --file"}
+	case errors.As(err, new(*edit.OutsideError)):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
 	}
 	return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
 }
