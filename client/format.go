@@ -31,7 +31,7 @@ const (
 // entry is what a file has for one server. It has the values that encoding/json would
 // decode, with numbers as they are written.
 type entry struct {
-	fields map[string]any // nil for what is no mapping
+	fields map[string]any // nil if it is not a mapping
 	nested bool           // they are below [Client.nested]
 }
 

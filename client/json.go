@@ -49,7 +49,7 @@ func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 		return f, nil
 	}
 	if !bytes.HasSuffix(f.data, []byte("\n")) {
-		f.data = append(bytes.Clone(f.data), '\n') // the parser wants one behind a last // comment
+		f.data = append(bytes.Clone(f.data), '\n') // the parser requires one after a last // comment
 	}
 	if at := tooDeep(f.data); at >= 0 {
 		return f, f.fail(at, "it nests more than %d levels deep", maxNesting)
@@ -406,7 +406,7 @@ func sameLine(b hujson.Extra) (n int) {
 	}
 }
 
-// remove deletes a member with its comma and, where it was alone there, its line.
+// remove deletes a member with its comma, and its line if nothing else is on it.
 // Comments stay.
 func remove(o *hujson.Object, key string) {
 	i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == key })

@@ -38,7 +38,7 @@ type place struct {
 	scope Scope
 	file  func(Places) string
 	keys  func(Places) []string
-	// preferred: of the files of a scope of which there is none yet, this one is made.
+	// preferred: if a scope has no file yet, this one is made.
 	preferred bool
 }
 

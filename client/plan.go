@@ -226,7 +226,7 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 	return max(best, 0), Name
 }
 
-// read fills in what the file has. A link in a project, which may be somebody's clone,
+// read fills in what the file has. A link in a project, which may be a clone,
 // is not followed out of it; the home folder is no clone.
 func (c Client) read(p Places, f *found) {
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {

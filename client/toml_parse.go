@@ -66,7 +66,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 			}
 			id := fmt.Sprintf("%q", t.path)
 			if seen[id] && !t.array {
-				return f, p.fail("the table [%s] stands twice", strings.Join(t.path, "."))
+				return f, p.fail("the table [%s] appears twice", strings.Join(t.path, "."))
 			}
 			seen[id] = true
 			if t.array {
@@ -87,7 +87,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 		}
 		id := fmt.Sprintf("%q", slices.Concat(table, k.path))
 		if seen[id] {
-			return f, p.fail("the key %s stands twice", strings.Join(k.path, "."))
+			return f, p.fail("the key %s appears twice", strings.Join(k.path, "."))
 		}
 		seen[id] = true
 		p.blanks(false)
@@ -151,7 +151,7 @@ func (p *toml) comment() {
 	p.at += len(strings.TrimSuffix(line, "\r"))
 }
 
-// lineEnd wants nothing but a comment up to the line's end, and stops before that.
+// lineEnd allows nothing but a comment up to the line's end, and stops before that.
 func (p *toml) lineEnd() error {
 	p.blanks(false)
 	if p.peek() == '#' {

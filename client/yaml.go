@@ -116,13 +116,13 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, unique(root)
 }
 
-// unique refuses a key that stands twice, of which readers take one or the other.
+// unique refuses a key that appears twice: readers take one or the other.
 func unique(n *yaml.Node) error {
 	seen := map[string]bool{}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if seen[c.Value] {
-				return fmt.Errorf("line %d: the key %q stands twice", c.Line, c.Value)
+				return fmt.Errorf("line %d: the key %q appears twice", c.Line, c.Value)
 			}
 			seen[c.Value] = c.Kind == yaml.ScalarNode
 		}
@@ -182,7 +182,7 @@ func (e *yamlEdit) endOfLine(line int) int {
 	return len(e.data)
 }
 
-// opened is a line end where the last line has none.
+// opened is a line end if the last line has none.
 func (e *yamlEdit) opened(end int) string {
 	if end == len(e.data) && end > 0 && e.data[end-1] != '\n' {
 		return e.newline
