@@ -76,6 +76,7 @@ var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
