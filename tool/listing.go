@@ -15,22 +15,6 @@ import (
 // Budget is how many characters a list of skills may take (contracts.md).
 const Budget = 16_000
 
-// clientCut lists the clients that cut a tool description, and where. A list for
-// them is shortened to what they show.
-//
-// Others are known to refuse rather than to cut: some OpenAI-compatible endpoints
-// answer 400 (string_above_max_length) to a description over 1,024 characters
-// (github.com/modelcontextprotocol/servers/issues/799,
-// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and
-// not to the client's name: whoever makes definitions for one sets [Client.Limit].
-var clientCut = map[string]int{
-	// "Claude Code truncates tool descriptions and server instructions at 2KB
-	// each" (code.claude.com/docs/en/mcp, For MCP server authors). It compares a
-	// JavaScript length with 2048, so it counts UTF-16 units
-	// (github.com/anthropics/claude-code/issues/41593 and 87650).
-	"claude-code": 2048,
-}
-
 // leastDescription is the shortest cut that still says something. Below it a
 // list shows names alone.
 const leastDescription = 24
@@ -371,12 +355,9 @@ const leastBudget = 200
 // budgetFor is the list's share of a description that has head characters
 // before and after it.
 func budgetFor(c Client, head int) int {
-	cut := c.Limit
-	if known, ok := clientCut[strings.ToLower(c.Name)]; ok && (cut <= 0 || known < cut) {
-		cut = known
-	}
-	if cut <= 0 {
+	shown := c.habits().description
+	if shown <= 0 {
 		return Budget
 	}
-	return max(min(Budget, cut-head), leastBudget)
+	return max(min(Budget, shown-head), leastBudget)
 }
