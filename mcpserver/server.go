@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -223,11 +222,11 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 // the session's handshake before.
 func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
-		return tool.Client{Name: p.ClientInfo.Name}
+		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
 	}
 	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
 		if info := from.ClientInfo(); info != nil {
-			return tool.Client{Name: info.Name}
+			return tool.Client{Name: info.Name, Version: info.Version}
 		}
 	}
 	return tool.Client{}
@@ -251,14 +250,11 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	if err != nil {
 		v = catalog.View{}
 	}
-	text := tool.Instructions(v, s.tools)
-	searches := slices.ContainsFunc(s.tools, func(t *tool.Tool) bool { return t.Name == "find_skills" })
-	switch {
-	case err != nil && searches:
-		text += " How many there are is not known yet: the tool find_skills lists them all."
-	case err == nil && s.roots.offeredWith(req):
-		text += "\n\nThis counts the folders known so far; the skills of the client's own folders come with its first list."
+	var notes []string
+	if s.roots.offeredWith(req) {
+		notes = append(notes, "Skills from the folders that the application works in may join these.")
 	}
+	text := tool.Instructions(v, s.tools, clientOf(req), notes...)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text

@@ -125,7 +125,7 @@ func arrange(rows *rows, st style, escape func(string) string, budget int, more 
 			return s, a
 		}
 	}
-	text, left := names(rows, escape, budget, more)
+	text, left := names(rows, escape, budget, shortened(more, "descriptions are left out"), more)
 	return text, arranged{form: FormNames, left: left}
 }
 
@@ -215,10 +215,10 @@ func render(rows []row, st style, escape func(string) string, n int) string {
 	return b.String()
 }
 
-// names renders names alone: all of them where that is possible, else as many as
-// fit, in their order. One that is longer than any answer would repeat is then
-// passed over, so that it cannot push out the others.
-func names(rows *rows, escape func(string) string, budget int, more string) (text string, out left) {
+// names renders names alone: all of them if that is possible, with a note below if
+// that fits too, else as many as fit, in their order. One that is longer than any
+// answer would repeat is then left out, so that it cannot push out the others.
+func names(rows *rows, escape func(string) string, budget int, note, more string) (text string, out left) {
 	count := len(rows.entries)
 	n := 2 * max(count-1, 0) // the commas between them
 	for i := 0; i < count && n <= budget; i++ {
@@ -230,7 +230,7 @@ func names(rows *rows, escape func(string) string, budget int, more string) (tex
 			all[i] = escape(rows.at(i).name)
 		}
 		whole := strings.Join(all, ", ")
-		if note := shortened(more, "descriptions are left out"); n+1+length(note) <= budget {
+		if n+1+length(note) <= budget {
 			whole += "\n" + note
 		}
 		return whole, left{from: count}
