@@ -29,7 +29,7 @@ const (
 	// took 7 s on a busy machine, and 0.3 s on a quiet one.
 	wholeGrace = 5 * time.Second
 	// rootsGrace is how long a session that offers roots waits, once, for them to
-	// be named: its project's skills should be in the first answer it sees.
+	// be named: its project's skills should be in the first list that it sees.
 	rootsGrace = 500 * time.Millisecond
 	// endGrace is what handlers have to end once nobody waits for them any more.
 	endGrace = time.Second
