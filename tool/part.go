@@ -53,7 +53,7 @@ func partOf(text string, s span, room, most int) (part, error) {
 	line := rest[:lineStart(rest, 2)]
 	p.of = utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 	p.from = max(s.column, 1)
-	if p.from > max(p.of, 1) {
+	if p.from > max(utf8.RuneCountInString(line), 1) { // the line's end counts
 		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, skill.Count(p.of, "character"))
 	}
 	rest = rest[len(upTo(line, p.from-1)):]

@@ -40,7 +40,7 @@ func TestPartOf(t *testing.T) {
 	}
 	for want, s := range map[string]span{
 		"there is no line 5; it has 4 lines":                     {offset: 5},
-		"there is no character 5 in line 4; it has 4 characters": {offset: 4, column: 5},
+		"there is no character 6 in line 4; it has 4 characters": {offset: 4, column: 6},
 		"there is no character 9 in line 1; it has 3 characters": {column: 9},
 	} {
 		if _, err := partOf(lines, s, 99, 0); err == nil || err.Error() != want {
