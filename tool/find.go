@@ -34,7 +34,9 @@ const (
 
 var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that the answer before gave"}}}`)
 
-const findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
+const findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
+
+Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
 // found is one skill in the answer of find_skills. name is what loads it: for one
 // that another skill shadows, "<root label>:<name>" or its URI.

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// headLength is how many characters of the instructions stand by themselves: Codex
-	// 0.169.0 shows a current model the first 247 and nothing else of this server.
+	// headLength is how many characters of the instructions stand by themselves, in one
+	// line: of that Codex 0.169.0 shows a current model the first 247, and nothing else of
+	// this server.
 	headLength = 240
 	// listedElsewhere is how long the instructions may get for a client whose model sees
 	// the list of skills in a tool's description too.
@@ -33,9 +34,6 @@ func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) stri
 	g := guide{habits: c.habits(), search: more(tools)}
 	if g.load = loader(tools); g.load == nil {
 		return ""
-	}
-	if g.search != "" {
-		g.search = g.tool(g.search)
 	}
 	if v.Snapshot == nil {
 		return paragraphs(append([]string{g.unread(), g.usage(tools)}, notes...)...)
@@ -59,7 +57,7 @@ func paragraphs(texts ...string) string {
 type guide struct {
 	habits
 	load   *Tool
-	search string // the tool that lists or searches skills, as the client calls it; or empty
+	search string // the tool that lists or searches skills, or empty
 }
 
 // loader is the tool that loads a skill, the first of several.
@@ -86,7 +84,7 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 
 // call is how the model calls the tool that loads skills.
 func (g guide) call() string {
-	s := g.tool(g.load.Name) + g.of
+	s := g.tool(g.load.Name)
 	if g.title == "" {
 		s = "this server's tool " + s
 	}
@@ -100,7 +98,7 @@ func (g guide) call() string {
 func (g guide) unread() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
-		s += "see with " + g.search + " which there are, and "
+		s += "see with " + g.tool(g.search) + " which there are, and "
 	}
 	return s + "load the one that fits with " + g.call() + "."
 }
@@ -112,7 +110,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all b
 	case late && len(skills) == 0:
 		return g.unread(), true
 	case len(skills) == 0 && g.search != "":
-		return "This server has no skills (instructions for particular tasks) now. When the user asks for one, look again with " + g.search + ".", true
+		return "This server has no skills (instructions for particular tasks) now. When the user asks for one, look again with " + g.tool(g.search) + ".", true
 	case len(skills) == 0:
 		return "This server has no skills (instructions for particular tasks) now.", true
 	}
@@ -126,7 +124,11 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all b
 		text += ": instructions for particular tasks. If one may fit yours"
 	}
 	text += ", load it first with " + g.call() + "."
-	named, all := telling(skills, headLength-length(text), g.search)
+	search := g.search
+	if search != "" {
+		search = "`" + search + "`" // there is no room for more than the bare name
+	}
+	named, all := telling(skills, headLength-length(text), search)
 	return text + named, all
 }
 
@@ -146,6 +148,14 @@ func (g guide) usage(tools []*Tool) string {
 		s = append(s, g.tool(findName)+" searches all skills by topic.")
 	}
 	return strings.Join(s, " ")
+}
+
+// found is the search tool as the client calls it, or empty.
+func (g guide) found() string {
+	if g.search == "" {
+		return ""
+	}
+	return g.tool(g.search)
 }
 
 // limit is how long the instructions may get.
@@ -169,7 +179,7 @@ func (g guide) list(skills []*catalog.Entry, all bool, n int) string {
 		return ""
 	case !g.hasList():
 		const title = "The skills:\n"
-		return title + list(skills, bullets, escapeXML, max(n-len(title), leastBudget), g.search)
+		return title + list(skills, bullets, escapeXML, max(n-len(title), leastBudget), g.found())
 	}
 	each := "each"
 	if len(skills) == 1 {
@@ -180,7 +190,7 @@ func (g guide) list(skills []*catalog.Entry, all bool, n int) string {
 		return where
 	}
 	const title = "By name: "
-	text, _ := names(&rows{entries: skills}, escapeXML, max(n-len(title), leastBudget), where, g.search)
+	text, _ := names(&rows{entries: skills}, escapeXML, max(n-len(title), leastBudget), where, g.found())
 	return title + text
 }
 
@@ -202,7 +212,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 		s += fmt.Sprintf(" and %d more", left)
 	}
 	if find(tools, findName) != nil {
-		return append(out, s+". "+g.search+" says why.")
+		return append(out, s+". "+g.tool(findName)+" says why.")
 	}
 	return append(out, s+". The command `knack list --all` says why.")
 }

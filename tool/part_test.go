@@ -163,9 +163,9 @@ func TestReadOnNotes(t *testing.T) {
 		{claude, args{"file_path": "a.md", "offset": 2, "limit": 1}, "two\n[Line 2 of 3 of 'a.md' (14 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 1}]"},
 		{claude, args{"file_path": "a.md", "offset": 3}, "three\n[Line 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
 		{claude, args{"file_path": "a.md", "offset": 1}, "three\n[Lines 1 to 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
-		{codex, args{"file_path": "b.txt"}, "x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to 9476 of 12000. To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": 9477}]"},
-		{codex, args{"file_path": "b.txt", "offset": 1, "column": 9477}, "end\n[Lines 1 (from character 9477) to 2 of 2 of 'b.txt' (12005 bytes). It ends here.]"},
-		{codex, args{"file_path": "c d\"e.md"}, "line\n[Lines 1 to 1895 of 4000 of 'c d\"e.md' (20000 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": 1896}]"},
+		{codex, args{"file_path": "b.txt"}, "x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to 10776 of 12000. To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": 10777}]"},
+		{codex, args{"file_path": "b.txt", "offset": 1, "column": 10777}, "end\n[Lines 1 (from character 10777) to 2 of 2 of 'b.txt' (12005 bytes). It ends here.]"},
+		{codex, args{"file_path": "c d\"e.md"}, "line\n[Lines 1 to 2155 of 4000 of 'c d\"e.md' (20000 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": 2156}]"},
 	} {
 		row.args["skill_name"] = "pdf"
 		text := callBy(t, h, row.client, "default", "read_file_in_skill", row.args).Text

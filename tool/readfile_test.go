@@ -63,8 +63,8 @@ func calculators() *memory {
 func TestReadFileDefinition(t *testing.T) {
 	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), Client{})
 	same(t, d.Name, "read_file_in_skill")
-	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder; naming a folder lists what it holds."+
-		" A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
+	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.\n\n"+
+		"The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
 	same(t, d.Meta, map[string]any{"anthropic/maxResultSizeChars": 500_000})
 	var got any
 	if err := json.Unmarshal(d.Schema, &got); err != nil {

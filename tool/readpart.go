@@ -27,7 +27,9 @@ var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"column":{"type":"integer","minimum":1,"description":"Character of that line to begin at, for a line that is longer than an answer; the first is 1"}},` +
 	`"required":["skill_name","file_path"]}`)
 
-const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder; naming a folder lists what it holds. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
+const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.
+
+The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
 
 // listedFiles is how many entries of a folder one listing has. The largest of the
 // folders of 145,005 real skills has 63,557; a person's has a few.

@@ -45,10 +45,11 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead leads with what a client that cuts descriptions must still show.
-	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+	// defaultHead leads with what clients that cut descriptions must still show. Its first
+	// line says it all in the 157 characters that Qwen Code shows of a deferred tool.
+	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
-The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
 
 <available_skills>
 `
