@@ -44,8 +44,8 @@ func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) stri
 		top = paragraphs(top, g.usage(tools))
 	}
 	end := paragraphs(append(g.notLoaded(v, tools), notes...)...)
-	room := g.limit() - length(top) - length(end) - 2*len("\n\n")
-	return paragraphs(top, g.list(skills, all, room), end)
+	used := length(top) + length(end) + 2*len("\n\n")
+	return paragraphs(top, g.list(v, c, skills, all, used), end)
 }
 
 // paragraphs joins texts; empty ones are none.
@@ -158,40 +158,39 @@ func (g guide) found() string {
 	return g.tool(g.search)
 }
 
-// limit is how long the instructions may get.
-func (g guide) limit() int {
-	if g.hasList() {
-		return min(g.instructions, listedElsewhere)
-	}
-	return g.instructions
-}
-
-// hasList reports whether the model sees the list in the tool's description.
-func (g guide) hasList() bool {
-	return g.lists && (g.load.Contract == "002" || g.load.Contract == "003")
-}
-
-// list is the list of skills in at most n characters. What the model sees in a tool's
-// description is not said twice: then it is the names alone, unless all are in the head.
-func (g guide) list(skills []*catalog.Entry, all bool, n int) string {
-	switch {
-	case len(skills) == 0:
+// list is the list of skills, beside used characters of other text. What the model sees
+// in the description of the tool is not said twice: if that has the descriptions, this
+// is the names alone, and nothing if all of them are in the head.
+func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, all bool, used int) string {
+	if len(skills) == 0 {
 		return ""
-	case !g.hasList():
-		const title = "The skills:\n"
-		return title + list(skills, bullets, escapeXML, max(n-len(title), leastBudget), g.found())
+	}
+	const title, byName = "The skills:\n", "By name: "
+	rows := &rows{entries: skills}
+	room := func(limit int, title string) int { return max(limit-used-len(title), leastBudget) }
+	if !g.lists || g.load.form == nil {
+		text, _ := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found())
+		return title + text
+	}
+	described := g.load.form(v, c) != FormNames
+	if !described {
+		if text, a := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found()); a.form != FormNames {
+			return title + text
+		}
 	}
 	each := "each"
 	if len(skills) == 1 {
 		each = "it"
 	}
 	where := "For what " + each + " does, see the description of " + g.tool(g.load.Name) + "."
-	if all {
+	switch {
+	case !described:
+		where = shortened(g.found(), "descriptions are left out")
+	case all:
 		return where
 	}
-	const title = "By name: "
-	text, _ := names(&rows{entries: skills}, escapeXML, max(n-len(title), leastBudget), where, g.found())
-	return title + text
+	text, _ := names(rows, escapeXML, room(min(g.instructions, listedElsewhere), byName), where, g.found())
+	return byName + text
 }
 
 // notLoaded says which roots are not read, and which skills were skipped.

@@ -74,6 +74,10 @@ func newSkill(head, more string, today bool) *Tool {
 		describe: func(v catalog.View, c Client) string {
 			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
 		},
+		form: func(v catalog.View, c Client) Form {
+			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
+			return a.form
+		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, err := skillArgument(args)
 			if err != nil {
