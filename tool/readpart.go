@@ -144,7 +144,8 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	default:
 		return r.refused(h)
 	}
-	p, err := partOf(text, s, client.result-noteRoom, max(client.lines-lineRoom, 0))
+	shown := client.shown("")
+	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
 		return failure("ERROR: '%s' cannot be read so: %s", skill.Echo(r.file), err)
 	}

@@ -157,7 +157,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		}
 		head := fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", now.Name, base(h, now))
 		if today {
-			return Result{Text: head + beginning(ctx, h, client, now, string(data), len(head))}, nil
+			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
 		}
 		return Result{Text: head + string(data)}, nil
 	}
@@ -168,21 +168,30 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 // list.
 const hintsRoom = 3000
 
-// beginning is as much of a SKILL.md as the client shows below used bytes, with the
-// call that reads on.
-func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text string, used int) string {
-	p, err := partOf(text, span{}, client.result-noteRoom-used, max(client.lines-lineRoom, 0))
+// beginning is as much of a SKILL.md as the client shows below the head, with the call
+// that reads on.
+func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
+	shown := client.shown(head)
+	if shown.hold(len(text), strings.Count(text, "\n")+1) {
+		return text
+	}
+	v, err := h.Catalog.View(ctx) // as it is now: reading may have found another skill
+	if err != nil {
+		return text
+	}
+	if now, _ := v.At(e.URI()); now != nil {
+		e = now
+	}
+	name := fileRead{view: v, entry: e}.name()
+	p, err := partOf(text, span{}, shown, shown.above(goesOn+longestNote(client, name, skill.MainFile), 1))
 	if err != nil || p.whole {
 		return text
 	}
-	r := fileRead{entry: e}
-	if r.view, err = h.Catalog.View(ctx); err == nil { // as it is now: reading may have found another skill
-		if now, _ := r.view.At(e.URI()); now != nil {
-			r.entry = now
-		}
-	}
-	return p.withNote("[The skill goes on. Read the rest before you follow it.]\n" + p.note(client, r.name(), skill.MainFile, len(text)))
+	return p.withNote(goesOn + p.note(client, name, skill.MainFile, len(text)))
 }
+
+// goesOn stands below the beginning of a SKILL.md.
+const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
 
 // notForModels is the answer where the author keeps a skill from models.
 func notForModels(name string) string {
