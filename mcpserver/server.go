@@ -202,7 +202,7 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
-			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params, clientOf(req))
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
 		case "tools/call":

@@ -61,7 +61,27 @@ type habits struct {
 	prefix string
 	// own is the application's own tool that loads skills, not this server's.
 	own string
+	// prompt is what the client does with what a person writes behind a prompt's name.
+	prompt PromptArgument
 }
+
+// PromptArgument says how a prompt should ask a client for what the person wrote
+// behind its name.
+type PromptArgument int
+
+// The ways.
+const (
+	ArgumentOptional PromptArgument = iota
+	// ArgumentRequired: the client gives free text to a single argument that is
+	// required, and to no other.
+	ArgumentRequired
+	// ArgumentNone: the client gives its model the whole text itself, and each argument
+	// one word of it.
+	ArgumentNone
+)
+
+// PromptArgument is the way for this client.
+func (c Client) PromptArgument() PromptArgument { return c.habits().prompt }
 
 // knownClients has a row for each client that was tried: on 2026-11-22 with the
 // version in the comment, a scripted model in place of the vendor's and a recorder
@@ -77,17 +97,19 @@ type habits struct {
 var knownClients = []habits{
 	// Claude Code 2.1.330: 4,096 characters of instructions and of a description, a
 	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and
-	// with anthropic/maxResultSizeChars shows results up to the number there: 74 kB came.
+	// with anthropic/maxResultSizeChars shows results up to the number there: 300,000
+	// characters came. What a person writes behind a prompt's name stands in the model's
+	// context as <command-args>; the arguments of the prompt get a word each.
 	{name: "claude-code", since: "2.1.330", title: "Claude Code", instructions: 4096, description: 4096, lists: true,
-		result: maxResultSize, prefix: "mcp__knack__", own: "Skill"},
+		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Claude Code 2.1.197: the same with 2,048 ("truncates tool descriptions and server
 	// instructions at 2KB each", code.claude.com/docs/en/mcp; in the program a constant
 	// that is compared with a JavaScript length). So does 2.1.285, as others report.
 	{name: "claude-code", since: "2.1.197", title: "Claude Code", instructions: 2048, description: 2048, lists: true,
-		result: maxResultSize, prefix: "mcp__knack__", own: "Skill"},
+		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Older ones may know neither _meta: 49,800 characters arrived without.
 	{name: "claude-code", title: "Claude Code", instructions: 2048, description: 2048,
-		result: 49_800, prefix: "mcp__knack__", own: "Skill"},
+		result: 49_800, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Codex 0.169.0: with the models that it knows the first 247 characters of the first
 	// line of the instructions, for which [headLength] is made, with others all. It cuts
 	// the middle out of an answer: with most models that it knows, which call tools from
@@ -96,9 +118,10 @@ var knownClients = []habits{
 	{name: "codex-mcp-client", title: "Codex", instructions: longestTried,
 		result: 11_800, scripted: 39_300, prefix: "mcp__knack__"},
 	// Gemini CLI 0.61.0: DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD is 40,000 characters,
-	// the tags that it puts around included: 39,840 arrived.
+	// the tags that it puts around included: 39,840 arrived. A prompt gets free text as
+	// its single required argument.
 	{name: "gemini-cli-mcp-client", title: "Gemini CLI", instructions: longestTried, lists: true,
-		result: 39_800, prefix: "mcp_knack_", own: "activate_skill"},
+		result: 39_800, prefix: "mcp_knack_", own: "activate_skill", prompt: ArgumentRequired},
 	// OpenCode 1.18.33: MAX_BYTES is 51,200 and MAX_LINES 2,000.
 	{name: "opencode", title: "OpenCode", instructions: longestTried, lists: true,
 		result: 51_200, lines: 2000, prefix: "knack_", own: "skill"},

@@ -124,7 +124,7 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 	r := SkillDiscoveryResult{PersonalSkills: map[string]SkillMetadata{}, ProjectSkills: map[string]SkillMetadata{}, Errors: []SkillError{}}
 	for _, e := range v.Entries {
 		if len(faults(e)) > 0 {
-			r.Errors = append(r.Errors, SkillError{SkillPath: base(m.Host, e), Message: detailsOf(e, e.Name).Message})
+			r.Errors = append(r.Errors, SkillError{SkillPath: m.Host.Base(e), Message: detailsOf(e, e.Name).Message})
 			continue
 		}
 		if !e.ModelInvocable {
@@ -174,7 +174,7 @@ func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolC
 }
 
 func metadata(h *Host, e *catalog.Entry) SkillMetadata {
-	return SkillMetadata{Name: e.Name, Description: e.Description, Type: typeOf(e), SkillPath: base(h, e)}
+	return SkillMetadata{Name: e.Name, Description: e.Description, Type: typeOf(e), SkillPath: h.Base(e)}
 }
 
 // ParsedSkillFile is one SKILL.md read and judged by itself.

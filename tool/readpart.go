@@ -120,7 +120,7 @@ func belowBase(h *Host, v catalog.View, e *catalog.Entry, path string) string {
 		}
 		return path
 	}
-	dir := strings.TrimSuffix(filepath.ToSlash(base(h, e)), "/")
+	dir := strings.TrimSuffix(filepath.ToSlash(h.Base(e)), "/")
 	rest, ok := strings.CutPrefix(filepath.ToSlash(path), dir)
 	if !ok || rest != "" && rest[0] != '/' {
 		return path
@@ -183,7 +183,7 @@ func (r fileRead) refused(h *Host) Result {
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`
 	case errors.Is(r.cause, errBinary):
-		if dir := base(h, r.entry); !isSkillURI(dir) {
+		if dir := h.Base(r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}
 	}

@@ -155,7 +155,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
-		head := fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", now.Name, base(h, now))
+		head := "Loading: " + now.Name + "\n" + h.BaseLine(now) + "\n\n"
 		if today {
 			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
 		}
@@ -236,15 +236,19 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// base is the folder against which the skill's relative paths resolve. A folder
-// whose path would break the line is named by its URI.
-func base(h *Host, e *catalog.Entry) string {
+// Base is the folder against which the skill's relative paths resolve, as every surface
+// that models and people read names it. A folder whose path would break the line is
+// named by its URI.
+func (h *Host) Base(e *catalog.Entry) string {
 	dir := e.Dir()
 	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
 	return dir
 }
+
+// BaseLine is the line of an answer that says where the skill's other files are.
+func (h *Host) BaseLine(e *catalog.Entry) string { return "Base directory: " + h.Base(e) }
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",

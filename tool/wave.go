@@ -126,7 +126,7 @@ func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) 
 	}
 	return ToolResult{
 		Success:     true,
-		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), base(h, e), data),
+		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(e), data),
 		ShortResult: Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
 	}, nil
 }
