@@ -129,7 +129,7 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 			return nil, unknown
 		}
 	}
-	text := s.host.BaseLine(e) + "\n\n" + d.Text
+	text := s.host.BaseLine(ctx, e) + "\n\n" + d.Text
 	if said := strings.TrimSpace(p.Arguments[promptText]); said != "" {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}

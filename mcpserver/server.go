@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +42,9 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote: clients are on other machines, so that folders are named by URI.
+	// Remote: clients are on other machines, so that folders are named by URI. Over HTTP
+	// they also are for a request that a proxy has passed on, that bears a token, or that
+	// comes while a policy holds: then others than this machine's user may ask.
 	Remote bool
 	// Private: not everyone who can reach the server may ask, or what it serves is
 	// one person's own (over stdio), so that no shared cache may keep its answers.
@@ -192,9 +196,11 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			s.manifests.Expect()
 		}
 		s.roots.await(ctx, method, req)
+		client := s.callerOf(req)
+		ctx = tool.WithClient(ctx, client)
 		switch method {
 		case "tools/list":
-			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, clientOf(req))
+			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, client)
 		case "resources/list":
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
@@ -202,7 +208,7 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
-			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params, clientOf(req))
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params, client)
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
 		case "tools/call":
@@ -232,6 +238,39 @@ func clientOf(req mcp.Request) tool.Client {
 		}
 	}
 	return tool.Client{}
+}
+
+// callerOf is clientOf with what else is known of the one who asks.
+func (s *Server) callerOf(req mcp.Request) tool.Client {
+	if withoutParams(req) {
+		return tool.Client{Remote: s.isRemote(req)}
+	}
+	c := clientOf(req)
+	c.Remote = s.isRemote(req)
+	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+		// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
+		id, _ := call.Params.Meta["callId"].(string)
+		c.Scripted = strings.HasPrefix(id, "exec-")
+	}
+	return c
+}
+
+// forwarding are the headers with which proxies say that a request is another's.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
+
+// isRemote reports whether a request may come from another machine, or from somebody
+// who is not to know the folders of this one; see [Options.Remote].
+func (s *Server) isRemote(req mcp.Request) bool {
+	extra := req.GetExtra()
+	switch {
+	case s.host.Remote:
+		return true
+	case extra == nil:
+		return false
+	case extra.TokenInfo != nil || s.audience.policy.Load() != nil:
+		return true
+	}
+	return slices.ContainsFunc(forwarding, func(h string) bool { return extra.Header.Get(h) != "" })
 }
 
 // view waits for the first snapshot.

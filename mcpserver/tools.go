@@ -56,7 +56,7 @@ var keptContracts = []string{"001", "002"}
 
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r, err := t.Call(tool.WithClient(ctx, callerOf(req)), s.host, req.Params.Arguments)
+		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)
 		if err != nil {
 			return nil, err
 		}
@@ -73,15 +73,6 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 			Meta:              r.Meta,
 		}, nil
 	}
-}
-
-// callerOf is clientOf, and whether a script of the model's calls: the calls of Codex
-// 0.169.0 in its code mode, and no others, have ids that begin with "exec-".
-func callerOf(req *mcp.CallToolRequest) tool.Client {
-	c := clientOf(req)
-	id, _ := req.Params.Meta["callId"].(string)
-	c.Scripted = strings.HasPrefix(id, "exec-")
-	return c
 }
 
 // explicitly has the tools of contract 004 say isError where it is false too: the

@@ -17,6 +17,9 @@ type Client struct {
 	// Scripted: a script that the model wrote calls the tools (the code mode of Codex),
 	// so that other limits hold for what the model sees.
 	Scripted bool
+	// Remote: the client is on another machine, or may be, though [Host.Remote] is not
+	// set, so that a folder is named by its URI.
+	Remote bool
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the

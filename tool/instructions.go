@@ -199,15 +199,16 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	for _, p := range roots[:min(len(roots), unreadNotes)] {
 		out = append(out, Cut(p.line(), noteLength))
 	}
-	if len(v.Skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
+	skipped := skippedOfLists(v)
+	if len(skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
 		return out
 	}
 	var some []string
-	for _, e := range v.Skipped[:min(len(v.Skipped), skippedNames)] {
+	for _, e := range skipped[:min(len(skipped), skippedNames)] {
 		some = append(some, Cut(escapeXML(skill.OneLine(calledOrFolder(e))), longestTelling))
 	}
-	s := were(len(v.Skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
-	if left := len(v.Skipped) - len(some); left > 0 {
+	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
+	if left := len(skipped) - len(some); left > 0 {
 		s += fmt.Sprintf(" and %d more", left)
 	}
 	if find(tools, findName) != nil {

@@ -111,7 +111,7 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 
 // belowBase takes a path below the skill's base directory, as the tool skill prints it,
 // for the path below the skill's folder.
-func belowBase(h *Host, v catalog.View, e *catalog.Entry, path string) string {
+func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
 			if at, file := v.At(uri); at == e {
@@ -120,7 +120,7 @@ func belowBase(h *Host, v catalog.View, e *catalog.Entry, path string) string {
 		}
 		return path
 	}
-	dir := strings.TrimSuffix(filepath.ToSlash(h.Base(e)), "/")
+	dir := strings.TrimSuffix(filepath.ToSlash(h.Base(ctx, e)), "/")
 	rest, ok := strings.CutPrefix(filepath.ToSlash(path), dir)
 	if !ok || rest != "" && rest[0] != '/' {
 		return path
@@ -137,12 +137,12 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	case errors.Is(r.cause, skill.ErrNotRegular):
 		names, ok := folderNames(ctx, r.view, r.entry, r.file, listedFiles)
 		if !ok {
-			return r.refused(h)
+			return r.refused(ctx, h)
 		}
 		text = r.listing(names)
 		size = len(text)
 	default:
-		return r.refused(h)
+		return r.refused(ctx, h)
 	}
 	shown := client.shown("")
 	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
@@ -173,7 +173,7 @@ func (r fileRead) listing(names []string) string {
 }
 
 // refused is the answer that says why a file cannot be read, and what to do.
-func (r fileRead) refused(h *Host) Result {
+func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
 	case r.entry == nil && r.view.Snapshot != nil:
@@ -183,7 +183,7 @@ func (r fileRead) refused(h *Host) Result {
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`
 	case errors.Is(r.cause, errBinary):
-		if dir := h.Base(r.entry); !isSkillURI(dir) {
+		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}
 	}

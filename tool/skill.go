@@ -155,7 +155,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
-		head := "Loading: " + now.Name + "\n" + h.BaseLine(now) + "\n\n"
+		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
 		if today {
 			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
 		}
@@ -239,16 +239,18 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 // Base is the folder against which the skill's relative paths resolve, as every surface
 // that models and people read names it. A folder whose path would break the line is
 // named by its URI.
-func (h *Host) Base(e *catalog.Entry) string {
+func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
-	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
+	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
 	return dir
 }
 
 // BaseLine is the line of an answer that says where the skill's other files are.
-func (h *Host) BaseLine(e *catalog.Entry) string { return "Base directory: " + h.Base(e) }
+func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
+	return "Base directory: " + h.Base(ctx, e)
+}
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",

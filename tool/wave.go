@@ -126,7 +126,7 @@ func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) 
 	}
 	return ToolResult{
 		Success:     true,
-		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(e), data),
+		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(ctx, e), data),
 		ShortResult: Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
 	}, nil
 }
@@ -263,7 +263,7 @@ func strict(v catalog.View) []*catalog.Entry {
 		if _, ok := order[e.Root.Label]; !ok {
 			order[e.Root.Label] = len(order)
 		}
-		if seen[e.Name] || len(faults(e)) > 0 {
+		if seen[e.Name] || len(faults(e)) > 0 || e.Root.Unlisted {
 			continue
 		}
 		seen[e.Name] = true

@@ -99,7 +99,7 @@ type listedNotice struct {
 func listJSON(ctx context.Context, v catalog.View, all bool) listing {
 	out := listing{Skills: []listedSkill{}, Roots: rootsJSON(v, all)}
 	for _, e := range v.Entries {
-		if e.Status != catalog.Skipped || all {
+		if e.Status != catalog.Skipped && e.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, skillJSON(e, publishable(ctx, e)))
 		}
 	}
@@ -162,7 +162,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	label := ""
-	shadowed := 0
+	shadowed, unlisted := 0, 0
 	for _, e := range v.Entries {
 		switch e.Status {
 		case catalog.Available:
@@ -173,12 +173,14 @@ func printList(env *Env, v catalog.View, all bool) {
 			printSkill(env, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:
 			shadowed++
+		case catalog.Unlisted:
+			unlisted++
 		}
 	}
 	if all {
 		printRest(w, v)
 	}
-	fmt.Fprintln(w, summary(v, shadowed, all))
+	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
 
 func heading(r skill.Root) string {
@@ -220,6 +222,7 @@ func printRest(w io.Writer, v catalog.View) {
 			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
 		}
 	}
+	printUnlisted(w, v)
 	if len(v.Skipped) > 0 {
 		fmt.Fprintln(w, "skipped")
 	}
@@ -228,6 +231,21 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
+}
+
+// printUnlisted names the skills of excluded roots, and what loads them.
+func printUnlisted(w io.Writer, v catalog.View) {
+	first := true
+	for _, e := range v.Entries {
+		if e.Status != catalog.Unlisted {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w, "unlisted")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  is of a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
+	}
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
@@ -275,11 +293,14 @@ func unread(r catalog.RootStatus) string {
 	return reason + " (" + mend + ")"
 }
 
-func summary(v catalog.View, shadowed int, all bool) string {
-	n := len(v.Entries) - len(v.Skipped) - shadowed
+func summary(v catalog.View, shadowed, unlisted int, all bool) string {
+	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
 	s := skill.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
+	}
+	if unlisted > 0 {
+		s += fmt.Sprintf(", %d unlisted", unlisted)
 	}
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
@@ -297,7 +318,7 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
 	}
-	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
 		s += " (knack list --all says which and why)"
 	}
 	return s
