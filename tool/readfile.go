@@ -113,8 +113,10 @@ type fileRead struct {
 	cause error  // why it cannot be read
 }
 
-// errBinary: the file is no text.
-var errBinary = errors.New("it is binary")
+var (
+	errNoSkill = errors.New("there is no such skill")
+	errBinary  = errors.New("it is binary")
+)
 
 // read checks in the order of the contract and reads the file as it is now. The error
 // is the context's.
@@ -144,6 +146,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case e == nil:
+		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case !e.ModelInvocable:
 		return fail("%s", notForModels(name))

@@ -176,7 +176,7 @@ func (r fileRead) listing(names []string) string {
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case r.entry == nil && r.view.Snapshot != nil:
+	case errors.Is(r.cause, errNoSkill):
 		for _, line := range hints(r.view, r.SkillName) {
 			text += "\n" + line
 		}
