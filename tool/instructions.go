@@ -32,7 +32,7 @@ const (
 // With the zero View they say that the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) string {
 	g := guide{habits: c.habits(), search: more(tools)}
-	if g.load = loader(tools); g.load == nil {
+	if g.load = loader(v, tools); g.load == nil {
 		return ""
 	}
 	if v.Snapshot == nil {
@@ -60,24 +60,39 @@ type guide struct {
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill, the first of several.
-func loader(tools []*Tool) *Tool {
+// loader is the tool that loads a skill; of several the one that loads the most, and of
+// those the first.
+func loader(v catalog.View, tools []*Tool) *Tool {
+	var best *Tool
+	most := -1
 	for _, t := range tools {
 		switch t.Name {
 		case "skill", "Skill", "get_skill":
-			return t
+			n := 0
+			if v.Snapshot != nil {
+				n = len(Offered(v, []*Tool{t}))
+			}
+			if n > most {
+				best, most = t, n
+			}
 		}
 	}
-	return nil
+	return best
 }
 
 // skills are those that the tool loads, by what it takes, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
-	skills := v.Listed
-	if g.load.Contract != "004" { // it takes skill://NAME/SKILL.md too
-		skills = asCalled(v, []*Tool{g.load})
+	var skills []*catalog.Entry
+	if g.load.Contract == "004" { // it takes skill://NAME/SKILL.md too
+		skills = renamed(addressable(v), func(e *catalog.Entry) string {
+			if e.By == nil {
+				return e.Name
+			}
+			return v.Called(e)
+		})
+	} else {
+		skills = slices.Clone(asCalled(v, []*Tool{g.load}))
 	}
-	skills = slices.Clone(skills)
 	slices.SortStableFunc(skills, func(a, b *catalog.Entry) int { return rank(a) - rank(b) })
 	return skills
 }
