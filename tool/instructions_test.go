@@ -21,7 +21,7 @@ func readers() (all []Client) {
 	for _, h := range knownClients {
 		all = append(all, Client{Name: strings.Replace(h.name, "*", "knack", 1), Version: h.since})
 	}
-	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
+	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
 }
 
 // seventeen are made up; their names are as long as those of a real repository.

@@ -283,7 +283,7 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), Result{Text: "a: 1\n"})
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/docs/../notes.yaml")), Result{Text: "a: 1\n"})
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", strings.ReplaceAll(dir, "/", `\`)+`\notes.yaml`)), refused(traversal))
-	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
+	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "x/../notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
 		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
 			t.Errorf("%s: %+v", path, r)
 		}
