@@ -82,7 +82,7 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 
 // skills are those that the tool loads, by what it takes, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
-	var skills []*catalog.Entry
+	skills := asCalled(v, []*Tool{g.load})
 	if g.load.Contract == "004" { // it takes skill://NAME/SKILL.md too
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
@@ -90,10 +90,12 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 			}
 			return v.Called(e)
 		})
-	} else {
-		skills = slices.Clone(asCalled(v, []*Tool{g.load}))
 	}
-	slices.SortStableFunc(skills, func(a, b *catalog.Entry) int { return rank(a) - rank(b) })
+	byRank := func(a, b *catalog.Entry) int { return rank(a) - rank(b) }
+	if !slices.IsSortedFunc(skills, byRank) {
+		skills = slices.Clone(skills)
+		slices.SortStableFunc(skills, byRank)
+	}
 	return skills
 }
 
