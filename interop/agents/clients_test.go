@@ -3,62 +3,87 @@ package agents
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 // agent is one real client: how it is told about a model server and how it is run.
 type agent struct {
-	name    string // folder below clients, and in the table
+	name    string // of the test and of the row in the tables
 	title   string
-	id      string // of knack connect; "" where connect does not know the client
+	folder  string // below clients
 	program string // below its node_modules/.bin
-	// script is whether the program is a script that Node runs.
+	// id is the client's name in knack connect. It is empty for a client that connect
+	// does not know: enter then writes the entry as the client's documentation has it.
+	id    string
+	enter func(r *session) error
 	// prepare writes the client's settings before the entry is added.
 	prepare func(r *session) error
-	// enter adds the entry where connect does not know the client.
-	enter func(r *session) error
-	env   func(r *session) []string
-	args  func(r *session, prompt string) []string
-	// list is the client's own command that lists servers; nil where there is none.
-	list []string
-	// connected is what its output says once for each server that works.
-	connected string
-	// tool is how the client names the tool skill.
+	env     func(r *session) []string
+	args    func(r *session, prompt string) []string
+	// tool is what the client calls knack's tool skill.
 	tool string
-	// skills is the folder below the home in which the client looks for skills of its own.
-	skills string
+	// list is the client's own command that lists servers, and working is the word that
+	// it has for one that works. add is its own command that adds one.
+	list    []string
+	working string
+	add     []string
+
+	// namesAlone: the client lists its own skills without their descriptions.
+	namesAlone bool
+
+	want want
 }
 
+// want is what the model must see at least.
+type want struct {
+	names, descriptions int
+	// twice: the entry is written by hand, so that knack lists what the client reads.
+	twice bool
+}
+
+// all17 is for clients that show everything.
+var all17 = want{names: 17, descriptions: 17}
+
+// key is the key for the model server, which asks for none.
 const key = "no-key"
 
-var all = []agent{
-	claude("claude-code"),
-	claude("claude-code-2.1.197"),
-	codex("codex", "gpt-5.5"),
+// object is a JSON object.
+type object = map[string]any
+
+// agents are the clients of the tables, in their order.
+var agents = []agent{
+	claude("Claude Code", "claude-code", all17),
+	// It shows 2,048 characters of the instructions and as many of a description.
+	claude("Claude Code, older", "claude-code-2.1.197", want{names: 17}),
+	// 247 characters are shown: what fits.
+	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{names: 1}),
+	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{names: 1}),
+	codex("Codex, other models", "suite", "mcp__knack.skill", all17),
 	{
-		name: "gemini-cli", title: "Gemini CLI", id: "gemini-cli", program: "gemini", tool: "mcp_knack_skill", skills: ".gemini/skills",
-		list: []string{"mcp", "list"}, connected: "Connected",
+		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", tool: "mcp_knack_skill", want: all17,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
-			return r.settings(".gemini/settings.json", map[string]any{
-				"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
-				"privacy":  map[string]any{"usageStatisticsEnabled": false},
-				"general":  map[string]any{"enableAutoUpdate": false},
+			return r.settings(".gemini/settings.json", object{
+				"security": object{"auth": object{"selectedType": "gemini-api-key"}},
+				"privacy":  object{"usageStatisticsEnabled": false},
+				"general":  object{"enableAutoUpdate": false},
 			})
 		},
 		env: func(r *session) []string {
 			return []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=" + r.model.URL(), "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},
-		args: func(_ *session, prompt string) []string { return []string{"-p", prompt, "-y", "-m", "gemini-2.5-pro"} },
+		args: func(_ *session, prompt string) []string { return []string{"-y", "-m", "gemini-2.5-pro", "-p", prompt} },
 	},
 	{
-		name: "opencode", title: "OpenCode", id: "opencode", program: "opencode", tool: "knack_skill", skills: ".config/opencode/skills",
-		list: []string{"mcp", "list"}, connected: "connected",
+		name: "OpenCode", title: "OpenCode", folder: "opencode", program: "opencode", id: "opencode", tool: "knack_skill", want: all17,
+		list: []string{"mcp", "list"}, working: "connected", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
-			return r.settings(".config/opencode/opencode.json", map[string]any{
+			return r.settings(".config/opencode/opencode.json", object{
 				"autoupdate": false, "share": "disabled",
-				"provider": map[string]any{"suite": map[string]any{
+				"provider": object{"suite": object{
 					"npm": "@ai-sdk/openai-compatible", "name": "suite",
-					"options": map[string]any{"baseURL": r.model.URL() + "/v1", "apiKey": key},
-					"models":  map[string]any{"suite": map[string]any{"name": "suite", "limit": map[string]any{"context": 200000, "output": 8000}}},
+					"options": object{"baseURL": r.model.URL() + "/v1", "apiKey": key},
+					"models":  object{"suite": object{"name": "suite", "limit": object{"context": 200_000, "output": 8_000}}},
 				}},
 			})
 		},
@@ -68,44 +93,44 @@ var all = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"run", "-m", "suite/suite", prompt} },
 	},
 	{
-		name: "qwen-code", title: "Qwen Code", id: "qwen-code", program: "qwen", tool: "mcp__knack__skill", skills: ".qwen/skills",
-		list: []string{"mcp", "list"}, connected: "Connected",
+		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", tool: "mcp__knack__skill", want: all17,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
-			return r.settings(".qwen/settings.json", map[string]any{
-				"security": map[string]any{"auth": map[string]any{"selectedType": "openai"}},
-				"privacy":  map[string]any{"usageStatisticsEnabled": false},
-				"general":  map[string]any{"enableAutoUpdate": false},
+			return r.settings(".qwen/settings.json", object{
+				"security": object{"auth": object{"selectedType": "openai"}},
+				"privacy":  object{"usageStatisticsEnabled": false},
+				"general":  object{"enableAutoUpdate": false},
 			})
 		},
 		env: func(r *session) []string {
 			return []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + r.model.URL() + "/v1", "OPENAI_MODEL=qwen3-coder-plus"}
 		},
-		args: func(_ *session, prompt string) []string { return []string{"-p", prompt, "-y"} },
+		args: func(_ *session, prompt string) []string { return []string{"-y", "-p", prompt} },
 	},
 	{
-		name: "copilot-cli", title: "Copilot CLI", id: "copilot-cli", program: "copilot", tool: "knack-skill", skills: ".copilot/skills",
-		list: []string{"mcp", "list"}, connected: "knack",
+		name: "Copilot CLI", title: "Copilot CLI", folder: "copilot-cli", program: "copilot", id: "copilot-cli", tool: "knack-skill", want: all17,
+		list: []string{"mcp", "list"}, working: "(local)", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		env: func(r *session) []string {
 			return []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + r.model.URL() + "/v1", "COPILOT_MODEL=gpt-5.4",
 				"COPILOT_PROVIDER_API_KEY=" + key, "COPILOT_PROVIDER_WIRE_API=responses", "COPILOT_AUTO_UPDATE=false"}
 		},
-		args: func(_ *session, prompt string) []string {
-			return []string{"-p", prompt, "--allow-all-tools", "--no-color"}
-		},
+		args: func(_ *session, prompt string) []string { return []string{"--allow-all-tools", "-p", prompt} },
 	},
 	{
-		name: "cline", title: "Cline CLI", program: "cline", tool: "knack__skill", skills: ".cline/skills",
+		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", tool: "knack__skill", namesAlone: true,
+		want: want{names: 17, descriptions: 17, twice: true},
 		prepare: func(r *session) error {
 			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
 		},
 		enter: func(r *session) error {
-			return r.settings(".cline/data/settings/cline_mcp_settings.json", map[string]any{"mcpServers": map[string]any{
-				"knack": map[string]any{"command": r.recorder, "args": []string{"serve"}}}})
+			return r.settings(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{
+				"knack": object{"command": r.recorder, "args": []string{"serve"}}}})
 		},
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
 	{
-		name: "continue", title: "Continue CLI", program: "cn", tool: "skill", skills: ".continue/skills",
+		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", tool: "skill",
+		want: want{names: 17, descriptions: 17, twice: true},
 		enter: func(r *session) error {
 			return r.file(".continue/config.yaml", fmt.Sprintf(`name: suite
 version: 0.0.1
@@ -116,43 +141,45 @@ models:
     model: suite
     apiBase: %s/v1
     apiKey: %s
+    defaultCompletionOptions:
+      contextLength: 400000
 mcpServers:
   - name: knack
     command: %s
     args: [serve]
 `, r.model.URL(), key, r.recorder))
 		},
-		env: func(r *session) []string {
-			return []string{"CONTINUE_TELEMETRY_ENABLED=0", "CONTINUE_CLI_AUTO_UPDATED=1"}
-		},
+		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
 		args: func(r *session, prompt string) []string {
-			return []string{"-p", prompt, "--auto", "--config", filepath.Join(r.home, ".continue/config.yaml")}
+			return []string{"--auto", "--config", filepath.Join(r.home, ".continue/config.yaml"), "-p", prompt}
 		},
 	},
 }
 
-func claude(name string) agent {
+// claude is Claude Code in one version.
+func claude(name, folder string, want want) agent {
 	return agent{
-		name: name, title: "Claude Code", id: "claude-code", program: "claude", tool: "mcp__knack__skill", skills: ".claude/skills",
-		list: []string{"mcp", "list"}, connected: "Connected",
+		name: name, title: "Claude Code", folder: folder, program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
-			return r.settings(".claude/settings.json", map[string]any{
-				"permissions":                map[string]any{"allow": []string{"mcp__knack"}},
+			return r.settings(".claude/settings.json", object{
+				"permissions":                object{"allow": []string{"mcp__knack"}},
 				"enableAllProjectMcpServers": true,
 			})
 		},
 		env: func(r *session) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=" + key, "DISABLE_AUTOUPDATER=1",
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 		},
 		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
 	}
 }
 
-func codex(name, model string) agent {
+// codex is Codex with one model: its own list of models says how each is shown tools.
+func codex(name, model, tool string, want want) agent {
 	return agent{
-		name: name, title: "Codex", id: "codex", program: "codex", tool: "mcp__knack.skill", skills: ".codex/skills",
-		list: []string{"mcp", "list"}, connected: "enabled",
+		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, want: want,
+		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q
 model_provider = "suite"
@@ -173,4 +200,14 @@ enabled = false
 			return []string{"exec", "--skip-git-repo-check", prompt}
 		},
 	}
+}
+
+// chosen reports whether a value of KNACK_AGENTS names the client.
+func (a agent) chosen(value string) bool {
+	for name := range strings.SplitSeq(value, ",") {
+		if name == "all" || name == a.folder {
+			return true
+		}
+	}
+	return false
 }

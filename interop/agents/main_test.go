@@ -1,16 +1,12 @@
 package agents
 
 import (
-	"bufio"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,14 +24,12 @@ const (
 	keep = "KNACK_AGENTS_KEEP"
 )
 
-var update = flag.Bool("update", false, "write what was seen into doc/clients.md")
-
 // work is the folder below which every client has a home.
 var work string
 
 func TestMain(m *testing.M) {
 	if s, ok := sidecar(); ok {
-		os.Exit(record(s))
+		os.Exit(s.run())
 	}
 	flag.Parse()
 	os.Exit(run(m))
@@ -55,97 +49,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := seen.close(code == 0); err != nil {
+	if err := seen.close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
-}
-
-// A recorder stands between a client and knack: the test binary itself, started by
-// the client under another name. What it is to do stands in a file beside it, since
-// clients pass on only a part of the environment.
-type recorder struct {
-	Knack string // the program to start
-	To    string // the file that gets a line of JSON for each line on the wire
-}
-
-// line is one line on the wire.
-type line struct {
-	From string          `json:"from"` // "client" or "knack"
-	JSON json.RawMessage `json:"json,omitempty"`
-	Text string          `json:"text,omitempty"` // of what is no JSON, and of standard error
-}
-
-const sidecarSuffix = ".recorder.json"
-
-// sidecar reports whether this process was started as a recorder.
-func sidecar() (recorder, bool) {
-	var r recorder
-	self, err := os.Executable()
-	if err != nil {
-		return r, false
-	}
-	data, err := os.ReadFile(self + sidecarSuffix)
-	return r, err == nil && json.Unmarshal(data, &r) == nil
-}
-
-// record starts knack with the arguments of this process, passes everything through
-// and keeps it. It ends when knack does.
-func record(r recorder) int {
-	to, err := os.OpenFile(r.To, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	var mu sync.Mutex
-	write := func(l line) {
-		data, _ := json.Marshal(l)
-		mu.Lock()
-		defer mu.Unlock()
-		_, _ = to.Write(append(data, '\n'))
-	}
-	cmd := exec.Command(r.Knack, os.Args[1:]...)
-	in, err := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	fail, err3 := cmd.StderrPipe()
-	if err != nil || err2 != nil || err3 != nil {
-		fmt.Fprintln(os.Stderr, "pipes:", err, err2, err3)
-		return 3
-	}
-	write(line{From: "start", Text: strings.Join(os.Args[1:], " ")})
-	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	pass := func(from string, src io.Reader, dst io.Writer) {
-		for r := bufio.NewReaderSize(src, 1<<20); ; {
-			text, err := r.ReadString('\n')
-			if text != "" {
-				l := line{From: from}
-				if json.Valid([]byte(text)) {
-					l.JSON = json.RawMessage(text)
-				} else {
-					l.Text = text
-				}
-				write(l)
-				_, _ = io.WriteString(dst, text)
-			}
-			if err != nil {
-				return
-			}
-		}
-	}
-	go func() {
-		pass("client", os.Stdin, in)
-		_ = in.Close()
-	}()
-	var ended sync.WaitGroup
-	ended.Go(func() { pass("knack", out, os.Stdout) })
-	ended.Go(func() { pass("stderr", fail, os.Stderr) })
-	ended.Wait()
-	_ = cmd.Wait()
-	return max(0, cmd.ProcessState.ExitCode())
 }
 
 // knack is the binary to test: the one that is given, or one that is built once.

@@ -25,7 +25,8 @@ type session struct {
 }
 
 // open makes the folders, starts the model server and writes the client's settings.
-func open(a agent, scenario string, next func(model.Request) model.Reply) (*session, error) {
+// Where ruler is not empty, the client is given a ruler with that text in place of knack.
+func open(a agent, scenario, ruler string, next func(model.Request) model.Reply) (*session, error) {
 	dir := filepath.Join(work, a.name, scenario)
 	r := &session{agent: a, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), tmp: filepath.Join(dir, "tmp"),
 		recorder: filepath.Join(dir, "bin", "knack"+exe), wire: filepath.Join(dir, "wire.jsonl")}
@@ -41,7 +42,7 @@ func open(a agent, scenario string, next func(model.Request) model.Reply) (*sess
 	if err := r.model.Start(); err != nil {
 		return nil, err
 	}
-	if err := r.record(); err != nil {
+	if err := r.record(ruler); err != nil {
 		return nil, err
 	}
 	if a.prepare != nil {
@@ -53,16 +54,19 @@ func open(a agent, scenario string, next func(model.Request) model.Reply) (*sess
 }
 
 // record puts the recorder where the client will find it.
-func (r *session) record() error {
+func (r *session) record(ruler string) error {
 	binary, err := knack()
 	if err != nil {
 		return err
+	}
+	if ruler != "" {
+		binary = ""
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(recorder{Knack: binary, To: r.wire})
+	data, err := json.Marshal(recorder{Knack: binary, Ruler: ruler, To: r.wire})
 	if err != nil {
 		return err
 	}
@@ -108,18 +112,14 @@ func (r *session) settings(name string, v any) error {
 	return r.file(name, string(data)+"\n")
 }
 
-// program is the client's, where npm ci put it.
-func (r *session) program() string {
-	at := os.Getenv(installed)
-	if at == "" {
-		at = "clients"
-	}
-	at, _ = filepath.Abs(filepath.Join(at, r.agent.name, "node_modules", ".bin", r.agent.program))
-	return at
-}
-
 // client runs the client.
-func (r *session) client(args ...string) error { return r.start(r.program(), args...) }
+func (r *session) client(args ...string) error {
+	program, err := filepath.Abs(filepath.Join(r.agent.modules(), ".bin", r.agent.program))
+	if err != nil {
+		return err
+	}
+	return r.start(program, args...)
+}
 
 // start runs a program in the project with an environment of its own. Every host but
 // this one is behind a proxy that refuses it.

@@ -59,25 +59,31 @@ func parse(api API, data []byte) (Request, error) {
 	return r, nil
 }
 
-// reveal takes the mark of deferral from the tools that a search in Messages has found:
-// the answer holds references, and the vendor's server puts the tools in their place.
+// reveal takes the mark of deferral from the tools that a search has found. In Messages
+// the answer holds references, and the vendor's server puts the tools in their place; in
+// Responses it holds the tools.
 func reveal(body map[string]any) {
 	found := map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
+	var walk func(v any, inside bool)
+	walk = func(v any, inside bool) {
 		switch v := v.(type) {
 		case []any:
 			for _, item := range v {
-				walk(item)
+				walk(item, inside)
 			}
 		case map[string]any:
+			if inside {
+				delete(v, "defer_loading")
+			}
 			if v["type"] == "tool_reference" {
 				found[text(v["tool_name"])] = true
 			}
-			walk(v["content"])
+			walk(v["content"], false)
+			walk(v["tools"], inside || v["type"] == "tool_search_output")
 		}
 	}
-	walk(body["messages"])
+	walk(body["messages"], false)
+	walk(body["input"], false)
 	for _, item := range list(body["tools"]) {
 		if m := object(item); found[text(m["name"])] {
 			delete(m, "defer_loading")
@@ -99,7 +105,7 @@ func tools(v any, namespace string) (out []Tool) {
 		case m["type"] == "tool_search":
 			out = append(out, Tool{Name: "tool_search", Kind: ToolSearch, Description: text(m["description"])})
 		case m["type"] == "custom":
-			out = append(out, Tool{Name: text(m["name"]), Kind: Custom, Description: text(m["description"])})
+			out = append(out, Tool{Name: text(m["name"]), Namespace: namespace, Kind: Custom, Description: text(m["description"])})
 		case m["function"] != nil:
 			f := object(m["function"])
 			out = append(out, Tool{Name: text(f["name"]), Description: text(f["description"])})
