@@ -20,8 +20,9 @@ type agent struct {
 	prepare func(r *session) error
 	env     func(r *session) []string
 	args    func(r *session, prompt string) []string
-	// tool is what the client calls knack's tool skill.
-	tool string
+	// tool is what the client calls knack's tool skill. The instructions must say it, or
+	// what is in said.
+	tool, said string
 	// list is the client's own command that lists servers, and working is the word that
 	// it has for one that works. add is its own command that adds one.
 	list    []string
@@ -88,7 +89,7 @@ var agents = []agent{
 			})
 		},
 		env: func(*session) []string {
-			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1"}
+			return []string{"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1"}
 		},
 		args: func(_ *session, prompt string) []string { return []string{"run", "-m", "suite/suite", prompt} },
 	},
@@ -120,6 +121,10 @@ var agents = []agent{
 		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", tool: "knack__skill", namesAlone: true,
 		want: want{names: 17, descriptions: 17, twice: true},
 		prepare: func(r *session) error {
+			err := r.settings(".cline/data/settings/global-settings.json", object{"telemetryOptOut": true, "autoUpdateEnabled": false})
+			if err != nil {
+				return err
+			}
 			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
 		},
 		enter: func(r *session) error {
@@ -178,7 +183,7 @@ func claude(name, folder string, want want) agent {
 // codex is Codex with one model: its own list of models says how each is shown tools.
 func codex(name, model, tool string, want want) agent {
 	return agent{
-		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, want: want,
+		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, said: "of mcp__knack", want: want,
 		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q
@@ -190,6 +195,9 @@ name = "suite"
 base_url = "%s/v1"
 wire_api = "responses"
 env_key = "SUITE_KEY"
+
+[features]
+plugins = false
 
 [analytics]
 enabled = false

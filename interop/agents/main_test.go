@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ var knack = sync.OnceValues(func() (string, error) {
 	if at := os.Getenv(given); at != "" {
 		return filepath.Abs(at)
 	}
-	binary := filepath.Join(work, "knack"+exe)
+	binary := filepath.Join(work, "knack")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../../cmd/knack")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -70,17 +69,15 @@ var knack = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-var exe = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
-
 // node is the Node that npm ci --prefix interop installed: clients need a newer one
 // than most systems have.
 func node() (string, error) {
-	bin, err := filepath.Abs("../node_modules/node/bin/node" + exe)
+	bin, err := filepath.Abs("../node_modules/node/bin/node")
 	if err != nil {
 		return "", err
 	}
 	if _, err = os.Stat(bin); err != nil {
-		return "", fmt.Errorf("no Node of our own; run npm ci --prefix interop: %w", err)
+		return "", fmt.Errorf("no Node that the clients can run on; run npm ci --prefix interop: %w", err)
 	}
 	return bin, nil
 }

@@ -29,7 +29,7 @@ type session struct {
 func open(a agent, scenario, ruler string, next func(model.Request) model.Reply) (*session, error) {
 	dir := filepath.Join(work, a.name, scenario)
 	r := &session{agent: a, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), tmp: filepath.Join(dir, "tmp"),
-		recorder: filepath.Join(dir, "bin", "knack"+exe), wire: filepath.Join(dir, "wire.jsonl")}
+		recorder: filepath.Join(dir, "bin", "knack"), wire: filepath.Join(dir, "wire.jsonl")}
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}

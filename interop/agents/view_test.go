@@ -135,11 +135,11 @@ func names(text string, of []listed) (out []string) {
 }
 
 // descriptions are the names of the skills whose description stands in a text, or at
-// least its first 60 characters.
+// least its first 40 characters.
 func descriptions(text string, of []listed) (out []string) {
 	for _, s := range of {
 		d := []rune(plain(s.Description))
-		if strings.Contains(text, string(d[:min(60, len(d))])) {
+		if strings.Contains(text, string(d[:min(40, len(d))])) {
 			out = append(out, s.Name)
 		}
 	}

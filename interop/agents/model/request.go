@@ -51,7 +51,7 @@ func parse(api API, data []byte) (Request, error) {
 	if api == Responses {
 		// Tools that a search found stand in its answer.
 		for _, item := range list(r.body["input"]) {
-			if m := object(item); text(m["type"]) == "tool_search_output" || text(m["type"]) == "additional_tools" {
+			if m := objectOf(item); text(m["type"]) == "tool_search_output" || text(m["type"]) == "additional_tools" {
 				r.Tools = append(r.Tools, tools(m["tools"], "")...)
 			}
 		}
@@ -85,7 +85,7 @@ func reveal(body map[string]any) {
 	walk(body["messages"], false)
 	walk(body["input"], false)
 	for _, item := range list(body["tools"]) {
-		if m := object(item); found[text(m["name"])] {
+		if m := objectOf(item); found[text(m["name"])] {
 			delete(m, "defer_loading")
 		}
 	}
@@ -95,7 +95,7 @@ func reveal(body map[string]any) {
 // meaning.
 func tools(v any, namespace string) (out []Tool) {
 	for _, item := range list(v) {
-		m := object(item)
+		m := objectOf(item)
 		switch {
 		case m["defer_loading"] == true:
 		case m["functionDeclarations"] != nil:
@@ -107,7 +107,7 @@ func tools(v any, namespace string) (out []Tool) {
 		case m["type"] == "custom":
 			out = append(out, Tool{Name: text(m["name"]), Namespace: namespace, Kind: Custom, Description: text(m["description"])})
 		case m["function"] != nil:
-			f := object(m["function"])
+			f := objectOf(m["function"])
 			out = append(out, Tool{Name: text(f["name"]), Description: text(f["description"])})
 		case text(m["name"]) != "":
 			out = append(out, Tool{Name: text(m["name"]), Namespace: namespace, Description: text(m["description"])})
@@ -186,7 +186,7 @@ func (r Request) Result(id string) (string, bool) {
 
 // result reads one item that answers a call.
 func result(m map[string]any) (id, content string, ok bool) {
-	if f := object(m["functionResponse"]); f != nil {
+	if f := objectOf(m["functionResponse"]); f != nil {
 		return text(f["id"]), strings.Join(texts(f["response"]), "\n"), true
 	}
 	switch {
@@ -212,7 +212,7 @@ func list(v any) []any {
 	return out
 }
 
-func object(v any) map[string]any {
+func objectOf(v any) map[string]any {
 	out, _ := v.(map[string]any)
 	return out
 }
