@@ -12,9 +12,10 @@ type agent struct {
 	title   string
 	folder  string // below clients
 	program string // below its node_modules/.bin
-	// id is the client's name in knack connect. It is empty for a client that connect
-	// does not know: enter then writes the entry as the client's documentation has it.
+	// id is the client's name in knack connect, and flags are what connect gets beside
+	// --write. enter writes the entry where an older knack does not know the client.
 	id    string
+	flags []string
 	enter func(r *session) error
 	// prepare writes the client's settings before the entry is added.
 	prepare func(r *session) error
@@ -24,7 +25,8 @@ type agent struct {
 	// what is in said.
 	tool, said string
 	// list is the client's own command that lists servers, and working is the word that
-	// it has for one that works. add is its own command that adds one.
+	// it has for one that works. add is its own command that adds one. Where there is
+	// none they are nil.
 	list    []string
 	working string
 	add     []string
@@ -38,8 +40,6 @@ type agent struct {
 // want is what the model must see at least.
 type want struct {
 	names, descriptions int
-	// twice: the entry is written by hand, so that knack lists what the client reads.
-	twice bool
 }
 
 // all17 is for clients that show everything.
@@ -61,7 +61,7 @@ var agents = []agent{
 	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{names: 1}),
 	codex("Codex, other models", "suite", "mcp__knack.skill", all17),
 	{
-		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", tool: "mcp_knack_skill", want: all17,
+		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", flags: []string{"--trust"}, tool: "mcp_knack_skill", want: all17,
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".gemini/settings.json", object{
@@ -73,7 +73,7 @@ var agents = []agent{
 		env: func(r *session) []string {
 			return []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=" + r.model.URL(), "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},
-		args: func(_ *session, prompt string) []string { return []string{"-y", "-m", "gemini-2.5-pro", "-p", prompt} },
+		args: func(_ *session, prompt string) []string { return []string{"-m", "gemini-2.5-pro", "-p", prompt} },
 	},
 	{
 		name: "OpenCode", title: "OpenCode", folder: "opencode", program: "opencode", id: "opencode", tool: "knack_skill", want: all17,
@@ -94,7 +94,7 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"run", "-m", "suite/suite", prompt} },
 	},
 	{
-		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", tool: "mcp__knack__skill", want: all17,
+		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", flags: []string{"--trust"}, tool: "mcp__knack__skill", want: all17,
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".qwen/settings.json", object{
@@ -106,7 +106,7 @@ var agents = []agent{
 		env: func(r *session) []string {
 			return []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + r.model.URL() + "/v1", "OPENAI_MODEL=qwen3-coder-plus"}
 		},
-		args: func(_ *session, prompt string) []string { return []string{"-y", "-p", prompt} },
+		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
 	},
 	{
 		name: "Copilot CLI", title: "Copilot CLI", folder: "copilot-cli", program: "copilot", id: "copilot-cli", tool: "knack-skill", want: all17,
@@ -118,8 +118,8 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"--allow-all-tools", "-p", prompt} },
 	},
 	{
-		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", tool: "knack__skill", namesAlone: true,
-		want: want{names: 17, descriptions: 17, twice: true},
+		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", id: "cline", tool: "knack__skill", namesAlone: true, want: all17,
+		add: []string{"mcp", "add", "knack", "--yes", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			err := r.settings(".cline/data/settings/global-settings.json", object{"telemetryOptOut": true, "autoUpdateEnabled": false})
 			if err != nil {
@@ -134,10 +134,23 @@ var agents = []agent{
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
 	{
-		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", tool: "skill",
-		want: want{names: 17, descriptions: 17, twice: true},
+		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", id: "continue", tool: "skill", want: all17,
+		prepare: func(r *session) error { return r.file(continueFile, r.continueModels()) },
 		enter: func(r *session) error {
-			return r.file(".continue/config.yaml", fmt.Sprintf(`name: suite
+			return r.file(continueFile, r.continueModels()+fmt.Sprintf("mcpServers:\n  - name: knack\n    command: %s\n    args: [serve]\n", r.recorder))
+		},
+		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
+		args: func(r *session, prompt string) []string {
+			return []string{"--auto", "--config", filepath.Join(r.home, continueFile), "-p", prompt}
+		},
+	},
+}
+
+const continueFile = ".continue/config.yaml"
+
+// continueModels is Continue's file before knack is in it.
+func (r *session) continueModels() string {
+	return fmt.Sprintf(`name: suite
 version: 0.0.1
 schema: v1
 models:
@@ -148,17 +161,7 @@ models:
     apiKey: %s
     defaultCompletionOptions:
       contextLength: 400000
-mcpServers:
-  - name: knack
-    command: %s
-    args: [serve]
-`, r.model.URL(), key, r.recorder))
-		},
-		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
-		args: func(r *session, prompt string) []string {
-			return []string{"--auto", "--config", filepath.Join(r.home, ".continue/config.yaml"), "-p", prompt}
-		},
-	},
+`, r.model.URL(), key)
 }
 
 // claude is Claude Code in one version.
@@ -168,8 +171,7 @@ func claude(name, folder string, want want) agent {
 		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".claude/settings.json", object{
-				"permissions":                object{"allow": []string{"mcp__knack"}},
-				"enableAllProjectMcpServers": true,
+				"permissions": object{"allow": []string{"mcp__knack"}},
 			})
 		},
 		env: func(r *session) []string {

@@ -83,16 +83,23 @@ func (r *session) record(ruler string) error {
 	return os.WriteFile(r.recorder, program, 0o755)
 }
 
-// connect has knack write the entry.
+// connect has knack write the entry. A knack that is older than the suite says with
+// status 2 that it knows no such client or flag.
 func (r *session) connect() error {
-	if r.agent.id == "" {
-		return r.agent.enter(r)
-	}
 	binary, err := knack()
 	if err != nil {
 		return err
 	}
-	return r.start(binary, "connect", r.agent.id, "--write", "--project", r.project, "--command", r.recorder)
+	args := []string{"connect", r.agent.id, "--write", "--project", r.project, "--command", r.recorder}
+	err = r.start(binary, append(args, r.agent.flags...)...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		return err
+	}
+	if r.agent.enter != nil {
+		return r.agent.enter(r)
+	}
+	return r.start(binary, args...)
 }
 
 // file writes a file below the home.

@@ -15,6 +15,7 @@ import (
 
 // wire is what knack and a client said to each other.
 type wire struct {
+	starts       int    // of knack
 	client       string // name and version, as the client gives them
 	protocol     string
 	instructions string
@@ -32,6 +33,9 @@ func (r *session) read() (wire, error) {
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
 			return w, err
+		}
+		if l.From == "start" {
+			w.starts++
 		}
 		var m struct {
 			Method string
