@@ -300,8 +300,12 @@ func testFiles(t *testing.T, a agent) {
 		t.Fatal(err)
 	}
 	p.steps = append(p.steps, &step{tool: "skill", args: object{"name": long}, whole: texts["SKILL.md"]})
+	var files []string
 	for _, n := range sizes {
-		p.steps = append(p.steps, &step{tool: "read_file_in_skill", args: object{"skill_name": long, "file_path": longFile(n)}, whole: texts[longFile(n)]})
+		files = append(files, longFile(n))
+	}
+	for _, file := range append(files, oneLine) {
+		p.steps = append(p.steps, &step{tool: "read_file_in_skill", args: object{"skill_name": long, "file_path": file}, whole: texts[file]})
 	}
 	r.play(t, p)
 	cells := []string{a.name}

@@ -12,7 +12,7 @@ import (
 // step is one thing that the scripted model wants from knack.
 type step struct {
 	tool string // knack's name of it
-	args map[string]any
+	args object
 	// whole is the text that the model should have in the end.
 	whole string
 
@@ -29,10 +29,12 @@ type play struct {
 	trouble []string
 
 	at      int
+	tool    string // the tool that is wanted now, and its arguments
+	args    object
 	pending *model.Call
-	looking bool   // the pending call is a search for a tool
-	looked  int    // searches for the tool of this step
-	hint    string // the name of the tool that a search gave, where it stays hidden
+	looking bool              // the pending call is a search for the tool
+	looked  int               // searches for it
+	hints   map[string]string // what a search said of tools that stay hidden: the client's name by knack's
 }
 
 // next is the model's turn.
@@ -44,70 +46,87 @@ func (p *play) next(req model.Request) model.Reply {
 			return model.Reply{Text: "I was told nothing."}
 		}
 		p.pending = nil
-		if p.looking {
-			p.hint = regexp.MustCompile(prefix + p.steps[p.at].tool + `\b`).FindString(answer)
-		} else {
-			s := p.steps[p.at]
-			s.answers = append(s.answers, answer)
-			if more, ok := readOn(answer, s); ok && len(s.answers) < 50 {
-				return p.call(req, s, more)
-			}
-			p.done()
-		}
+		p.take(answer)
 	}
 	for ; p.at < len(p.steps); p.done() {
 		s := p.steps[p.at]
-		if reply := p.call(req, s, s.args); reply.Call != nil {
-			return reply
+		if p.tool == "" {
+			p.tool, p.args = s.tool, s.args
 		}
-		if call := search(req.Tools, s.tool); call != nil && p.looked < 2 {
+		if p.call(req, s) {
+			return model.Reply{Call: p.pending}
+		}
+		if call := search(req.Tools, p.tool); call != nil && p.looked < 2 {
 			p.looked++
 			p.looking, s.found, p.pending = true, true, call
 			return model.Reply{Call: call}
 		}
-		p.trouble = append(p.trouble, "the model finds no tool "+s.tool)
+		p.trouble = append(p.trouble, "the model finds no tool "+p.tool)
 	}
 	return model.Reply{Text: "All read."}
 }
 
-func (p *play) done() {
-	p.at, p.looked = p.at+1, 0
-	if p.at < len(p.steps) || p.more == nil {
-		p.hint = ""
+// take takes what came back from the pending call.
+func (p *play) take(answer string) {
+	if p.looking {
+		p.looking = false
+		if p.hints == nil {
+			p.hints = map[string]string{}
+		}
+		p.hints[p.tool] = regexp.MustCompile(prefix + p.tool + `\b`).FindString(answer)
 		return
 	}
-	if s := p.more(p.steps[p.at-1]); s != nil {
-		p.steps = append(p.steps, s) // of the same tool, so that the hint stays
+	s := p.steps[p.at]
+	s.answers = append(s.answers, answer)
+	if more, ok := readOn(answer); ok && len(s.answers) < 50 {
+		p.tool, p.args, p.looked = "read_file_in_skill", more, 0
+		return
+	}
+	p.done()
+}
+
+// done goes on to the next step.
+func (p *play) done() {
+	p.at, p.tool, p.args, p.looked = p.at+1, "", nil, 0
+	if p.at == len(p.steps) && p.more != nil {
+		if s := p.more(p.steps[p.at-1]); s != nil {
+			p.steps = append(p.steps, s)
+		}
 	}
 }
 
-// call calls the tool of a step: by itself, or through what the client has for tools
-// that stay hidden. The reply has no call where the model cannot see the tool.
-func (p *play) call(req model.Request, s *step, args map[string]any) model.Reply {
-	p.looking = false
-	if t, ok := find(req.Tools, s.tool); ok {
-		s.name = shownName(t)
-		p.pending = &model.Call{Name: t.Name, Namespace: t.Namespace, Args: args}
-	} else if p.hint == "" {
-		return model.Reply{}
+// call calls the tool that is wanted: by itself, or through what the client has for tools
+// that stay hidden. It reports whether the model can.
+func (p *play) call(req model.Request, s *step) bool {
+	name, hint := "", p.hints[p.tool]
+	if t, ok := find(req.Tools, p.tool); ok {
+		name = shownName(t)
+		p.pending = &model.Call{Name: t.Name, Namespace: t.Namespace, Args: p.args}
+	} else if hint == "" {
+		return false
 	} else if t, ok := named(req.Tools, "tool_call"); ok {
-		s.name = p.hint
-		p.pending = &model.Call{Name: t.Name, Args: map[string]any{"name": p.hint, "arguments": args}}
+		name = hint
+		p.pending = &model.Call{Name: t.Name, Args: object{"name": hint, "arguments": p.args}}
 	} else if t, ok := named(req.Tools, "exec"); ok && t.Kind == model.Custom {
-		s.name = p.hint
-		data, _ := json.Marshal(args)
-		p.pending = &model.Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: fmt.Sprintf("text(await tools.%s(%s));", p.hint, data)}
+		name = hint
+		data, _ := json.Marshal(p.args)
+		p.pending = &model.Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: fmt.Sprintf("text(await tools.%s(%s));", hint, data)}
+	} else {
+		return false
 	}
-	return model.Reply{Call: p.pending}
+	if s.name == "" {
+		s.name = name
+	}
+	return true
 }
 
 // search is a call of what the client has for finding hidden tools.
 func search(tools []model.Tool, name string) *model.Call {
 	if t, ok := named(tools, "ToolSearch"); ok {
-		return &model.Call{Name: t.Name, Args: map[string]any{"query": "knack " + name, "max_results": 5}}
+		return &model.Call{Name: t.Name, Args: object{"query": "knack " + name, "max_results": 5}}
 	}
 	if t, ok := named(tools, "tool_search"); ok {
-		return &model.Call{Name: t.Name, Kind: t.Kind, Args: map[string]any{"query": "knack " + name}}
+		return &model.Call{Name: t.Name, Kind: t.Kind, Args: object{"query": "knack " + name}}
 	}
 	if t, ok := named(tools, "exec"); ok && t.Kind == model.Custom {
 		return &model.Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind,
@@ -159,30 +178,19 @@ func shownName(t model.Tool) string {
 	return t.Name
 }
 
-// argument is one argument in the words of an answer that says how to read on.
-var argument = regexp.MustCompile(`\\?"?\b(skill_name|file_path|offset|limit)\\?"?\s*[:=]\s*(?:\\?"([^"\\]*)\\?"|(\d+))`)
-
-// readOn reads in the end of an answer how to get what it left out: an offset, and
-// what else the call needs.
-func readOn(answer string, s *step) (map[string]any, bool) {
-	end := answer[max(0, len(answer)-800):]
-	if !strings.Contains(end, "read_file_in_skill") {
+// readOn reads in the end of an answer which call gets what it left out: the name of the
+// tool, and behind it the arguments as an object with an offset.
+func readOn(answer string) (args object, ok bool) {
+	at := strings.LastIndex(answer, "read_file_in_skill")
+	if at < 0 {
 		return nil, false
 	}
-	args := map[string]any{"skill_name": s.args["skill_name"], "file_path": s.args["file_path"]}
-	if s.tool == "skill" {
-		args = map[string]any{"skill_name": s.args["name"], "file_path": "SKILL.md"}
+	// A client may show the answer as a string of JSON.
+	end := strings.ReplaceAll(answer[at:], `\"`, `"`)
+	from, to := strings.IndexByte(end, '{'), strings.IndexByte(end, '}')
+	if from < 0 || to < from || json.Unmarshal([]byte(end[from:to+1]), &args) != nil {
+		return nil, false
 	}
-	offset := false
-	for _, m := range argument.FindAllStringSubmatch(end, -1) {
-		if m[3] != "" {
-			var n int
-			_, _ = fmt.Sscan(m[3], &n)
-			args[m[1]] = n
-			offset = offset || m[1] == "offset"
-		} else {
-			args[m[1]] = m[2]
-		}
-	}
-	return args, offset
+	_, ok = args["offset"]
+	return args, ok
 }

@@ -60,6 +60,9 @@ const long = "long-read"
 // sizes are those of the generated files, in thousands of bytes.
 var sizes = []int{9, 20, 28, 40}
 
+// oneLine is the name of a generated file of 30 kB in one line.
+const oneLine = "references/line.txt"
+
 // longFile is the name of a generated file.
 func longFile(thousands int) string { return fmt.Sprintf("references/%dk.md", thousands) }
 
@@ -86,6 +89,7 @@ func writeLong(dir string) (map[string]string, error) {
 	for _, n := range sizes {
 		texts[longFile(n)] = lines("", longFile(n), n*1000)
 	}
+	texts[oneLine] = strings.ReplaceAll(lines("", oneLine, 30_000), "\n", " ")
 	return texts, write(filepath.Join(dir, long), texts)
 }
 

@@ -93,7 +93,7 @@ func TestPlay(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &play{steps: []*step{{tool: "skill", args: object{"name": "x"}, whole: "The text."}}}
+			p := &play{steps: []*step{{tool: "skill", args: object{"name": "x"}, whole: "The text of the skill."}}}
 			var calls []string
 			said := client(t, p, tt.tools, func(name string, args object) string {
 				data, _ := json.Marshal(args)
@@ -101,7 +101,7 @@ func TestPlay(t *testing.T) {
 				if name == "tool_search" {
 					return `<function>{"name":"mcp__knack__read_file_in_skill"}</function><function>{"name":"mcp__knack__skill"}</function>`
 				}
-				return "Loading: x\n\nThe text."
+				return "Loading: x\n\nThe text of the skill."
 			})
 			if diff := cmp.Diff(tt.calls, calls); diff != "" {
 				t.Error(diff)
@@ -117,26 +117,61 @@ func TestPlay(t *testing.T) {
 	}
 }
 
+// TestReadOn: the model follows an answer that says how to read on, in the words of knack
+// and as a client quotes them, also to the tool that reads files.
+func TestReadOn(t *testing.T) {
+	text := lines("", "a text", 3000)
+	half := strings.LastIndex(text[:1500], "\n") + 1
+	for _, asJSON := range []bool{false, true} {
+		p := &play{steps: []*step{{tool: "skill", args: object{"name": "x"}, whole: text}}}
+		var calls []string
+		client(t, p, []string{"knack-skill", "knack-read_file_in_skill"}, func(name string, args object) string {
+			data, _ := json.Marshal(args)
+			calls = append(calls, name+" "+string(data))
+			answer := "Loading: x\n" + text[:half] + "[These are lines 1 to 17 of 34. To read on: `knack-read_file_in_skill` {\"skill_name\": \"x\", \"file_path\": \"SKILL.md\", \"offset\": 18}]"
+			if len(calls) == 2 {
+				answer = text[half:] + "[These are lines 18 to 34 of 34. It ends here.]"
+			}
+			if asJSON {
+				return `{"content":[{"type":"text","text":"` + quoted(answer) + `"}]}`
+			}
+			return answer
+		})
+		want := []string{`knack-skill {"name":"x"}`, `knack-read_file_in_skill {"file_path":"SKILL.md","offset":18,"skill_name":"x"}`}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Error(diff)
+		}
+		if got := p.steps[0].arrived().String(); got != "in 2 parts" {
+			t.Errorf("as JSON %v: %s", asJSON, got)
+		}
+	}
+}
+
 // TestArrived tells a whole text from a quoted, a cut and a missing one.
 func TestArrived(t *testing.T) {
-	const text = "one\n\"two\"\nthree\n"
-	quoted, _ := json.Marshal(text)
+	text := lines("\"A heading\" <here> & there\n", "a text", 3000)
+	half := strings.LastIndex(text[:1500], "\n") + 1
+	quote := func(s string) string { return `[{"type":"text","text":"` + quoted(s) + `"}]` }
 	tests := []struct {
 		answers []string
 		want    string
 	}{
 		{nil, "not read"},
-		{[]string{"Loading: x\n" + text}, "whole"},
-		{[]string{`{"content":` + string(quoted) + `}`}, "whole, as JSON"},
-		{[]string{"one\n… and \"two\"\nthree\n"}, "every line, not in one piece"},
-		{[]string{"one\n", "\"two\"\nthree\n"}, "in 2 parts"},
-		{[]string{"one\n", "three\n"}, "cut"},
-		{[]string{"one\n[truncated]\nthree\n"}, "cut"},
+		{[]string{"Loading: x\n" + text + "\nthe end"}, "whole"},
+		{[]string{strings.TrimRight(text, "\n")}, "whole"},
+		{[]string{quote("Loading: x\n" + text)}, "whole, as JSON"},
+		{[]string{text[:half] + "to read on …", text[half:]}, "in 2 parts"},
+		{[]string{text[:half-20] + "to read on …", text[half-20:]}, "in 2 parts"}, // within a line
+		{[]string{quote(text[:half] + "to read on …"), quote(text[half:])}, "in 2 parts"},
+		{[]string{text[:half] + "…", text[half+100:]}, "cut"},
+		{[]string{text[half:], text[:half]}, "cut"},
+		{[]string{text[:800] + "[truncated]" + text[1000:]}, "cut"},
+		{[]string{"Output too large"}, "cut"},
 	}
 	for _, tt := range tests {
 		s := &step{whole: text, answers: tt.answers}
 		if got := s.arrived().String(); got != tt.want {
-			t.Errorf("%q: %s, want %s", tt.answers, got, tt.want)
+			t.Errorf("%.300q: %s, want %s", tt.answers, got, tt.want)
 		}
 	}
 }

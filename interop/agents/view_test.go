@@ -7,7 +7,7 @@ import (
 	"html"
 	"os"
 	"regexp"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/knack-dev/knack/interop/agents/model"
@@ -107,20 +107,11 @@ func look(req model.Request, w wire) view {
 
 // prefixOf is as much of the beginning of a text as stands in another.
 func prefixOf(text, of string) string {
-	runes := []rune(of)
-	low, high := 0, len(runes)
-	for low < high {
-		middle := (low + high + 1) / 2
-		if strings.Contains(text, string(runes[:middle])) {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	if low < 20 {
+	n := sort.Search(len(of), func(n int) bool { return !strings.Contains(text, of[:n+1]) })
+	if n < min(20, len(of)) {
 		return "" // a word that stands there anyway
 	}
-	return string(runes[:low])
+	return of[:n]
 }
 
 var space = regexp.MustCompile(`\s+`)
@@ -153,10 +144,46 @@ func descriptions(text string, of []listed) (out []string) {
 // arrival is how a text came to the model.
 type arrival struct {
 	parts    int  // calls it took
-	complete bool // every line came
+	complete bool // all of it came, one part behind the other
 	plain    bool // the first answer has it whole, character by character
 	quoted   bool // the same, as a string of JSON
-	first    int  // characters of the text in the first answer
+	first    int  // bytes of it at the beginning of the first answer
+}
+
+// arrived compares what came with the text that should have come.
+func (s *step) arrived() arrival {
+	a := arrival{parts: len(s.answers)}
+	if a.parts == 0 {
+		return a
+	}
+	text := strings.TrimRight(s.whole, "\n") // clients trim
+	for _, form := range []string{text, quoted(text)} {
+		rest := form
+		for i, answer := range s.answers {
+			part := prefixOf(answer, rest)
+			rest = rest[len(part):]
+			if strings.HasPrefix(rest, `\n`) {
+				rest = rest[2:] // the line end that a client trimmed
+			}
+			rest = strings.TrimLeft(rest, "\n")
+			if i == 0 {
+				a.first = max(a.first, len(part))
+				a.plain = a.plain || rest == "" && form == text
+				a.quoted = rest == "" && !a.plain
+			}
+		}
+		a.complete = a.complete || rest == ""
+	}
+	return a
+}
+
+// quoted is a text as it stands in a string of JSON, without the quotes around it.
+func quoted(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return b.String()[1 : b.Len()-2]
 }
 
 // String is the cell of a table.
@@ -168,8 +195,6 @@ func (a arrival) String() string {
 		return "whole"
 	case a.quoted:
 		return "whole, as JSON"
-	case a.complete && a.parts == 1:
-		return "every line, not in one piece"
 	case a.complete:
 		return fmt.Sprintf("in %d parts", a.parts)
 	}
@@ -182,28 +207,4 @@ func (s *step) end() string {
 		return ""
 	}
 	return s.answers[0][max(0, len(s.answers[0])-300):]
-}
-
-// arrived compares what came with the text that should have come.
-func (s *step) arrived() arrival {
-	a := arrival{parts: len(s.answers)}
-	if a.parts == 0 {
-		return a
-	}
-	quoted, _ := json.Marshal(s.whole)
-	a.plain = strings.Contains(s.answers[0], strings.TrimRight(s.whole, "\n"))
-	a.quoted = !a.plain && strings.Contains(s.answers[0], strings.TrimSuffix(string(quoted[1:len(quoted)-1]), `\n`))
-	a.complete = true
-	for line := range strings.Lines(s.whole) {
-		line = strings.TrimSuffix(line, "\n")
-		data, _ := json.Marshal(line)
-		has := func(part string) bool {
-			return strings.Contains(part, line) || strings.Contains(part, string(data[1:len(data)-1]))
-		}
-		if has(s.answers[0]) {
-			a.first += len(line) + 1
-		}
-		a.complete = a.complete && slices.ContainsFunc(s.answers, has)
-	}
-	return a
 }
