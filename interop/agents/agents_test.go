@@ -23,6 +23,11 @@ func TestAgents(t *testing.T) {
 	if value == "" {
 		t.Skipf("real clients run with make agents, or where %s names them; doc/clients.md says what they see", which)
 	}
+	for name := range strings.SplitSeq(value, ",") {
+		if name != "all" && !slices.ContainsFunc(agents, func(a agent) bool { return a.folder == name }) {
+			t.Fatalf("%s names the client %q; the clients are the folders in interop/agents/clients", which, name)
+		}
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("on Windows npm puts other files into node_modules/.bin, which nothing here starts")
 	}

@@ -151,7 +151,8 @@ func TestReadOn(t *testing.T) {
 func TestArrived(t *testing.T) {
 	text := lines("\"A heading\" <here> & there\n", "a text", 3000)
 	half := strings.LastIndex(text[:1500], "\n") + 1
-	quote := func(s string) string { return `[{"type":"text","text":"` + quoted(s) + `"}]` }
+	asJSON := strings.NewReplacer("\n", `\n`, `"`, `\"`) // as clients write it, with < and & as they are
+	quote := func(s string) string { return `[{"type":"text","text":"` + asJSON.Replace(s) + `"}]` }
 	tests := []struct {
 		answers []string
 		want    string

@@ -161,11 +161,8 @@ func (s *step) arrived() arrival {
 		rest := form
 		for i, answer := range s.answers {
 			part := prefixOf(answer, rest)
-			rest = rest[len(part):]
-			if strings.HasPrefix(rest, `\n`) {
-				rest = rest[2:] // the line end that a client trimmed
-			}
-			rest = strings.TrimLeft(rest, "\n")
+			// A client may have trimmed the line end.
+			rest = strings.TrimLeft(strings.TrimPrefix(rest[len(part):], `\n`), "\n")
 			if i == 0 {
 				a.first = max(a.first, len(part))
 				a.plain = a.plain || rest == "" && form == text
