@@ -185,7 +185,7 @@ func claude(name, folder string, want want) agent {
 // codex is Codex with one model: its own list of models says how each is shown tools.
 func codex(name, model, tool string, want want) agent {
 	return agent{
-		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, said: "of mcp__knack", want: want,
+		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, said: "mcp__knack__skill", want: want,
 		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q
