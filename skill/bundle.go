@@ -140,6 +140,10 @@ type Notice struct {
 	Message string
 	Mend    string
 	Err     error // why the folder could not be read; nil where it was only passed over
+	// File is the name of the file in the folder Path that was probably meant as its
+	// SKILL.md; "" for a notice about anything else. Meant: it begins as one does.
+	File  string
+	Meant bool
 }
 
 // Folder is a direct child of a root, as it is on disk now.

@@ -23,7 +23,7 @@ func Instructions(v catalog.View, tools []*Tool) string {
 		b.WriteString("This server has skills: instructions for particular kinds of task. They are still being read.")
 		return b.String() + use
 	}
-	fmt.Fprintf(&b, "This server has %s: instructions for particular kinds of task.", skill.Count(len(v.Listed), "skill"))
+	fmt.Fprintf(&b, "This server has %s: instructions for particular kinds of task.", skill.Count(len(Offered(v, tools)), "skill"))
 	b.WriteString(use)
 	roots, skipped := unread(v), make([]string, 0, len(v.Skipped))
 	if n := len(roots); n > 0 {

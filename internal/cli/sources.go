@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +26,7 @@ type sourceFlags struct {
 	project   string
 	exclude   []string
 	noBuiltin bool
+	sets      string // the tool sets that are served, as --tools has them; "" for the default
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
 }
@@ -143,9 +146,20 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
 	}
 	if !f.noBuiltin && !f.excluded(builtin.Label) {
-		out = append(out, builtin.New())
+		out = append(out, f.builtin())
 	}
 	return out, nil
+}
+
+// builtin is the source of the built-in skills, which speak of the tools that are served.
+func (f *sourceFlags) builtin() *builtin.Source {
+	var sets []string
+	for set := range strings.SplitSeq(f.sets, ",") {
+		if set = strings.TrimSpace(set); set != "" {
+			sets = append(sets, set)
+		}
+	}
+	return builtin.New(sets...)
 }
 
 // check refuses folders that were named and are none, before anything is served.
@@ -245,18 +259,69 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 	if err != nil {
 		return nil, catalog.View{}, err
 	}
-	c := catalog.New(sources, catalog.Options{})
-	if err := c.Refresh(ctx); err != nil {
-		return nil, catalog.View{}, runError("", "the scan was interrupted: %w", err)
-	}
-	v, err := c.View(ctx)
+	c, v, err := scanned(ctx, &env, sources)
 	if err != nil {
 		return nil, v, err
 	}
+	if len(f.dirs) > 0 {
+		err = rootError(v)
+	}
+	return c, v, err
+}
+
+// scanned makes a catalogue and waits until it has read all of its sources, however long
+// that takes: a command that answers once must not answer with a part.
+func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
+	defer waiting(env, "the skills are still being read")()
+	c := catalog.New(sources, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return nil, catalog.View{}, interrupted(err)
+	}
+	v, err := c.View(ctx)
+	return c, v, err
+}
+
+// interrupted words why a command did not come to its end.
+func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
+
+// rootError is the error of the first root of --dir that could not be read, or nil. It
+// was a folder when the command began.
+func rootError(v catalog.View) error {
 	for _, r := range v.Roots {
-		if r.Err != nil && len(f.dirs) > 0 {
-			return nil, v, folderError("--dir", r.Shown, r.Err)
+		if r.Err != nil {
+			return folderError("--dir", r.Shown, r.Err)
 		}
 	}
-	return c, v, nil
+	return nil
+}
+
+// longWait is when a person at a terminal is told what a command waits for.
+const longWait = 2 * time.Second
+
+// judging is what a command waits for that tells of every problem.
+const judging = "the skills are being checked"
+
+// waiting tells a person at a terminal what a command waits for, if that takes longer
+// than a moment, until the function that it returns is called.
+func waiting(env *Env, what string) (done func()) {
+	if !env.StderrTerminal {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var said, ended bool
+	t := time.AfterFunc(longWait, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if said = !ended; said {
+			fmt.Fprintf(env.Stderr, "%s; Ctrl-C ends it", what)
+		}
+	})
+	return func() {
+		t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if ended = true; said {
+			fmt.Fprint(env.Stderr, "\r\x1b[K")
+		}
+	}
 }
