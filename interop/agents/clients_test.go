@@ -13,10 +13,9 @@ type agent struct {
 	folder  string // below clients
 	program string // below its node_modules/.bin
 	// id is the client's name in knack connect, and flags are what connect gets beside
-	// --write. enter writes the entry where an older knack does not know the client.
+	// --write.
 	id    string
 	flags []string
-	enter func(r *session) error
 	// prepare writes the client's settings before the entry is added.
 	prepare func(r *session) error
 	env     func(r *session) []string
@@ -54,8 +53,7 @@ type object = map[string]any
 // agents are the clients of the tables, in their order.
 var agents = []agent{
 	claude("Claude Code", "claude-code", all17),
-	// It shows 2,048 characters of the instructions and as many of a description.
-	claude("Claude Code, older", "claude-code-2.1.197", want{names: 17}),
+	claude("Claude Code, older", "claude-code-2.1.197", all17),
 	// 247 characters are shown: what fits.
 	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{names: 1}),
 	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{names: 1}),
@@ -127,30 +125,12 @@ var agents = []agent{
 			}
 			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
 		},
-		enter: func(r *session) error {
-			return r.settings(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{
-				"knack": object{"command": r.recorder, "args": []string{"serve"}}}})
-		},
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
 	{
 		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", id: "continue", tool: "skill", want: all17,
-		prepare: func(r *session) error { return r.file(continueFile, r.continueModels()) },
-		enter: func(r *session) error {
-			return r.file(continueFile, r.continueModels()+fmt.Sprintf("mcpServers:\n  - name: knack\n    command: %s\n    args: [serve]\n", r.recorder))
-		},
-		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
-		args: func(r *session, prompt string) []string {
-			return []string{"--auto", "--config", filepath.Join(r.home, continueFile), "-p", prompt}
-		},
-	},
-}
-
-const continueFile = ".continue/config.yaml"
-
-// continueModels is Continue's file before knack is in it.
-func (r *session) continueModels() string {
-	return fmt.Sprintf(`name: suite
+		prepare: func(r *session) error {
+			return r.file(continueFile, fmt.Sprintf(`name: suite
 version: 0.0.1
 schema: v1
 models:
@@ -161,8 +141,17 @@ models:
     apiKey: %s
     defaultCompletionOptions:
       contextLength: 400000
-`, r.model.URL(), key)
+`, r.model.URL(), key))
+		},
+		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
+		args: func(r *session, prompt string) []string {
+			return []string{"--auto", "--config", filepath.Join(r.home, continueFile), "-p", prompt}
+		},
+	},
 }
+
+// continueFile is the file that has Continue's models and servers.
+const continueFile = ".continue/config.yaml"
 
 // claude is Claude Code in one version.
 func claude(name, folder string, want want) agent {

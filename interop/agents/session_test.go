@@ -83,8 +83,8 @@ func (r *session) record(ruler string) error {
 	return os.WriteFile(r.recorder, program, 0o755)
 }
 
-// connect has knack write the entry. A knack that is older than the suite says with
-// status 2 that it knows no such client or flag.
+// connect has knack write the entry. A knack that is older than a flag says so with
+// status 2, and is asked without.
 func (r *session) connect() error {
 	binary, err := knack()
 	if err != nil {
@@ -93,13 +93,10 @@ func (r *session) connect() error {
 	args := []string{"connect", r.agent.id, "--write", "--project", r.project, "--command", r.recorder}
 	err = r.start(binary, append(args, r.agent.flags...)...)
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		return err
+	if len(r.agent.flags) > 0 && errors.As(err, &exit) && exit.ExitCode() == 2 {
+		return r.start(binary, args...)
 	}
-	if r.agent.enter != nil {
-		return r.agent.enter(r)
-	}
-	return r.start(binary, args...)
+	return err
 }
 
 // file writes a file below the home.

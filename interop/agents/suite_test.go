@@ -304,7 +304,7 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	for _, a := range agents {
-		command := "| `" + strings.Join(append([]string{"knack connect", a.id, "--write"}, a.flags...), " ") + "` |"
+		command := "| `" + strings.Join(append([]string{"knack connect", a.id, "--write"}, a.flags...), " ") + "`"
 		if !strings.Contains(string(text), command) {
 			t.Errorf("no row has the command that connects %s: %s", a.title, command)
 		}
