@@ -55,7 +55,7 @@ interop:
 	go test -count=1 -run Interop ./interop
 
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
-# the registry does not give is named here and skipped by name there. With KNACK=PATH
+# the registry does not give is named here and skipped by name there. With KNACK=/PATH
 # that knack is tried; AGENTS=claude-code,codex runs these alone; AGENTSFLAGS=-update
 # writes doc/clients.md.
 AGENTS ?= all

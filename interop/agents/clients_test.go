@@ -125,6 +125,8 @@ var agents = []agent{
 			}
 			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
 		},
+		// Else it starts a daemon that stays, and that the next home finds by its port.
+		env:  func(*session) []string { return []string{"CLINE_SESSION_BACKEND_MODE=local"} },
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
 	{

@@ -15,7 +15,7 @@ import (
 const (
 	// which names the clients to run, comma-separated, or "all". Without it the tests skip.
 	which = "KNACK_AGENTS"
-	// given is the path of the knack to test; without it the suite builds one.
+	// given is the absolute path of the knack to test; without it the suite builds one.
 	given = "KNACK"
 	// installed is the folder that holds the installed clients, by default clients.
 	installed = "KNACK_AGENTS_CLIENTS"
@@ -58,7 +58,10 @@ func run(m *testing.M) int {
 // knack is the binary to test: the one that is given, or one that is built once.
 var knack = sync.OnceValues(func() (string, error) {
 	if at := os.Getenv(given); at != "" {
-		return filepath.Abs(at)
+		if _, err := os.Stat(at); err != nil || !filepath.IsAbs(at) {
+			return "", fmt.Errorf("%s=%s is not the absolute path of a program", given, at)
+		}
+		return at, nil
 	}
 	binary := filepath.Join(work, "knack")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../../cmd/knack")
