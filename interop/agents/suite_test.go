@@ -269,11 +269,12 @@ func TestRuler(t *testing.T) {
 	}
 }
 
-// TestMerge: rows of clients that did not run stay, in the order of the clients.
+// TestMerge: rows of clients that did not run stay, in the order of the clients; of one
+// that was run and gave no row the old one goes.
 func TestMerge(t *testing.T) {
-	old := "| client | x |\n| --- | --- |\n| Gemini CLI | old |\n| Codex | old |\n| Gone | old |\n"
+	old := "| client | x |\n| --- | --- |\n| OpenCode | old |\n| Gemini CLI | old |\n| Codex | old |\n| Gone | old |\n"
 	want := "| client | x |\n| --- | --- |\n| Claude Code | new |\n| Codex | old |\n| Gemini CLI | new |\n"
-	got := merge(old, map[string]string{"Gemini CLI": "| Gemini CLI | new |", "Claude Code": "| Claude Code | new |"})
+	got := merge(old, map[string]string{"Gemini CLI": "| Gemini CLI | new |", "Claude Code": "| Claude Code | new |", "OpenCode": ""})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -286,7 +287,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []string{"names", "files", "own", "listed", "limits"} {
+	for table := range tables {
 		_, rows, _, err := section(string(text), table)
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,17 @@ type record struct {
 
 var seen = &record{rows: map[string]map[string]string{}}
 
+// begin notes that a row is being measured: with -update the old one goes, whatever
+// comes of it.
+func (r *record) begin(table, client string) {
+	r.Lock()
+	defer r.Unlock()
+	if r.rows[table] == nil {
+		r.rows[table] = map[string]string{}
+	}
+	r.rows[table][client] = ""
+}
+
 // cell notes one row, and fails where the document has another.
 func (r *record) cell(t *testing.T, table string, cells ...string) {
 	t.Helper()
@@ -34,9 +45,6 @@ func (r *record) cell(t *testing.T, table string, cells ...string) {
 	t.Log(row)
 	r.Lock()
 	defer r.Unlock()
-	if r.rows[table] == nil {
-		r.rows[table] = map[string]string{}
-	}
 	r.rows[table][cells[0]] = row
 	if *update {
 		return
@@ -74,7 +82,7 @@ func (r *record) close() error {
 	return os.WriteFile(*document, []byte(text), 0o644)
 }
 
-// merge puts rows into a table in the order of the clients.
+// merge puts rows into a table in the order of the clients. An empty row goes.
 func merge(old string, rows map[string]string) string {
 	head := strings.SplitN(old, "\n", 3)
 	all := map[string]string{}
@@ -88,7 +96,7 @@ func merge(old string, rows map[string]string) string {
 	}
 	out := head[0] + "\n" + head[1] + "\n"
 	for _, a := range agents {
-		if row, ok := all[a.name]; ok {
+		if row := all[a.name]; row != "" {
 			out += row + "\n"
 		}
 	}
