@@ -127,6 +127,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	if err != nil {
 		return err
 	}
+	seen := firstLook(found)
 	c.mu.Lock()
 	now := c.current.Load()
 	switch skills, all := c.keep(found, now); {
@@ -139,7 +140,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 		c.take(found)
 		c.rebuild(found)
 	}
-	c.looked, c.took = begun, time.Since(begun)
+	c.looked, c.took, c.seen = begun, time.Since(begun), seen
 	if now != nil { // the first one reads all, with every processor
 		c.rest.Store(int64(restShare * c.took))
 	}
@@ -224,6 +225,28 @@ func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.looked, c.took
+}
+
+// SeenSince reports whether the last refresh took in a look at every root, and each of these
+// began after t. A refresh may join looks that are under way, or go on without them.
+func (c *Catalog) SeenSince(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.seen.Before(t)
+}
+
+// firstLook is when the first of the looks began, or zero if one has not ended.
+func firstLook(found []foundRoot) time.Time {
+	first := time.Now()
+	for i := range found {
+		switch f := &found[i]; {
+		case f.status.Late():
+			return time.Time{}
+		case f.begun.Before(first):
+			first = f.begun
+		}
+	}
+	return first
 }
 
 // foundRoot is what is known of one root: the scan, and the skills in it.

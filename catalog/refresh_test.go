@@ -427,7 +427,7 @@ func TestUncomparableSource(t *testing.T) {
 	c.SetSources([]Source{s})
 	refresh(t, c)
 	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
-	if got := view(t, c).FoldersNow(ctx, func(string) bool { return true }); got != nil {
+	if got, _ := view(t, c).FoldersNow(ctx, func(string) bool { return true }); got != nil {
 		t.Errorf("it cannot tell its folders, and has %v", got)
 	}
 	cancel()

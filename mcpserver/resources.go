@@ -107,7 +107,7 @@ func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (m
 	if err != nil {
 		return nil, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
-	v, e, file := s.host.At(ctx, v, uri)
+	v, e, file, _ := s.host.At(ctx, v, uri)
 	if e == nil || file == skill.MainFile {
 		return s.readDocument(ctx, v, p, uri, e != nil)
 	}

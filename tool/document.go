@@ -33,10 +33,11 @@ const engagePath = "engage/" + skill.MainFile
 // Document reads the SKILL.md with that canonical URI as it is now. Of a skill
 // that is there and cannot be read for the moment it returns the text last
 // served, or says so; of skill://engage/SKILL.md, where no skill has it, that of
-// [Host.Engage]. The error is [ErrUnknown] or the context's.
+// [Host.Engage]. The error is [ErrUnknown]; or says why that cannot be known now:
+// [ErrBusy], a [*catalog.Incomplete] or [skill.ErrUnstable]; or is the context's.
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
-	if errors.Is(err, ErrUnknown) && uri.Path() == engagePath && h.Engage != nil {
+	if err != nil && ctx.Err() == nil && uri.Path() == engagePath && h.Engage != nil {
 		d, err = Document{Text: h.Engage(), ModelInvocable: true}, nil
 		catalog.Gave(ctx, uri, []byte(d.Text))
 	}
@@ -52,13 +53,15 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		if err != nil {
 			return Document{}, err
 		}
-		v, e, path := h.At(ctx, v, uri)
+		v, e, path, unsure := h.At(ctx, v, uri)
 		switch was := v.Blocked(uri); {
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case e != nil && path == skill.MainFile:
 		case was != nil:
 			return h.fallback(uri, was), nil
+		case e == nil && unsure != nil:
+			return Document{}, unsure
 		default:
 			return Document{}, ErrUnknown
 		}
@@ -74,15 +77,15 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		}
 		// Gone, renamed or blocked; the catalogue knows by now.
 	}
-	return Document{}, ErrUnknown
+	return Document{}, skill.ErrUnstable
 }
 
 // At finds what a URI addresses, see [catalog.Snapshot.At]; where the view does not
-// know it, in one that knows what the disk has now, which it returns.
-func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.View, *catalog.Entry, string) {
-	e, path := v.At(uri)
-	if e != nil {
-		return v, e, path
+// know it, in one that knows what the disk has now, which it returns. If it finds nothing,
+// unsure is why there may be such a skill: [ErrBusy] or a [*catalog.Incomplete].
+func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (now catalog.View, e *catalog.Entry, path string, unsure error) {
+	if e, path := v.At(uri); e != nil {
+		return v, e, path, nil
 	}
 	keys := map[skill.Key]bool{}
 	for segment := range strings.SplitSeq(uri.Path(), "/") {
@@ -90,9 +93,9 @@ func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.V
 			keys[skill.KeyOf(segment)] = true
 		}
 	}
-	v, _ = h.fresher(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
+	v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
 	e, path = v.At(uri)
-	return v, e, path
+	return v, e, path, unsure
 }
 
 // uriFolders bounds how many parts of a URI are looked for as folders: a label and

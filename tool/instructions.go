@@ -122,7 +122,7 @@ func (g guide) unread() string {
 
 // head is what stands by itself.
 func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all bool) {
-	late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
+	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
 	case late && len(skills) == 0:
 		return g.unread(), true

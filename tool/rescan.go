@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -27,8 +28,10 @@ import (
 //
 // All callers share one look, and wait for it, and for a root to list its folders,
 // no longer than [rescanPatience]; a root that did not answer is not asked again
-// until it has. The
-// name is compared with the roots' entries and becomes no part of a path.
+// until it has. If a root has not answered, or no look has ended in time, no contract says
+// that there is no such skill: the answer is [ErrBusy] or a [catalog.Incomplete].
+//
+// The name is compared with the roots' entries and becomes no part of a path.
 const (
 	rescanPatience = 2 * time.Second
 	rescanInterval = time.Second
@@ -36,6 +39,16 @@ const (
 
 	fruitlessCount = 4
 )
+
+// ErrBusy is why nothing can be said of a name that is not known: a look at the folders did
+// not end in time.
+var ErrBusy = errors.New("the machine is busy, and a look at the folders of skills has not ended in time; try again in a moment")
+
+// isUnsure reports whether an error is one of those that a lookup gives for what it does
+// not find and cannot say to be absent.
+func isUnsure(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
+}
 
 // rescan is the look that calls share.
 type rescan struct {
@@ -56,50 +69,69 @@ type look struct {
 	done  chan struct{}
 }
 
-// find finds a skill by a valid folder name, and whether there is such a folder.
-func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (catalog.View, *catalog.Entry, bool) {
+// find finds a skill by a valid folder name, and whether there is such a folder. If it
+// finds none, unsure is why there may be one.
+func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
-		return v, e, true
+		return v, e, true, nil
 	}
-	v, folder := h.fresher(ctx, v, func(n string) bool { return n == name })
-	return v, by(v, name), folder || v.InFolder(name) != nil
+	v, folder, unsure = h.fresher(ctx, v, func(n string) bool { return n == name })
+	if folder = folder || v.InFolder(name) != nil; v.InFolder(name) != nil {
+		unsure = nil
+	}
+	return v, by(v, name), folder, unsure
 }
 
-// named looks a name up in a view, and where it is not there, in one that knows
-// what the disk has now.
-func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (catalog.View, *catalog.Entry) {
+// named looks a name up in a view, and if it is not there, in one that knows what the disk
+// has now. If it finds nothing, unsure is why there may be such a skill.
+func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (now catalog.View, e *catalog.Entry, unsure error) {
 	if e := in(v); e != nil {
-		return v, e
+		return v, e, nil
 	}
 	key := skill.KeyOf(name)
-	v, _ = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
-	return v, in(v)
+	v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
+	return v, in(v), unsure
 }
 
 // fresher returns a view that knows the folders whose names match, as they were
-// when it was called, and whether there are any.
-func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
-	folders := foldersNow(ctx, v, match)
+// when it was called, and whether there are any. If the view may lack some, unsure is why.
+func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
+	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // not before: a look that began meanwhile may have missed what is there now
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
-	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
-	if !news && asked.Sub(begun) < interval {
-		return v, len(folders) > 0
+	news, left := false, false
+	for _, f := range folders {
+		if isNews(v, f) {
+			worth, known := h.rescan.isWorth(f, asked)
+			news, left = news || worth, left || !known
+		}
 	}
-	if h.look(ctx, asked) {
+	switch {
+	case news || asked.Sub(begun) >= interval:
+		ended := h.look(ctx, asked)
+		all = all && ended && h.Catalog.SeenSince(asked)
 		if now, err := h.Catalog.View(ctx); err == nil {
 			v = now
 		}
 		left := slices.DeleteFunc(slices.Clone(folders), func(f catalog.FolderNow) bool { return !isNews(v, f) })
-		if len(left) > 0 {
-			h.rescan.note(left, foldersNow(ctx, v, match), asked.Add(interval))
+		if ended && len(left) > 0 {
+			still, _ := foldersNow(ctx, v, match)
+			h.rescan.note(left, still, asked.Add(interval))
 		}
+	case left:
+		all = false // it was not looked into, since too many others were in vain
 	}
-	return v, len(folders) > 0
+	if lacks := v.Unsure(); lacks != nil {
+		return v, len(folders) > 0, lacks
+	}
+	if !all {
+		return v, len(folders) > 0, ErrBusy
+	}
+	return v, len(folders) > 0, nil
 }
 
-func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []catalog.FolderNow {
+func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (found []catalog.FolderNow, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
 	return v.FoldersNow(ctx, match)
@@ -109,12 +141,13 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []
 func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
 
 // look waits until the catalogue has looked at all roots, beginning after the
-// moment asked, and reports whether it has. A look that nobody waits for any more
-// goes on, for whoever asks next; behind one that hangs nobody waits.
+// moment asked, and reports whether it has; roots that are late by then are left out, see
+// [catalog.Catalog.SeenSince]. A look for which no caller waits any more goes on, for the
+// next one; behind one that hangs no caller waits.
 func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
-	for {
+	for again := false; ; {
 		l := h.rescan.join(h.Catalog)
 		if time.Since(l.begun) > rescanPatience {
 			return false
@@ -124,8 +157,11 @@ func (h *Host) look(ctx context.Context, asked time.Time) bool {
 		case <-ctx.Done():
 			return false
 		}
-		if !l.begun.Before(asked) {
+		switch {
+		case again, h.Catalog.SeenSince(asked):
 			return true
+		case !l.begun.Before(asked):
+			again = true // of a root it has taken in what was under way before
 		}
 	}
 }
@@ -149,16 +185,17 @@ func (r *rescan) join(c *catalog.Catalog) *look {
 	return l
 }
 
-// isWorth reports whether a look may help to know a folder.
-func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
+// isWorth reports whether a look may help to know a folder, and whether one is known to
+// have been in vain.
+func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.fruitless, func(_ string, f fruitless) bool { return asked.After(f.until) })
 	known, ok := r.fruitless[f.Root.Label+"/"+f.Name]
 	if ok {
-		return known.file != f.Stamp
+		return known.file != f.Stamp, known.file == f.Stamp
 	}
-	return len(r.fruitless) < fruitlessCount
+	return len(r.fruitless) < fruitlessCount, false
 }
 
 // note remembers which folders are unknown still, if they have not changed since
