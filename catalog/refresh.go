@@ -154,13 +154,13 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 // sameAsNow reports whether the scan is the one that the snapshot was made of.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
-	if now == nil || r.kept || r.status.Err != nil {
+	if now == nil || r.kept {
 		return false
 	}
 	if r.scan.Missing && len(r.scan.Notices) == 0 {
 		// Most of the roots that are looked for are not there.
 		was := now.of(r.status.Root)
-		return was != nil && was.status.Missing && was.status.Err == nil && len(was.skills)+len(was.status.Notices) == 0
+		return was != nil && was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
 	}
 	return r.scan.Version != 0 && now.ofVersion(r) != nil
 }
