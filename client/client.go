@@ -43,8 +43,8 @@ type Client struct {
 	keys    []string // the path to the servers
 	nested  string   // the key below which an entry says how the server is reached, "" for none
 	places  []place  // in the client's order of precedence
-	// must names the program that has to make the file, because knack must not. Continue
-	// reads an older config.json only as long as there is no config.yaml.
+	// must tells the user how to make the file, if knack must not make it. Continue reads
+	// an older config.json only as long as there is no config.yaml.
 	must    string
 	folder  func(Places) string
 	local   func(Server) []field
