@@ -9,16 +9,15 @@ import (
 // longestExact bounds a value that is written out in a suggested fix, in bytes.
 const longestExact = 200
 
+// someValue is the placeholder for the author's value in a suggestion.
+const someValue = "'…'"
+
 // anyField matches a line that begins a field.
 var anyField = onDemand(`^[^\s:#-][^:#]*:`)
 
 // exactly inserts the author's value into a suggestion to quote it: all of its lines, as
-// one line to type instead. A suggestion without "'…'" stays unchanged, and so does one for
-// a value whose end is uncertain.
+// one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.
 func (s *Source) exactly(mend string, at skill.Position) string {
-	if !strings.Contains(mend, "'…'") {
-		return mend
-	}
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
@@ -44,7 +43,7 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 	if len(whole) > longestExact {
 		return mend
 	}
-	filled := strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	filled := strings.Replace(mend, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
 	if whole != value {
 		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
 	}
