@@ -34,7 +34,7 @@ message was printed, also one that tells the model of an error; 2 when the input
 is no tool call, and then nothing is printed.`,
 		Args: between(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A program that turns the log away by closing it still waits for its answer.
+			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)
 			tools, format, err := with.parse()
 			if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// tokenVariable holds the token for a server that wants one. It is no flag: other
-// users of a machine can see a process's arguments.
+// tokenVariable holds the token for a server that requires one. It is not a flag, because
+// other users of a machine can see a process's arguments.
 const tokenVariable = "KNACK_TOKEN"
 
 func checkCommand(env *Env) *cobra.Command {
@@ -109,7 +109,7 @@ anything to mend.`,
 	return cmd
 }
 
-// isURL tells a server from a path.
+// isURL reports whether an argument is a URL and not a path.
 func isURL(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
@@ -130,7 +130,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
 		return runError("", "the check was interrupted")
-	case cause != nil: // what that did to the session says less
+	case cause != nil: // the resulting error of the session says less
 		return runError("", "%s", unqueried(u, cause))
 	default:
 		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
@@ -146,19 +146,19 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	return err
 }
 
-// serverClient asks a server that is to be checked. It waits where the server says so,
-// sends the token to that server alone, and calls exceeded when an answer is over a
+// serverClient returns the HTTP client for the checked server. It waits if the server says
+// so, sends the token to that server alone, and calls exceeded if an answer is over a
 // bound.
 func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
 	return &http.Client{
 		Transport: &patient{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
-		// Where a redirect leads is another server, which was not to be checked.
+		// A redirect leads to another server, which the user did not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// unqueried words a failure to reach a server. A token can stand in the query or the
-// userinfo of a URL, and what failed below repeats both.
+// unqueried words a failure to reach a server. A URL can have a token in its query or
+// userinfo, and the underlying error repeats both.
 func unqueried(u *url.URL, err error) string {
 	text := u.Redacted() + ": " + err.Error()
 	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {

@@ -54,7 +54,7 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 	return cmd
 }
 
-// reasonOf words an error about a file that a person named.
+// reasonOf words an error about a file that the user named.
 func reasonOf(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such file"

@@ -35,7 +35,7 @@ no agent can load it.`,
 			if err != nil {
 				return err
 			}
-			// Without the server's patience: a person who asks wants all of it.
+			// Without the server's time limit, since the user wants the complete report.
 			_, v, err := scanned(cmd.Context(), env, sources)
 			if err != nil {
 				return err
@@ -92,8 +92,8 @@ func (f *sourceFlags) doctorOptions(env Env, sources []catalog.Source) doctor.Op
 	return o
 }
 
-// serving is the command that serves a folder beside all others, those that the
-// variable names today included.
+// serving returns the command that serves a folder in addition to all others, including
+// those in KNACK_DIRS.
 func serving(env Env, folder string) string {
 	at := atHome(env, folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {

@@ -126,8 +126,8 @@ func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
 	}
 }
 
-// reasons says where and how each word was found: "deploy in name (deployment,
-// another ending), description".
+// reasons words where and how each word was found: "deploy in name (deployment, another
+// ending), description".
 func reasons(all []search.Match) string {
 	var words []string
 	for i, m := range all {
