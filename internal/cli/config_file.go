@@ -272,10 +272,10 @@ func configCheckCommand(env *Env) *cobra.Command {
 	var project string
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say what is wrong with a configuration file",
-		Long: `Say all that is wrong with a configuration file, each with its place and what to
-write instead. Without FILE, the files that hold here: the project's ` + config.Name + ` and the
-user's. doc/configuration.md lists the keys.
+		Short: "Report the problems of a configuration file",
+		Long: `Report every problem of a configuration file, with its position and what to write
+instead. Without FILE, check the files in effect here: the project's ` + config.Name + ` and
+the user's. doc/configuration.md lists the keys.
 
 The exit status is 1 if anything is wrong.`,
 		Args: between(0, 1, "one file, or nothing"),

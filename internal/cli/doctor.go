@@ -18,14 +18,13 @@ func doctorCommand(env *Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor [SKILL]",
-		Short: "Say where skills are looked for, what became of each, and why one is missing",
-		Long: `Say where skills are looked for, what became of each one found, and what a
-client is shown of them.
+		Short: "Explain where skills are looked for, what became of each, and why one is missing",
+		Long: `Explain where skills are looked for, what became of each one found, and what
+clients are shown of them.
 
-With SKILL, the story of that name alone: every skill that has it, or that
-nearly does, what is wrong with it and what to write instead. SKILL is a name, a
-folder's name, LABEL:NAME, a skill:// URI or a path. The exit status is 1 when
-no agent can load it.`,
+With SKILL, explain that name alone: every skill with that name or a similar one,
+its faults, and what to write instead. SKILL is a name, a folder's name,
+LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load it.`,
 		Args: between(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(*env); err != nil {

@@ -20,7 +20,7 @@ func listCommand(env *Env) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the skills that are available; with --all also those that are not, and why",
+		Short: "List the available skills; with --all also the others, with reasons",
 		Args:  between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)

@@ -25,7 +25,7 @@ func newCommand(env *Env) *cobra.Command {
 		Use:   "new NAME",
 		Short: "Write a valid skill to start from",
 		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from, and
-print its path. What is there already stays as it is.
+print its path. Existing files stay unchanged.
 
 It goes below ` + newFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,

@@ -19,15 +19,15 @@ func showCommand(env *Env) *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "show SKILL [FILE]",
-		Short: "Print a skill's SKILL.md, or another of its files, as it is",
-		Long: `Print a skill's SKILL.md, or another of its files, byte for byte as it is.
+		Short: "Print a skill's SKILL.md, or another of its files, byte for byte",
+		Long: `Print a skill's SKILL.md, or another of its files, byte for byte.
 
 SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,
 or a skill:// URI.
 
 With --as TOOL: exactly what that tool answers when a model calls it with this
 SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
-status is 1 when that answer is an error, or that there is no such skill.`,
+status is 1 if that answer is an error or reports that there is no such skill.`,
 		Args: between(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {

@@ -71,7 +71,7 @@ func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	flags.StringVar(&f.format, "format", string(format), "write as `FORMAT` does: "+strings.Join(formats, ", "))
+	flags.StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
