@@ -61,7 +61,8 @@ type report struct {
 	comments count
 	folders  map[string]count // of the comments, by folder
 	marks    []mark           // in comments, then in pages
-	pages    []sentence       // of Markdown pages
+	files    []string         // Markdown pages
+	pages    []sentence       // of these pages
 	sleeps   []string         // calls of time.Sleep in tests, as file:line
 }
 
@@ -98,6 +99,7 @@ func read(root string) (*report, error) {
 			if err != nil {
 				return err
 			}
+			r.files = append(r.files, path)
 			for _, s := range page(string(text)) {
 				s.file = path
 				r.pages = append(r.pages, s)
