@@ -107,6 +107,7 @@ func TestMarks(t *testing.T) {
 		"The file as it was given.":                                "stiff",
 		"Open opens the file and reports what is wrong with it.":   "",
 		"It lists users who pay.":                                  "",
+		"The test runs as user nobody.":                            "",
 		"The folder where skills are kept.":                        "",
 		"What follows, in short.":                                  "",
 		"Stand returns the stand; lie is a lie.":                   "",
