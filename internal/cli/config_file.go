@@ -200,8 +200,8 @@ func (f *configFile) refused() error {
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
 }
 
-// warnings returns warnings about groups without members, since groups exist in this file
-// alone. Subjects may come from a token file.
+// warnings are of groups that nobody is in: they exist in this file alone. Subjects may
+// be those of a token file.
 func (f *configFile) warnings() (all []string) {
 	if f.config.Access.Policy == nil {
 		return nil
