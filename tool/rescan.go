@@ -40,25 +40,24 @@ const (
 	fruitlessCount = 4
 )
 
-// ErrBusy is why nothing can be said of a name that is not known: a look at the folders did
-// not end in time.
+// ErrBusy is why nothing is known of a name that the snapshot lacks: a look at the folders
+// did not end in time.
 var ErrBusy = errors.New("the machine is busy, and a look at the folders of skills has not ended in time; try again in a moment")
 
-// isUnsure reports whether an error is one of those that a lookup gives for what it does
-// not find and cannot say to be absent.
+// isUnsure reports whether an error says that a skill may exist although none was found.
 func isUnsure(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
 }
 
-// rescan is the look that calls share.
+// rescan is a refresh that calls share.
 type rescan struct {
 	mu        sync.Mutex
 	now       *look
 	fruitless map[string]fruitless // by label and name of the folder
 }
 
-// fruitless is a folder that a look left unknown: as long as its file stays the
-// same, and until then.
+// fruitless is a folder that a refresh left unknown. It is not tried again until a given
+// time, unless its file changes.
 type fruitless struct {
 	file  skill.Stamp
 	until time.Time
@@ -69,8 +68,8 @@ type look struct {
 	done  chan struct{}
 }
 
-// find finds a skill by a valid folder name, and whether there is such a folder. If it
-// finds none, unsure is why there may be one.
+// find finds a skill by a valid folder name, and reports whether there is such a folder. If
+// it finds no skill, unsure says why there may be one.
 func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
 		return v, e, true, nil
@@ -82,8 +81,8 @@ func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(ca
 	return v, by(v, name), folder, unsure
 }
 
-// named looks a name up in a view, and if it is not there, in one that knows what the disk
-// has now. If it finds nothing, unsure is why there may be such a skill.
+// named looks up a name in a view and, if it is missing, in a view of the current disk. If it
+// finds no skill, unsure says why there may be one.
 func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (now catalog.View, e *catalog.Entry, unsure error) {
 	if e := in(v); e != nil {
 		return v, e, nil
@@ -93,11 +92,11 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 	return v, in(v), unsure
 }
 
-// fresher returns a view that knows the folders whose names match, as they were
-// when it was called, and whether there are any. If the view may lack some, unsure is why.
+// fresher returns a view that knows the folders with matching names at the time of the
+// call, and whether there are any. If the view may lack some, unsure says why.
 func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
 	folders, all := foldersNow(ctx, v, match)
-	asked := time.Now() // not before: a look that began meanwhile may have missed what is there now
+	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
 	news, left := false, false
@@ -137,13 +136,13 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (f
 	return v.FoldersNow(ctx, match)
 }
 
-// isNews: a folder that may hold a skill of which the snapshot says nothing.
+// isNews reports whether a folder may have a skill that the snapshot does not know.
 func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
 
-// look waits until the catalogue has looked at all roots, beginning after the
-// moment asked, and reports whether it has; roots that are late by then are left out, see
-// [catalog.Catalog.SeenSince]. A look for which no caller waits any more goes on, for the
-// next one; behind one that hangs no caller waits.
+// look waits for a refresh of all roots that began after the moment asked, and reports
+// whether it finished; it may have left out roots that are late, see
+// [catalog.Catalog.SeenSince]. A refresh without waiting callers continues for the next one.
+// No caller waits behind one that hangs.
 func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
@@ -166,7 +165,7 @@ func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	}
 }
 
-// join returns the look that is under way, or begins one.
+// join returns the refresh that is under way, or begins one.
 func (r *rescan) join(c *catalog.Catalog) *look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +184,8 @@ func (r *rescan) join(c *catalog.Catalog) *look {
 	return l
 }
 
-// isWorth reports whether a look may help to know a folder, and whether one is known to
-// have been in vain.
+// isWorth reports whether a refresh may help to know a folder, and whether one has been in
+// vain.
 func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,8 +197,8 @@ func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bo
 	return len(r.fruitless) < fruitlessCount, false
 }
 
-// note remembers which folders are unknown still, if they have not changed since
-// before the look: a folder that comes and goes may be worth another.
+// note records the folders that are still unknown and unchanged since before the refresh. A
+// folder that changed meanwhile may be worth another one.
 func (r *rescan) note(left, now []catalog.FolderNow, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
