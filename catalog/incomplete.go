@@ -58,37 +58,51 @@ func (v View) lacks(byName bool) *Incomplete {
 	if v.Snapshot == nil {
 		return nil
 	}
-	whole := v.Snapshot
-	if whole.whole != nil {
-		whole = whole.whole // a narrowed view does not show every root
-	}
-	var unread, late []string
-	for _, r := range whole.Roots {
-		switch {
-		case r.Unlisted && !byName:
-		case r.Unread():
-			unread = append(unread, r.Label)
-		case r.Late() && byName:
-			late = append(late, r.Label)
-		}
-	}
+	var wanted []skill.Root
 	if v.catalog != nil {
-		for _, root := range *v.catalog.wanted.Load() { // sources may be newer than the snapshot
-			known := slices.ContainsFunc(whole.Roots, func(r RootStatus) bool { return r.Root == root })
-			if !known && (byName || !root.Unlisted) {
-				unread = append(unread, root.Label)
-			}
+		wanted = *v.catalog.wanted.Load()
+	}
+	whole := v.entire() // a narrowed view does not show every root
+	roots := whole.unread(wanted, byName)
+	i := &Incomplete{Unread: len(roots) > 0, Skills: len(v.Entries)}
+	for _, r := range whole.Roots {
+		if byName && r.Late() && !r.Unread() {
+			roots = append(roots, r.Label)
 		}
 	}
-	if len(unread)+len(late) == 0 {
+	if len(roots) == 0 {
 		return nil
 	}
-	i := &Incomplete{Unread: len(unread) > 0, Skills: len(v.Entries), Roots: slices.Concat(unread, late)}
 	if v.catalog != nil {
 		i.Read = v.catalog.progress.Load()
 	}
-	if v.Narrowed() {
-		i.Roots = nil
+	if !v.Narrowed() {
+		i.Roots = roots
 	}
 	return i
+}
+
+// entire is the snapshot of which this one shows a part, or itself.
+func (s *Snapshot) entire() *Snapshot {
+	if s.whole != nil {
+		return s.whole
+	}
+	return s
+}
+
+// unread are the labels of the roots that were not read yet: of the snapshot, and of those
+// that are wanted, since sources may be newer. Unlisted ones count only for names.
+func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
+	for _, r := range s.Roots {
+		if r.Unread() && (byName || !r.Unlisted) {
+			labels = append(labels, r.Label)
+		}
+	}
+	for _, root := range wanted {
+		known := slices.ContainsFunc(s.Roots, func(r RootStatus) bool { return r.Root == root })
+		if !known && (byName || !root.Unlisted) {
+			labels = append(labels, root.Label)
+		}
+	}
+	return labels
 }

@@ -114,3 +114,38 @@ func TestSeenSince(t *testing.T) {
 		}
 	})
 }
+
+// That lists are complete is news, also if no skill has come with it: to those who see
+// everything, and to those who do not.
+func TestCompletedIsNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a"), make(chan struct{})}
+		c := New([]Source{d, source("b", "y/SKILL.md", text("y", "in time"))}, Options{Patience: time.Second})
+		var news []Diff
+		c.Subscribe(func(d Diff) { news = append(news, d) })
+		sight := &Sight{Sees: func(*Entry) bool { return true }}
+		marks := func(sight *Sight) Marks {
+			v, _ := c.Now(sight)
+			return v.Marks()
+		}
+		refresh(t, c)
+		all, narrow := marks(nil), marks(sight)
+		refresh(t, c)
+		if len(news) > 0 {
+			t.Errorf("before: %+v", news)
+		}
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c)
+		if len(news) != 1 || !news[0].Completed || news[0].Empty() || !news[0].Seen(sight).Completed {
+			t.Errorf("%+v", news)
+		}
+		if all == marks(nil) || narrow == marks(sight) {
+			t.Error("the marks are the same")
+		}
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c)
+		if len(news) != 1 {
+			t.Errorf("after: %+v", news)
+		}
+	})
+}

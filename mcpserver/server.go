@@ -312,7 +312,7 @@ func (s *Server) announce(d catalog.Diff) {
 	s.subscriptions.poke()
 	s.logSkipped(d)
 	// A skipped skill is in no list.
-	s.nudge(d.Listing, d.Invocable >= 0 && d.Invocable < maxPrompts, d.Listing || d.Served())
+	s.nudge(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
 }
 
 // nudge has every session told that lists have changed. The SDK has no public call for
