@@ -29,7 +29,7 @@ const (
 )
 
 func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp.Result, error) {
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return nil, err
 	}

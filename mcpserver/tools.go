@@ -34,7 +34,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	if p != nil && p.Cursor != "" {
 		return nil, errWhole()
 	}
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -130,14 +130,20 @@ func viewOf(t testing.TB, h *Host) catalog.View {
 	return v
 }
 
-// toolOf is the tool with that name in a set.
-func toolOf(t testing.TB, set, name string) *Tool {
+// toolsOf are the tools of a set.
+func toolsOf(t testing.TB, set string) []*Tool {
 	t.Helper()
 	tools, err := ParseSets(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl := find(tools, name)
+	return tools
+}
+
+// toolOf is the tool with that name in a set.
+func toolOf(t testing.TB, set, name string) *Tool {
+	t.Helper()
+	tl := find(toolsOf(t, set), name)
 	if tl == nil {
 		t.Fatalf("the set %s has no tool %s", set, name)
 	}

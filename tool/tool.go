@@ -33,15 +33,6 @@ type Host struct {
 	rescan rescan
 }
 
-// Client is who a definition is made for.
-type Client struct {
-	// Name is what the client calls itself (MCP's clientInfo.name), or empty.
-	Name string
-	// Limit is the longest description in characters that is known to arrive
-	// whole; 0 where nothing is known but the name.
-	Limit int
-}
-
 // Tool is one contract as a set serves it.
 type Tool struct {
 	Contract    string // "002"

@@ -61,8 +61,8 @@ func TestUnreadRoots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, Instructions(v, tools), "This server has 0 skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool skill and follow it."+
-				" The tool find_skills searches them by topic.\n\n2 roots were not read:\n- dir-1: "+lateWhy+"\n- claude-user: "+deniedWhy)
+			same(t, Instructions(v, tools, Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
+				" and load the one that fits with this server's tool `skill`.\n\nSkills of the root 'dir-1' may be missing: "+lateWhy+"\n\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
 			problems := []Problem{{Root: "dir-1", Reason: lateWhy}, {Root: "claude-user", Reason: deniedWhy}}
 			nothing := FindResult{Skills: []Found{}, Problems: problems}
