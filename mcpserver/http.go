@@ -22,6 +22,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -244,7 +245,6 @@ func (h *HTTP) recovered(next http.Handler) http.Handler {
 }
 
 var (
-	reVersion = later(`^[0-9A-Za-z.-]{1,32}$`) // an unknown one must be repeated (2026-07-28, -32022)
 	reSession = later(`^[!-~]{1,128}$`)
 	reEvent   = later(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
 )
@@ -258,10 +258,12 @@ const malformed = "a header of the protocol is malformed or given twice"
 
 // wellFormed refuses headers that the SDK would repeat in its answer.
 func wellFormed(h http.Header) bool {
-	for name, re := range map[string]func() *regexp.Regexp{
-		"Mcp-Protocol-Version": reVersion, "Mcp-Session-Id": reSession, "Last-Event-Id": reEvent,
+	for name, ok := range map[string]func(string) bool{
+		"Mcp-Protocol-Version": wire.IsVersion,
+		"Mcp-Session-Id":       func(s string) bool { return reSession().MatchString(s) },
+		"Last-Event-Id":        func(s string) bool { return reEvent().MatchString(s) },
 	} {
-		if v := h.Values(name); len(v) > 1 || len(v) == 1 && !re().MatchString(v[0]) {
+		if v := h.Values(name); len(v) > 1 || len(v) == 1 && !ok(v[0]) {
 			return false
 		}
 	}
@@ -442,16 +444,16 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 	}
 	// The same check as over stdio: the SDK would take a message without a method
 	// for nothing to answer, and round an id.
-	m, no := parseLine(trimmed)
+	m, no := wire.Parse(trimmed)
 	if no != nil {
-		refuseRPC(w, http.StatusBadRequest, no.id, &jsonrpc.Error{Code: no.code, Message: no.message})
+		refuseRPC(w, http.StatusBadRequest, no.ID, &no.Error)
 		return sent{}, false
 	}
 	var s sent
 	if req, ok := m.(*jsonrpc.Request); ok {
 		s.method = req.Method
 		if req.IsCall() {
-			s.id, s.version = encodeID(req.ID), metaVersion(req.Params)
+			s.id, s.version = wire.EncodeID(req.ID), metaVersion(req.Params)
 		}
 	}
 	return s, true

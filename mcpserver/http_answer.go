@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // writeChunk is how much is written under one deadline.
@@ -91,16 +93,16 @@ func (a *answer) finish() {
 		Error *jsonrpc.Error `json:"error"`
 	}
 	if json.Unmarshal(a.text.Bytes(), &rpc) == nil && rpc.Error != nil {
-		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, plain(rpc.Error))
+		refuseRPC(a.ResponseWriter, a.refused, a.sent.id, wire.Plain(rpc.Error))
 		return
 	}
-	status := statusOf(a.refused, a.text.String())
+	status, no := wire.PlainText(a.refused, a.text.String())
 	if a.sent.id == nil {
 		// A notification that is not taken has an error's status, whatever it is
 		// (Streamable HTTP, Sending Messages).
 		status = max(status, http.StatusBadRequest)
 	}
-	refuseRPC(a.ResponseWriter, status, a.sent.id, plainText(a.refused, a.text.String()))
+	refuseRPC(a.ResponseWriter, status, a.sent.id, no)
 }
 
 // worded is data with the error that it is, if it is one, worded by plain. The SDK
@@ -137,7 +139,7 @@ func worded(data []byte) []byte {
 	if json.Unmarshal(data[from:to], &m) != nil || m.Error == nil {
 		return data
 	}
-	m.Error = plain(m.Error)
+	m.Error = wire.Plain(m.Error)
 	line, err := json.Marshal(m)
 	if err != nil {
 		return data
@@ -156,7 +158,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 // refuseBusy answers that there is too much to do.
 func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message string) {
 	w.Header().Set("Retry-After", "1")
-	refuseRPC(w, status, id, &jsonrpc.Error{Code: codeBusy, Message: message})
+	refuseRPC(w, status, id, &jsonrpc.Error{Code: wire.CodeBusy, Message: message})
 }
 
 func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {

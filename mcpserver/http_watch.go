@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -189,7 +190,7 @@ func (h *HTTP) tooOften(w http.ResponseWriter, r *http.Request, wait time.Durati
 	w.Header().Del("WWW-Authenticate")
 	say := "Too many requests: wait " + seconds + " s before the next one."
 	if surfaceOf(r) == audit.MCP {
-		refuseRPC(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: codeBusy, Message: say})
+		refuseRPC(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: say})
 		return
 	}
 	h.refuse(w, r, http.StatusTooManyRequests, say)

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -205,9 +206,6 @@ func malformedURI(uri, end string) string {
 	return "want a URI of the form skill://<path>" + end
 }
 
-// missingResource begins the message of an unknown resource.
-const missingResource = "Resource not found: "
-
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
@@ -216,7 +214,7 @@ func notFound(uri, why string) error {
 	if err != nil {
 		data = nil // a string always marshals
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, uri, why), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", wire.MissingResource, uri, why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

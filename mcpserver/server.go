@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -229,7 +230,7 @@ func clientOf(req mcp.Request) tool.Client {
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	v, err := s.catalog.View(ctx)
 	if err != nil {
-		return v, &jsonrpc.Error{Code: codeBusy, Message: "the skills are still being read; try again"}
+		return v, &jsonrpc.Error{Code: wire.CodeBusy, Message: "the skills are still being read; try again"}
 	}
 	return v, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -151,10 +152,10 @@ func (s *Server) listen(ctx context.Context, session *mcp.ServerSession, who *ho
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if l.heard == nil && a.policy.Load() != nil {
-		return &jsonrpc.Error{Code: codeBusy, Message: askAgain} // the request is older than the policy
+		return &jsonrpc.Error{Code: wire.CodeBusy, Message: askAgain} // the request is older than the policy
 	}
 	if !who.holds(ctx) { // the request is older than what renew has read
-		return &jsonrpc.Error{Code: codeBusy, Message: askAgain}
+		return &jsonrpc.Error{Code: wire.CodeBusy, Message: askAgain}
 	}
 	was := a.of[session]
 	if was != nil && sameSubject(was.holder.subject, who.subject) {

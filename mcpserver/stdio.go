@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // What the zero values of [StdioTransport] stand for.
@@ -231,7 +233,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
 		line, err := c.encode(resp)
-		owed = c.calls.answering(resp.ID)
+		owed = c.calls.answering(wire.Key(resp.ID))
 		return line, err
 	}, nil)
 	if owed {
@@ -242,7 +244,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 
 func (c *stdioConn) encode(resp *jsonrpc.Response) ([]byte, error) {
 	if resp.Error != nil {
-		resp = &jsonrpc.Response{ID: resp.ID, Error: plain(resp.Error)}
+		resp = &jsonrpc.Response{ID: resp.ID, Error: wire.Plain(resp.Error)}
 	}
 	line, err := jsonrpc.EncodeMessage(resp)
 	if err != nil {
@@ -264,8 +266,8 @@ func (c *stdioConn) request(req *jsonrpc.Request) error {
 	if req.IsCall() && !c.calls.ask(req.ID) {
 		return rejected("the client has closed its input and cannot answer")
 	}
-	if id, ok := cancelledID(req); ok {
-		c.calls.replied(id)
+	if key := wire.Cancelled(req); key != "" {
+		c.calls.replied(key)
 	}
 	return c.send(ready(line), nil)
 }
@@ -395,7 +397,7 @@ func (c *stdioConn) receive() {
 		switch {
 		case errors.Is(err, errLineTooLong):
 			// Not a parse error: nobody has looked whether it is JSON.
-			err = c.refuse(invalidRequest(fmt.Sprintf("the line exceeds the limit of %d bytes", c.maxLine)))
+			err = c.refuse(wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.maxLine)))
 		case err != nil:
 			c.finish(err)
 			return
@@ -456,7 +458,7 @@ func (c *stdioConn) awaitOnly(most time.Duration) {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
-	msg, no := parseLine(line)
+	msg, no := wire.Parse(line)
 	if no != nil {
 		return c.refuse(no)
 	}
@@ -465,11 +467,11 @@ func (c *stdioConn) take(line []byte) error {
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
 		}
-		if id, ok := cancelledID(msg); ok {
-			c.calls.cancelled(id)
+		if key := wire.Cancelled(msg); key != "" {
+			c.calls.cancelled(key)
 		}
 	case *jsonrpc.Response:
-		c.calls.replied(msg.ID)
+		c.calls.replied(wire.Key(msg.ID))
 	case nil:
 		return nil
 	}
@@ -478,16 +480,16 @@ func (c *stdioConn) take(line []byte) error {
 }
 
 // refuse answers a line that goes no further.
-func (c *stdioConn) refuse(no *refusal) error {
-	if no.key.IsValid() && c.calls.knows(no.key) {
-		no.id = nil // it would pass for the answer to the call that has this id
+func (c *stdioConn) refuse(no *wire.Refusal) error {
+	if no.Key != "" && c.calls.knows(no.Key) {
+		no.ID = nil // it would pass for the answer to the call that has this id
 	}
-	c.log.Debug("line refused", "code", no.code)
+	c.log.Debug("line refused", "code", no.Error.Code)
 	// Nothing is read meanwhile, so that refusals cannot pile up, and so that the
 	// end of the input would go unseen: hence the bound.
 	patience := time.NewTimer(positiveOr(c.drain, DefaultDrainTimeout))
 	defer patience.Stop()
-	return c.send(ready(no.encode()), patience.C)
+	return c.send(ready(no.Encode()), patience.C)
 }
 
 // finish ends the session when the input has ended.

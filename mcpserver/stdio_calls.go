@@ -1,21 +1,19 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // listenMethod opens a subscription: a call that is answered when the client
 // takes it back, or never. It may neither hold a place nor delay the end.
 const listenMethod = "subscriptions/listen"
-
-// codeServerBusy is of the range that JSON-RPC leaves to servers.
-const codeServerBusy = -32000
 
 // callLedger keeps the books on one session: what the client has asked and is
 // still owed, and what the server has asked the client.
@@ -30,12 +28,12 @@ type callLedger struct {
 	waiting  atomic.Int64  // bytes of answers that are not out yet
 
 	mu      sync.Mutex
-	calls   map[jsonrpc.ID]*inFlight // asked by the client, not answered
-	places  int                      // calls that hold a place
-	listens int                      // open subscriptions
-	owed    int                      // answers that are not out yet
-	asked   map[jsonrpc.ID]struct{}  // asked by the server, not answered
-	ended   bool                     // nothing more will be read
+	calls   map[string]*inFlight  // asked by the client, not answered
+	places  int                   // calls that hold a place
+	listens int                   // open subscriptions
+	owed    int                   // answers that are not out yet
+	asked   map[string]jsonrpc.ID // asked by the server, not answered
+	ended   bool                  // nothing more will be read
 }
 
 // inFlight is one call of the client's.
@@ -50,21 +48,21 @@ func newCallLedger(limit int, patience time.Duration) *callLedger {
 		limit:    limit,
 		patience: patience,
 		settled:  make(chan struct{}, 1),
-		calls:    make(map[jsonrpc.ID]*inFlight),
-		asked:    make(map[jsonrpc.ID]struct{}),
+		calls:    make(map[string]*inFlight),
+		asked:    make(map[string]jsonrpc.ID),
 	}
 }
 
 // admit enters a call, or says why it is refused. Notifications always pass.
-func (l *callLedger) admit(req *jsonrpc.Request) *refusal {
+func (l *callLedger) admit(req *jsonrpc.Request) *wire.Refusal {
 	if !req.IsCall() {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls[req.ID] != nil {
+	if l.calls[wire.Key(req.ID)] != nil {
 		// Without the id: it would pass for the answer to the first call.
-		return invalidRequest("the id belongs to a call that is still in flight")
+		return wire.Invalid("the id belongs to a call that is still in flight")
 	}
 	if req.Method == listenMethod {
 		return l.admitListen(req.ID)
@@ -80,21 +78,21 @@ func (l *callLedger) admit(req *jsonrpc.Request) *refusal {
 	}
 	l.places++
 	l.owed++
-	l.calls[req.ID] = &inFlight{}
+	l.calls[wire.Key(req.ID)] = &inFlight{}
 	return nil
 }
 
-func (l *callLedger) admitListen(id jsonrpc.ID) *refusal {
+func (l *callLedger) admitListen(id jsonrpc.ID) *wire.Refusal {
 	if l.listens >= l.limit {
 		return busy(id, fmt.Sprintf("server busy: %d subscriptions open; cancel one first", l.listens))
 	}
 	l.listens++
-	l.calls[id] = &inFlight{listen: true}
+	l.calls[wire.Key(id)] = &inFlight{listen: true}
 	return nil
 }
 
-func busy(id jsonrpc.ID, message string) *refusal {
-	return &refusal{id: encodeID(id), key: id, code: codeServerBusy, message: message}
+func busy(id jsonrpc.ID, message string) *wire.Refusal {
+	return &wire.Refusal{ID: wire.EncodeID(id), Key: wire.Key(id), Error: jsonrpc.Error{Code: wire.CodeBusy, Message: message}}
 }
 
 // giveUpCancelled takes their places from cancelled calls that had time enough
@@ -111,7 +109,7 @@ func (l *callLedger) giveUpCancelled() {
 }
 
 // cancelled notes that the client has taken a call back.
-func (l *callLedger) cancelled(id jsonrpc.ID) {
+func (l *callLedger) cancelled(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if call := l.calls[id]; call != nil && call.cancelled.IsZero() {
@@ -121,7 +119,7 @@ func (l *callLedger) cancelled(id jsonrpc.ID) {
 
 // answering strikes a call off just before its answer is written, and reports
 // whether answered must follow.
-func (l *callLedger) answering(id jsonrpc.ID) (owed bool) {
+func (l *callLedger) answering(id string) (owed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	call := l.calls[id]
@@ -172,7 +170,7 @@ func (l *callLedger) owing() int {
 }
 
 // knows reports whether a call with this id is in flight.
-func (l *callLedger) knows(id jsonrpc.ID) bool {
+func (l *callLedger) knows(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls[id] != nil
@@ -185,12 +183,12 @@ func (l *callLedger) ask(id jsonrpc.ID) bool {
 	if l.ended {
 		return false
 	}
-	l.asked[id] = struct{}{}
+	l.asked[wire.Key(id)] = id
 	return true
 }
 
 // replied strikes off a call of the server's that was answered or taken back.
-func (l *callLedger) replied(id jsonrpc.ID) {
+func (l *callLedger) replied(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.asked, id)
@@ -203,22 +201,9 @@ func (l *callLedger) end() []jsonrpc.ID {
 	defer l.mu.Unlock()
 	l.ended = true
 	ids := make([]jsonrpc.ID, 0, len(l.asked))
-	for id := range l.asked {
+	for _, id := range l.asked {
 		ids = append(ids, id)
 	}
 	clear(l.asked)
 	return ids
-}
-
-// cancelledID is the id of the call that req takes back, if it takes one back.
-func cancelledID(req *jsonrpc.Request) (jsonrpc.ID, bool) {
-	if req.Method != "notifications/cancelled" || req.IsCall() {
-		return jsonrpc.ID{}, false
-	}
-	var params map[string]json.RawMessage
-	if json.Unmarshal(req.Params, &params) != nil {
-		return jsonrpc.ID{}, false
-	}
-	id, err := parseID(params["requestId"])
-	return id, err == nil
 }

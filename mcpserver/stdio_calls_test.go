@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 func TestStdioBusy(t *testing.T) {
@@ -264,7 +265,7 @@ func TestStdioAnswersWait(t *testing.T) {
 	s.initialize()
 	s.conn.calls.waiting.Add(2 * maxWaiting)
 	s.send(stdioPing("1"), stdioCancel("1"))
-	s.want("1", codeServerBusy)
+	s.want("1", wire.CodeBusy)
 	s.conn.calls.waiting.Add(-2 * maxWaiting)
 	s.silent()
 	if err := s.end(); err != nil {
@@ -306,21 +307,21 @@ func TestStdioLedgerLateAnswer(t *testing.T) {
 		}
 		return id
 	}
-	call := func(n float64) *refusal { return l.admit(&jsonrpc.Request{ID: id(n), Method: "x"}) }
+	call := func(n float64) *wire.Refusal { return l.admit(&jsonrpc.Request{ID: id(n), Method: "x"}) }
 	if call(1) != nil || call(2) == nil {
 		t.Fatal("the bound does not hold")
 	}
-	l.cancelled(id(1))
+	l.cancelled(wire.Key(id(1)))
 	if no := call(2); no != nil {
-		t.Fatal(no.message)
+		t.Fatal(no.Error.Message)
 	}
-	if l.answering(id(1)) {
+	if l.answering(wire.Key(id(1))) {
 		t.Error("the answer is owed twice")
 	}
 	if call(3) == nil {
 		t.Error("the place was freed twice")
 	}
-	if !l.answering(id(2)) || l.owing() != 1 {
+	if !l.answering(wire.Key(id(2))) || l.owing() != 1 {
 		t.Errorf("%d owed", l.owing())
 	}
 	l.answered()
@@ -388,8 +389,8 @@ func TestStdioBrokenOutEndsDrain(t *testing.T) {
 }
 
 func TestStdioBatchIsNamed(t *testing.T) {
-	_, no := parseLine([]byte(` [] `))
-	if no == nil || !strings.Contains(no.message, "batches are not supported") {
+	_, no := wire.Parse([]byte(` [] `))
+	if no == nil || !strings.Contains(no.Error.Message, "batches are not supported") {
 		t.Errorf("got %+v", no)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 const (
@@ -531,9 +533,9 @@ func (b stdioBroken) Write([]byte) (int, error) { return 0, b.err }
 
 func TestStdioMessageHoldsNothingOfTheLine(t *testing.T) {
 	line := []byte(`{"jsonrpc":"2.0","id":"abc","method":"tools/call","params":{"name":"echo"}}`)
-	msg, no := parseLine(line)
+	msg, no := wire.Parse(line)
 	if no != nil {
-		t.Fatal(no.message)
+		t.Fatal(no.Error.Message)
 	}
 	for i := range line {
 		line[i] = '!'

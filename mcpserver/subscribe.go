@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -29,9 +30,6 @@ const (
 	// maxOwn bounds those of one session, so that none takes all.
 	maxOwn = 1024
 )
-
-// codeBusy is the JSON-RPC code for a request that is refused to bound work.
-const codeBusy = -32000
 
 // subscriptions are the files that clients wait for.
 type subscriptions struct {
@@ -99,7 +97,7 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 		return nil
 	}
 	if len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max {
-		return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
+		return &jsonrpc.Error{Code: wire.CodeBusy, Message: "too many subscriptions; end one first"}
 	}
 	if w.watched[text] == nil {
 		w.watched[text] = &watched{uri: uri, seen: now}

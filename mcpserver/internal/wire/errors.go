@@ -1,10 +1,12 @@
-package mcpserver
+package wire
 
 import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,15 +14,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What clients are told of errors is worded here, for both transports. The SDK's
-// own texts repeat what was sent, whole, and name Go types; some have the code 0.
-// They are known by how they begin, since what follows may be anybody's.
+// What clients are told of errors is worded here, for both transports. The SDK's own
+// texts repeat what was sent, whole, and name Go types; some have the code 0. They are
+// known by how they begin, since what follows may be the client's words.
 
 // maxMessage bounds what an error says, in bytes.
 const maxMessage = 512
 
-// codeNoSession is what the TypeScript SDK answers too.
-const codeNoSession = -32001
+// CodeNoSession is what the TypeScript SDK answers too.
+const CodeNoSession = -32001
 
 // refusals are the SDK's texts (v1.8.0) by how they begin. A status is that of
 // HTTP, 0 for the SDK's own.
@@ -40,15 +42,15 @@ var refusals = []struct {
 	{"invalid request: request ID", jsonrpc.CodeInvalidRequest, "invalid request: the id belongs to a call that is still in flight", 0},
 	{"context canceled", jsonrpc.CodeInternalError, "the call was cancelled", 0},
 	{"context deadline exceeded", jsonrpc.CodeInternalError, "the call took too long", 0},
-	{"server is closing", codeBusy, "the server is ending", 0},
+	{"server is closing", CodeBusy, "the server is ending", 0},
 	// Of the HTTP handler, in plain text.
 	{"malformed payload", jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message", 0},
 	{"Accept must contain", jsonrpc.CodeInvalidRequest, "Accept must contain application/json and text/event-stream (for GET, text/event-stream)", 0},
 	{"Bad Request: Unsupported protocol version", jsonrpc.CodeInvalidRequest, "unsupported protocol version", 0},
 	{"Bad Request: DELETE requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
 	{"Bad Request: GET requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
-	{"session not found", codeNoSession, "session not found; initialize a new one", 0},
-	{"session user mismatch", codeNoSession, "the session belongs to another token", 0},
+	{"session not found", CodeNoSession, "session not found; initialize a new one", 0},
+	{"session user mismatch", CodeNoSession, "the session belongs to another token", 0},
 	{"failed to replay", jsonrpc.CodeInvalidRequest, "these events are no longer kept; ask again", 0},
 	{"stream ID conflicts", jsonrpc.CodeInvalidRequest, "the stream is open already", 0},
 }
@@ -57,13 +59,27 @@ var (
 	// handling is what the SDK writes before what it could not read; the method is
 	// a known one.
 	handling = later(`^handling '[\w/-]+': `)
-	// wrongType ends what it says of a parameter of the wrong type. What was sent
-	// stands before, so that only the end counts.
+	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
+	// before, so that only the end counts.
 	wrongType = later(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
 )
 
-// plain is an error as a client is told it: a code that is one, and one sentence.
-func plain(err error) *jsonrpc.Error {
+// later compiles an expression when it is first asked for: over stdio it hardly ever is.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+var version = later(`^[0-9A-Za-z.-]{1,32}$`)
+
+// IsVersion reports whether a text can be a protocol version. An unknown one is repeated
+// in the answer (2026-07-28, -32022).
+func IsVersion(s string) bool { return version().MatchString(s) }
+
+// MissingResource begins the message of an unknown resource.
+const MissingResource = "Resource not found: "
+
+// Plain is an error as a client is told it: a code that is one, and one sentence.
+func Plain(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	text, code := err.Error(), int64(0)
 	if errors.As(err, &wire) {
@@ -74,8 +90,8 @@ func plain(err error) *jsonrpc.Error {
 	switch {
 	case code == mcp.CodeUnsupportedProtocolVersion:
 		out.Data = versions(wire.Data)
-	case strings.HasPrefix(out.Message, missingResource) && len(wire.Data) <= maxMessage:
-		out.Data = wire.Data // the URI, as 2026-07-28 asks; notFound has cut it
+	case strings.HasPrefix(out.Message, MissingResource) && len(wire.Data) <= maxMessage:
+		out.Data = wire.Data // the URI, as 2026-07-28 asks, cut
 	}
 	return out
 }
@@ -97,9 +113,9 @@ func reword(code int64, text string) (int64, string) {
 		return code, "header mismatch: a header is missing or does not say what the body says"
 	}
 	switch {
-	case known != text: // before any handler
+	case known != text: // it did not reach a handler
 		return jsonrpc.CodeInvalidParams, "invalid params"
-	case code == 0: // nobody has worded it for a client
+	case code == 0: // it is not worded for clients
 		return jsonrpc.CodeInternalError, "internal error"
 	}
 	return code, skill.CutBytes(skill.OneLine(text), maxMessage)
@@ -131,7 +147,7 @@ func misread(text string) string {
 }
 
 // versions are the data of a refused protocol version: the specification wants it
-// repeated, which it is where it can be one.
+// repeated, which it is if it can be one.
 func versions(data json.RawMessage) json.RawMessage {
 	var d struct {
 		Supported []string `json:"supported"`
@@ -140,7 +156,7 @@ func versions(data json.RawMessage) json.RawMessage {
 	if json.Unmarshal(data, &d) != nil {
 		return nil
 	}
-	if !reVersion().MatchString(d.Requested) {
+	if !IsVersion(d.Requested) {
 		d.Requested = ""
 	}
 	out, err := json.Marshal(d)
@@ -150,21 +166,15 @@ func versions(data json.RawMessage) json.RawMessage {
 	return out
 }
 
-// plainText is a refusal of the SDK's that is no message.
-func plainText(status int, text string) *jsonrpc.Error {
+// PlainText is a refusal of the SDK's that is no message, and its HTTP status.
+func PlainText(status int, text string) (int, *jsonrpc.Error) {
 	for _, r := range refusals {
 		if strings.HasPrefix(text, r.text) {
-			return &jsonrpc.Error{Code: r.code, Message: r.message}
+			if r.status != 0 {
+				status = r.status
+			}
+			return status, &jsonrpc.Error{Code: r.code, Message: r.message}
 		}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
-}
-
-func statusOf(status int, text string) int {
-	for _, r := range refusals {
-		if r.status != 0 && strings.HasPrefix(text, r.text) {
-			return r.status
-		}
-	}
-	return status
+	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
 }
