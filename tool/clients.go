@@ -16,6 +16,14 @@ type Client struct {
 	Limit int
 }
 
+// Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
+// program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and so many
+// characters of its result are shown, not a file's name in their place.
+const (
+	alwaysLoadKey = "anthropic/alwaysLoad"
+	resultSizeKey = "anthropic/maxResultSizeChars"
+)
+
 type clientKey struct{}
 
 // WithClient makes answers to calls in the context fit what the client shows.

@@ -124,11 +124,6 @@ func malformedGet(err error) Result {
 	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
-// runnerReadFile finds the skill by folder, then by frontmatter name.
-func runnerReadFile() *Tool {
-	return newReadFile(readFileDescription, readFileSchema, byFolder, false)
-}
-
 // byFolder finds a skill by its folder, else by its frontmatter name, both in
 // exact case. Whether the frontmatter is sound does not matter.
 func byFolder(v catalog.View, name string) *catalog.Entry {

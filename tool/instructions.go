@@ -197,7 +197,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	for _, e := range v.Skipped[:min(len(v.Skipped), skippedNames)] {
 		some = append(some, Cut(escapeXML(skill.OneLine(calledOrFolder(e))), longestTelling))
 	}
-	s := were(len(v.Skipped), "skill") + " skipped: " + strings.Join(some, ", ")
+	s := were(len(v.Skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(v.Skipped) - len(some); left > 0 {
 		s += fmt.Sprintf(" and %d more", left)
 	}
@@ -207,9 +207,9 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	return append(out, s+". The command `knack list --all` says why.")
 }
 
-func were(n int, what string) string {
+func were(n int, what, several string) string {
 	if n == 1 {
 		return "1 " + what + " was"
 	}
-	return fmt.Sprintf("%d %ss were", n, what)
+	return fmt.Sprintf("%d %s were", n, several)
 }

@@ -59,15 +59,15 @@ func universalSkill() *Tool {
 	return newSkill(skillHead, "", false)
 }
 
-// defaultSkill words the description for today's clients, and takes a skill://
-// URI as a name.
+// defaultSkill is made for today's clients: in the words of its description, in taking
+// a skill:// URI as a name, and in giving no more at once than the client shows.
 func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
 
-func newSkill(head, more string, uris bool) *Tool {
+func newSkill(head, more string, today bool) *Tool {
 	around := length(head) + length(skillTail)
-	return &Tool{
+	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
 		strict: []string{"name", "command"},
 		describe: func(v catalog.View, c Client) string {
@@ -81,9 +81,13 @@ func newSkill(head, more string, uris bool) *Tool {
 			if strings.TrimSpace(name) == "" {
 				return failure("Skill name cannot be empty"), nil
 			}
-			return loadSkill(ctx, h, name, more, uris)
+			return loadSkill(ctx, h, name, more, today)
 		},
 	}
+	if today {
+		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: maxResultSize}
+	}
+	return t
 }
 
 // skillArgument takes name, or command, as later clients call it.
@@ -106,26 +110,32 @@ func skillArgument(args arguments) (string, error) {
 	return name, nil
 }
 
-// loadSkill answers with the skill's file as it is now. Where the file's name
-// changed on the way, the name is resolved anew.
-func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Result, error) {
+// loadSkill answers with the skill's file as it is now. If the file's name changed on
+// the way, the name is resolved anew. today is for the default set.
+func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Result, error) {
+	client := habits{}
+	budget := Budget
+	if today {
+		client = clientIn(ctx).habits()
+		budget = min(Budget, client.result-hintsRoom)
+	}
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		e := resolve(v, name, uris)
-		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && uris && err == nil {
+		e := resolve(v, name, today)
+		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && today && err == nil {
 			v, _, _ = h.At(ctx, v, uri)
-			e = resolve(v, name, uris)
+			e = resolve(v, name, today)
 		} else if e == nil {
-			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, uris) })
+			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
 		}
 		switch {
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case e == nil:
-			return Result{Text: skillNotFound(v, name, more), Absent: true}, nil
+			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
 			return failure("%s", notForModels(name)), nil
 		}
@@ -140,9 +150,33 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
-		return Result{Text: fmt.Sprintf("Loading: %s\nBase directory: %s\n\n%s", now.Name, base(h, now), data)}, nil
+		head := fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", now.Name, base(h, now))
+		if today {
+			return Result{Text: head + beginning(ctx, h, client, now, string(data), len(head))}, nil
+		}
+		return Result{Text: head + string(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
+}
+
+// hintsRoom is how many bytes of a not-found answer are kept for what stands around the
+// list.
+const hintsRoom = 3000
+
+// beginning is as much of a SKILL.md as the client shows below used bytes, with the
+// call that reads on.
+func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text string, used int) string {
+	p, err := partOf(text, span{}, client.result-noteRoom-used, max(client.lines-lineRoom, 0))
+	if err != nil || p.whole {
+		return text
+	}
+	r := fileRead{entry: e}
+	if r.view, err = h.Catalog.View(ctx); err == nil { // as it is now: reading may have found another skill
+		if now, _ := r.view.At(e.URI()); now != nil {
+			r.entry = now
+		}
+	}
+	return p.withNote("[The skill goes on. Read the rest before you follow it.]\n" + p.note(client, r.name(), skill.MainFile, len(text)))
 }
 
 // notForModels is the answer where the author keeps a skill from models.
@@ -198,9 +232,9 @@ func base(h *Host, e *catalog.Entry) string {
 	return dir
 }
 
-func skillNotFound(v catalog.View, name, more string) string {
+func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), list(v.Listed, bullets, plain, Budget, more))
+		skill.Echo(name), list(v.Listed, bullets, plain, budget, more))
 	for _, line := range hints(v, name) {
 		text += "\n" + line
 	}

@@ -41,6 +41,9 @@ type Tool struct {
 	// Brief is the description in a function definition, where the contract has
 	// another one for that than for MCP; else empty.
 	Brief string
+	// Meta is what tools/list says of the tool under _meta, for the clients that read
+	// it; mostly nil.
+	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
@@ -54,11 +57,12 @@ type Tool struct {
 type Definition struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage
+	Meta                     map[string]any // see [Tool.Meta]
 }
 
 // Define describes the tool. Every tool is read-only, idempotent and closed.
 func (t *Tool) Define(v catalog.View, c Client) Definition {
-	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema}
+	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
 // Result is an answer. Text is what the model reads; Object is the same as a
