@@ -26,8 +26,5 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 // WaitForSkills has the first answers wait no longer than d until all skills were read.
 func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
 
-// SetPlaceGrace is called before the first call.
-func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
-
 // WaitForFirstLook has the server give roots up that are still not read after d.
 func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }

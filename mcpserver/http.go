@@ -16,11 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -65,13 +63,9 @@ type HTTPOptions struct {
 	// Origins are the web pages, "scheme://host[:port]", that may call the server,
 	// besides pages of the server itself.
 	Origins []string
-	// Verifier, if set, must know the token of every request but for /healthz and
-	// /readyz.
-	Verifier access.Verifier
-	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens
-	// the Verifier knows, and Resource is the URL of MCP as clients have it. Where they
-	// are set, clients are told so (RFC 9728), and where they are not, that there are
-	// none.
+	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
+	// Verifier of [Options.Access] knows, and Resource is the URL of MCP as clients have
+	// it. If they are set, clients are told so (RFC 9728), and if not, that there are none.
 	Issuers  []string
 	Resource string
 	// Pages, if set, answers at every path that is none of this package's, behind
@@ -158,7 +152,8 @@ type HTTP struct {
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o = o.orDefault()
 	h := &HTTP{server: s, o: o, calls: make(chan struct{}, o.MaxCalls), streams: make(chan struct{}, o.MaxStreams), arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading), entering: make(chan struct{}, o.MaxCalls), lines: limit.New(lineRate), owners: map[string]string{}, streamsOf: map[string]int{}, begun: time.Now(), firstLook: firstLook}
-	s.mcp.AddReceivingMiddleware(h.counted)
+	changed := h.recheck
+	s.accessChanged.Store(&changed)
 	h.ended, h.end = context.WithCancel(context.Background())
 	h.handshakes.timeout = o.InitializeTimeout
 	get := func(*http.Request) *mcp.Server { return s.mcp }
@@ -289,11 +284,17 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 			refuse(w, http.StatusMethodNotAllowed, "method not allowed: protocol version 2026-07-28 has no sessions")
 			return
 		}
+		c, ok := h.caller(r)
+		if !ok {
+			h.unknown(w, r)
+			return
+		}
+		r = carry(r, &visit{caller: c})
 		if r.Method == http.MethodDelete {
 			h.pass(w, r, h.legacy, sent{})
 			return
 		}
-		h.stream(w, r, h.legacy, sent{})
+		h.stream(w, r, h.legacy, sent{}, c)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "method not allowed")
@@ -324,15 +325,19 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
-	place := h.server.places.take(hostOf(r), func() { <-h.calls })
-	leave := sync.OnceFunc(place.leave)
-	defer leave()
+	visit := &visit{calls: h.calls, holders: 1}
+	defer visit.leave()
+	visit.caller, ok = h.caller(r)
+	if !ok {
+		h.unknown(w, r) // the token was taken back while the body arrived
+		return
+	}
 	defer func() {
-		if x := exchangeOf(r); x != nil && place.begun() {
+		if x := exchangeOf(r); x != nil && visit.begun() {
 			x.handled = true
 		}
 	}()
-	r.Header.Del(placeHeader)
+	r = carry(r, visit)
 	s, ok := peek(w, body)
 	if !ok {
 		return
@@ -354,21 +359,26 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if modern && s.method == "subscriptions/listen" {
-		leave() // it waits, and does not work
-		h.stream(w, r, h.modern, s)
+		visit.wait()
+		h.stream(w, r, h.modern, s, visit.caller)
 		return
-	}
-	if s.id != nil {
-		r.Header.Set(placeHeader, place.key)
 	}
 	if modern {
 		h.pass(w, r, h.modern, s)
 	} else {
-		h.serveSession(w, r, s)
+		h.serveSession(w, r, s, visit.caller)
 	}
-	if s.id != nil && r.Context().Err() != nil {
-		place.await() // the client has left, and the call may go on
+}
+
+// caller is who sends a request that is here as a whole.
+func (h *HTTP) caller(r *http.Request) (caller, bool) {
+	c := caller{address: hostOf(r)}
+	if h.server.access.Now().Verifier != nil {
+		c.token = tokenOf(r)
 	}
+	var ok bool
+	c.Principal, ok = h.know(r, c.token)
+	return c, ok
 }
 
 func take(slots chan struct{}) bool {
@@ -460,8 +470,8 @@ func peek(w http.ResponseWriter, body []byte) (sent, bool) {
 }
 
 // stream serves what waits for news until the client or the server ends.
-func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) {
-	client := h.sharer(r)
+func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c caller) {
+	client := h.sharer(c)
 	if no := h.takeStream(client); no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
@@ -470,36 +480,31 @@ func (h *HTTP) stream(w http.ResponseWriter, r *http.Request, next http.Handler,
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ended, cancel)()
-	open := &openStream{holderIn(auth.TokenInfoFromContext(r.Context())), cancel}
+	open := &openStream{c.token, cancel}
 	h.open.Store(open, nil)
 	defer h.open.Delete(open)
-	if !open.holder.holds(ctx) {
-		cancel() // the token was asked for before, and Recheck may have been in between
+	if _, ok := h.know(r, open.token); !ok {
+		cancel() // the token was taken back after it was asked for
 	}
 	h.pass(w, r.WithContext(ctx), next, s)
 }
 
 // openStream is one that waits for news.
 type openStream struct {
-	holder *holder
-	end    context.CancelFunc
+	token string
+	end   context.CancelFunc
 }
 
-// Recheck ends what a [Door] has given out for tokens that the verifier does not know
-// any more, and the streams for those that it does not know as the same subject's.
-// From now on sessions hear of what the subject sees that their token is of now.
-// Requests are asked for their token each time.
-func (h *HTTP) Recheck() {
-	if h.o.Verifier == nil {
-		return
-	}
+// recheck ends what a [Door] has given out for tokens that are not known any more, and
+// their streams.
+func (h *HTTP) recheck() {
 	if door, ok := h.o.Pages.(Door); ok {
 		door.Recheck(h.ended)
 	}
-	h.server.renew(h.ended)
+	state := h.server.access.Now()
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)
-		if !open.holder.holds(h.ended) {
+		if _, ok := state.Know(h.ended, open.token); !ok {
 			open.end()
 		}
 		return true

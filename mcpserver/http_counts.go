@@ -2,13 +2,10 @@ package mcpserver
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Numbers are what an HTTP server counts since it was made. They tell of nobody's
@@ -74,23 +71,12 @@ func counterOf(m *sync.Map, key any) *atomic.Uint64 {
 	return n.(*atomic.Uint64)
 }
 
-func (c *counts) call(method string, failed bool) *atomic.Uint64 {
+func (c *counts) call(method string, failed bool) {
 	outcome := "ok"
 	if failed {
 		outcome = "error"
 	}
-	return counterOf(&c.calls, callKey{method, outcome})
-}
-
-// counted counts what comes to a method.
-func (h *HTTP) counted(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		failed := true // by a panic, unless it returns
-		defer func() { h.counts.call(method, failed).Add(1) }()
-		res, err = next(ctx, method, req)
-		failed = err != nil || isFailure(res)
-		return res, err
-	}
+	counterOf(&c.calls, callKey{method, outcome}).Add(1)
 }
 
 // refused counts an answer that is a refusal.
@@ -126,12 +112,12 @@ func (h *HTTP) Numbers() Numbers {
 			n.Sessions++
 		}
 	}
-	h.counts.calls.Range(func(key, count any) bool {
+	h.server.counts.calls.Range(func(key, count any) bool {
 		k := key.(callKey)
 		n.Calls = append(n.Calls, CallCount{k.method, k.outcome, count.(*atomic.Uint64).Load()})
 		return true
 	})
-	h.counts.refusals.Range(func(key, count any) bool {
+	h.server.counts.refusals.Range(func(key, count any) bool {
 		k := key.(refusalKey)
 		n.Refusals = append(n.Refusals, RefusalCount{k.status, k.reason, count.(*atomic.Uint64).Load()})
 		return true

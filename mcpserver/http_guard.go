@@ -1,9 +1,6 @@
 package mcpserver
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/knack-dev/knack/access"
 )
@@ -158,37 +153,35 @@ func isToken(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) < 0
 }
 
-// authenticated asks for a token, if tokens are required. A session belongs to the
-// token that began it: the SDK sees to that once it knows the token's holder, and
-// takes that from its own middleware alone.
+// authenticated asks for a token, if tokens are required, before anything else of the
+// request is read. What its sender sees is decided again when all of it is here.
 func (h *HTTP) authenticated(next http.Handler) http.Handler {
-	if h.o.Verifier == nil {
-		return h.limited(next)
-	}
-	next = h.limited(next)
-	known := auth.RequireBearerToken(func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		// Two tokens of one subject have two sessions: either may be revoked.
-		sum := sha256.Sum256([]byte(token))
-		return &auth.TokenInfo{UserID: hex.EncodeToString(sum[:8]), Extra: map[string]any{holderKey: &holder{access.SubjectOf(ctx), token, h.o.Verifier}}}, nil
-	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		subject, ok := h.holder(r)
+		who, ok := h.know(r, tokenOf(r))
 		if !ok {
-			h.challenge(w, r)
-			h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
+			h.unknown(w, r)
 			return
 		}
-		known.ServeHTTP(w, r.WithContext(access.WithSubject(r.Context(), subject)))
+		if h.admits(w, r, who) {
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
-// holder is whose token a request bears.
-func (h *HTTP) holder(r *http.Request) (access.Subject, bool) {
-	token, ok := bearer(r.Header.Values("Authorization"))
-	if !ok {
-		return access.Subject{}, false
-	}
-	return h.o.Verifier.Verify(r.Context(), token)
+func (h *HTTP) unknown(w http.ResponseWriter, r *http.Request) {
+	h.challenge(w, r)
+	h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
+}
+
+// know is who sends a request with a token, by the state of access that is in force now.
+func (h *HTTP) know(r *http.Request, token string) (access.Principal, bool) {
+	return h.server.access.Now().Know(r.Context(), token)
+}
+
+// tokenOf is the token that a request bears, empty without one.
+func tokenOf(r *http.Request) string {
+	token, _ := bearer(r.Header.Values("Authorization"))
+	return token
 }
 
 // bearer reads the one Authorization header.

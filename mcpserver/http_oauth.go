@@ -39,7 +39,7 @@ func (h *HTTP) describe(mux *routes) error {
 		return nil
 	}
 	resource, err := url.Parse(h.o.Resource)
-	if err != nil || !isWeb(resource) || resource.RawQuery != "" || len(h.o.Issuers) == 0 || h.o.Verifier == nil {
+	if err != nil || !isWeb(resource) || resource.RawQuery != "" || len(h.o.Issuers) == 0 || h.server.access.Now().Verifier == nil {
 		return fmt.Errorf("'%s' is no URL of a server whose tokens have an issuer: a resource, its issuers and a verifier go together", h.o.Resource)
 	}
 	for _, text := range h.o.Issuers {
@@ -73,8 +73,8 @@ func (h *HTTP) describe(mux *routes) error {
 
 // admitsAny counts a request for what everybody is told alike.
 func (h *HTTP) admitsAny(w http.ResponseWriter, r *http.Request) bool {
-	if h.o.Verifier == nil {
-		return h.admits(w, r, access.Subject{})
+	if h.server.access.Now().Verifier == nil {
+		return h.admits(w, r, access.Principal{})
 	}
 	return h.admitsUnknown(w, r)
 }

@@ -19,7 +19,7 @@ func (h *HTTP) pages() http.Handler {
 			refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
 		})
 	}
-	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := func(w http.ResponseWriter, r *http.Request, who access.Principal) {
 		if !take(h.calls) {
 			w.Header().Set("Retry-After", "1")
 			h.refuse(w, r, http.StatusTooManyRequests, tooManyCalls)
@@ -27,33 +27,37 @@ func (h *HTTP) pages() http.Handler {
 		}
 		defer func() { <-h.calls }()
 		p := newPaced(w, h.o.WriteTimeout)
-		h.o.Pages.ServeHTTP(&p, h.seeing(r))
-	})
+		h.o.Pages.ServeHTTP(&p, r.WithContext(who.Context(r.Context())))
+	}
 	door, ok := h.o.Pages.(Door)
-	if !ok || h.o.Verifier == nil {
-		return h.authenticated(serve)
+	if !ok {
+		door = noDoor{}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		subject, known := h.holder(r)
+		token := tokenOf(r)
 		if len(r.Header["Authorization"]) == 0 {
-			subject, known = door.Known(r)
+			token, _ = door.Known(r)
 		}
-		if door.Opens(r) {
-			if known && h.admits(w, r, subject) || !known && h.admitsUnknown(w, r) {
+		who, known := h.know(r, token)
+		switch {
+		case door.Opens(r):
+			if known && h.admits(w, r, who) || !known && h.admitsUnknown(w, r) {
 				h.enter(door, w, r)
 			}
-			return
-		}
-		if !known {
+		case !known:
 			h.challenge(w, r)
 			h.refuse(w, r, http.StatusUnauthorized, "A token is needed: send it in the header Authorization: Bearer, or sign in with a browser.")
-			return
-		}
-		if r = r.WithContext(access.WithSubject(r.Context(), subject)); h.admits(w, r, subject) {
-			serve(w, r)
+		case h.admits(w, r, who):
+			serve(w, r, who)
 		}
 	})
 }
+
+// noDoor lets nobody in.
+type noDoor struct{ Door }
+
+func (noDoor) Opens(*http.Request) bool           { return false }
+func (noDoor) Known(*http.Request) (string, bool) { return "", false }
 
 // enter answers at the way in. It has places of its own: whoever has no token takes
 // none from a call of those who have.
@@ -67,7 +71,7 @@ func (h *HTTP) enter(door Door, w http.ResponseWriter, r *http.Request) {
 	p := newPaced(w, h.o.WriteTimeout)
 	subject, known := door.Open(&p, r)
 	if x := exchangeOf(r); x != nil && known {
-		x.subject, x.known = subject, true
+		x.who, x.known = access.Principal{Subject: subject}, true
 	}
 }
 
@@ -80,8 +84,9 @@ type Door interface {
 	Opens(r *http.Request) bool
 	// Open answers such a request. It says who signed in or out by it, if anybody did.
 	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
-	// Known is who sends a request that has no Authorization header.
-	Known(r *http.Request) (access.Subject, bool)
+	// Known is the token with which the sender of a request signed in that has no
+	// Authorization header.
+	Known(r *http.Request) (token string, ok bool)
 	// Recheck lets nobody in any more whose token the verifier does not know.
 	Recheck(ctx context.Context)
 	// Refuse answers, in words for who asks, a request that is not let through.
@@ -97,16 +102,6 @@ func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, say st
 		return
 	}
 	door.Refuse(w, r, status, say)
-}
-
-// seeing is a request in whose context the catalogue shows what the subject of its
-// token may see, as [Server.Restrict] has it.
-func (h *HTTP) seeing(r *http.Request) *http.Request {
-	p := h.server.audience.policy.Load()
-	if p == nil {
-		return r
-	}
-	return r.WithContext(catalog.WithSight(r.Context(), p.Sight(access.SubjectOf(r.Context()))))
 }
 
 // firstLook bounds how long a server is not ready for roots that nobody has read yet.
@@ -142,10 +137,11 @@ func (h *HTTP) unread(v catalog.View) string {
 			names = append(names, root.Label)
 		}
 	}
+	state := h.server.access.Now()
 	switch {
 	case len(names) == 0:
 		return ""
-	case h.o.Verifier != nil || h.server.audience.policy.Load() != nil:
+	case state.Verifier != nil || state.Policy != nil:
 		return "a root of the skills is still being read; the server's log says which"
 	case len(names) == 1:
 		return "the root " + names[0] + " is still being read"

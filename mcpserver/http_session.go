@@ -11,7 +11,7 @@ import (
 )
 
 // serveSession serves a POST of the versions that have sessions.
-func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, s sent) {
+func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, s sent, c caller) {
 	id := r.Header.Get("Mcp-Session-Id")
 	switch {
 	case id != "":
@@ -19,7 +19,7 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, s sent) {
 		taken := h.pass(w, r, h.legacy, s)
 		leave(taken && s.method == "notifications/initialized")
 	case s.method == "initialize" && s.id != nil:
-		h.create(w, r, s)
+		h.create(w, r, s, c)
 	default:
 		// The SDK would make a session, refuse, and log it as an error of its own.
 		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
@@ -28,14 +28,14 @@ func (h *HTTP) serveSession(w http.ResponseWriter, r *http.Request, s sent) {
 }
 
 // create makes a session, unless there are enough that are in use.
-func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent) {
+func (h *HTTP) create(w http.ResponseWriter, r *http.Request, s sent, c caller) {
 	if r.ContentLength > maxInitialize { // the body is here, and that is its length
 		refuseRPC(w, http.StatusRequestEntityTooLarge, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
 			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
 		return
 	}
 	h.creating.Lock()
-	client := h.sharer(r)
+	client := h.sharer(c)
 	n, own := h.sessionsOf(client)
 	if overShare(client, own, n, h.o.MaxSessions) && !h.handshakes.evict(client) {
 		h.creating.Unlock()

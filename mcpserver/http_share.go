@@ -3,9 +3,6 @@ package mcpserver
 import (
 	"fmt"
 	"maps"
-	"net/http"
-
-	"github.com/knack-dev/knack/access"
 )
 
 // Sessions and streams are of bounded number, and last. Nobody gets the last quarter
@@ -20,12 +17,12 @@ func overShare(client string, own, all, most int) bool {
 
 // sharer is the client that a session or stream counts for: as for [HTTP.Limit], but
 // for the networks of IPv6, and "" for who is not limited.
-func (h *HTTP) sharer(r *http.Request) string {
-	address := hostOf(r)
-	if h.o.Verifier == nil && isLoopback(address) {
+func (h *HTTP) sharer(c caller) string {
+	address := c.address
+	if h.server.access.Now().Verifier == nil && isLoopback(address) {
 		return ""
 	}
-	return nameOf(access.SubjectOf(r.Context()), networkOf(address))
+	return nameOf(c.Subject, networkOf(address))
 }
 
 // sessionsOf counts all sessions, and a client's own. It is called with creating held.

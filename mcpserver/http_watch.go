@@ -68,7 +68,7 @@ type exchange struct {
 	h       *HTTP
 	r       *http.Request
 	address string
-	subject access.Subject
+	who     access.Principal
 	known   bool           // who asks has been let in: by a token, or where none is needed
 	trace   *catalog.Trace // not at /mcp
 	status  int
@@ -114,28 +114,18 @@ func (h *HTTP) watch(w http.ResponseWriter, r *http.Request) {
 	h.root.ServeHTTP(x, x.r)
 }
 
-// limited lets a request pass whose subject does not ask too often.
-func (h *HTTP) limited(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.admits(w, r, access.SubjectOf(r.Context())) {
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
 // admits counts a request of a subject. Where it comes too often, it is answered so.
-func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, subject access.Subject) bool {
+func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x := exchangeOf(r)
 	if x == nil {
 		return true
 	}
-	x.subject, x.known = subject, true
+	x.who, x.known = who, true
 	l := h.limits.Load()
-	if l == nil || h.o.Verifier == nil && isLoopback(x.address) {
+	if l == nil || h.server.access.Now().Verifier == nil && isLoopback(x.address) {
 		return true
 	}
-	who := nameOf(subject, x.address)
-	wait, denied := l.clients.Take(who)
+	wait, denied := l.clients.Take(nameOf(who.Subject, x.address))
 	if wait > 0 {
 		x.denied, x.reason = denied, whyRate
 		h.tooOften(w, r, wait)
@@ -212,13 +202,13 @@ func (x *exchange) WriteHeader(status int) {
 	if l := x.h.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
 		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
 			x.status, x.mute = http.StatusTooManyRequests, true
-			x.h.counts.refused(x.r, x.status, whyRefused)
+			x.h.server.counts.refused(x.r, x.status, whyRefused)
 			x.h.tooOften(x.ResponseWriter, x.r, wait)
 			return
 		}
 	}
 	if status >= http.StatusBadRequest {
-		x.h.counts.refused(x.r, status, x.reason)
+		x.h.server.counts.refused(x.r, status, x.reason)
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
@@ -251,7 +241,7 @@ func surfaceOf(r *http.Request) string {
 func (x *exchange) tell() {
 	r := x.r
 	e := audit.Event{
-		Surface: surfaceOf(r), Subject: x.subject.Name, Address: x.address, Method: skill.RedactURI(r.Method), Asked: skill.RedactURI(r.URL.Path), Status: x.status,
+		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: skill.RedactURI(r.Method), Asked: skill.RedactURI(r.URL.Path), Status: x.status,
 	}
 	fine := x.status < 400
 	switch {
@@ -296,7 +286,7 @@ func (x *exchange) tell() {
 	default:
 		e.Result = audit.Failed
 	}
-	x.h.server.observe(Use{Method: e.Method, Subject: x.subject, Event: e})
+	x.h.server.observe(Use{Method: e.Method, Subject: x.who.Subject, Event: e})
 }
 
 // missing tells what is out of the subject's sight from what is not there.
@@ -305,18 +295,13 @@ func (x *exchange) missing() audit.Result {
 	if asked == "" {
 		return audit.NotFound
 	}
-	q := question{name: asked}
+	q := &question{name: asked}
 	if strings.HasPrefix(asked, skill.Scheme) {
-		q = question{uri: asked}
+		q = &question{uri: asked}
 	}
-	ctx := x.h.seeing(x.r.WithContext(access.WithSubject(x.r.Context(), x.subject))).Context()
-	view, err := x.h.server.catalog.View(ctx)
-	if err != nil {
-		return audit.NotFound
-	}
-	if find(view, q) == nil {
-		whole, err := x.h.server.catalog.View(catalog.WithSight(ctx, nil))
-		if err == nil && find(whole, q) != nil {
+	if view, ready := x.h.server.catalog.Now(x.who.Sight); !ready || find(view, q) == nil {
+		whole, ready := x.h.server.catalog.Now(nil)
+		if ready && find(whole, q) != nil {
 			return audit.Denied
 		}
 		return audit.NotFound

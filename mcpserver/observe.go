@@ -8,13 +8,10 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skillsext"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
@@ -39,35 +36,31 @@ type Use struct {
 // Answered reports whether the client was given what it asked for.
 func (u Use) Answered() bool { return u.Event.Result == "" || u.Event.Result == audit.OK }
 
-// observed tells [Options.Observe] of what was answered: without an error, unless
-// the rest is wanted too.
-func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		if s.observe == nil || !s.audit && !isUse[method] || method == "ping" || strings.HasPrefix(method, "notifications/") {
-			return next(ctx, method, req)
+// observed begins to watch a request for [Options.Observe]. What it returns is called when
+// the request was answered. Only answers without an error are told of, unless the rest is
+// wanted too.
+func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
+	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
+		return ctx, func(bool) {}
+	}
+	u, q := useOf(r)
+	var trace *catalog.Trace
+	if s.audit {
+		ctx, trace = catalog.WithTrace(ctx)
+		ctx = context.WithValue(ctx, absentKey{}, &q.absent)
+	}
+	return ctx, func(failed bool) {
+		failed = failed || q.absent
+		if failed && !s.audit {
+			return
 		}
-		u, q := useOf(method, req)
-		var trace *catalog.Trace
+		if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
+			return
+		}
 		if s.audit {
-			ctx, trace = catalog.WithTrace(ctx)
-			ctx = context.WithValue(ctx, absentKey{}, &q.absent)
+			u.Event = s.eventOf(ctx, u, r.address, q, trace, failed)
 		}
-		err = errors.New("a panic") // unless it returns
-		defer func() {
-			failed := err != nil || isFailure(res) || q.absent
-			if failed && !s.audit {
-				return
-			}
-			if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
-				return
-			}
-			if s.audit {
-				u.Event = s.eventOf(ctx, u, q, trace, failed)
-			}
-			s.observe(u)
-		}()
-		res, err = next(ctx, method, req)
-		return res, err
+		s.observe(u)
 	}
 }
 
@@ -89,58 +82,18 @@ func absent(ctx context.Context) {
 	}
 }
 
-func useOf(method string, req mcp.Request) (u Use, q question) {
-	u = Use{Method: method, Subject: holderOf(req).subject}
-	if !withoutParams(req) {
-		u.Client = clientOf(req).Name
-	}
-	switch p := req.GetParams().(type) {
-	case *mcp.CallToolParamsRaw:
-		if p != nil {
-			u.Name, u.Arguments = p.Name, p.Arguments
-			q = argumentsOf(p.Arguments)
-		}
-	case *mcp.ReadResourceParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *mcp.GetPromptParams:
-		if p != nil {
-			u.Name, q.name = p.Name, p.Name
-		}
-	case *mcp.SubscribeParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *mcp.UnsubscribeParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *skillsext.GetSkillParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *skillsext.ReadDirectoryParams:
-		if p != nil {
-			u.URI = p.URI
-		}
+func useOf(r *request) (Use, *question) {
+	p := &r.params
+	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
+	q := &question{}
+	switch r.method {
+	case "tools/call":
+		*q = argumentsOf(p.Arguments)
+	case "prompts/get":
+		q.name = p.Name
 	}
 	q.uri = cmp.Or(u.URI, q.uri)
 	return u, q
-}
-
-// withoutParams: the SDK (v1.8.0) cannot be asked for the client of a custom method
-// that was called with null.
-func withoutParams(req mcp.Request) bool {
-	switch p := req.GetParams().(type) {
-	case *skillsext.ListSkillsParams:
-		return p == nil
-	case *skillsext.GetSkillParams:
-		return p == nil
-	case *skillsext.ReadDirectoryParams:
-		return p == nil
-	}
-	return false
 }
 
 // argumentsOf reads the arguments that name a skill or a file of one, by all the
@@ -162,9 +115,9 @@ func argumentsOf(arguments json.RawMessage) (q question) {
 }
 
 // eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, q question, trace *catalog.Trace, failed bool) audit.Event {
+func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *catalog.Trace, failed bool) audit.Event {
 	e := audit.Event{
-		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: addressOf(ctx), Method: u.Method,
+		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: address, Method: u.Method,
 		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
 	}
 	if u.Method == "tools/call" {
@@ -188,7 +141,7 @@ func loadsOf(trace *catalog.Trace) (out []audit.Load) {
 // resultOf says what became of a request that was not answered with what it asked
 // for. The client is told of a skill out of its sight what it is told of one that
 // there is not; here the two are told apart.
-func (s *Server) resultOf(ctx context.Context, u Use, q question, trace *catalog.Trace) audit.Result {
+func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalog.Trace) audit.Result {
 	if q.name == "" && q.uri == "" || ctx.Err() != nil {
 		return audit.Failed
 	}
@@ -227,7 +180,7 @@ func faultOf(fault error, forFile bool) audit.Result {
 }
 
 // find is the skill that a request asks about.
-func find(v catalog.View, q question) *catalog.Entry {
+func find(v catalog.View, q *question) *catalog.Entry {
 	if q.uri != "" {
 		uri, err := skill.ParseURI(strings.TrimSpace(q.uri))
 		if err != nil {
@@ -243,9 +196,4 @@ func find(v catalog.View, q question) *catalog.Entry {
 		return e
 	}
 	return v.InFolder(q.name)
-}
-
-func isFailure(res mcp.Result) bool {
-	r, ok := res.(*mcp.CallToolResult)
-	return ok && r.IsError
 }

@@ -2,10 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -46,6 +47,9 @@ type Options struct {
 	// Private: not everyone who can reach the server may ask, or what it serves is
 	// one person's own (over stdio), so that no shared cache may keep its answers.
 	Private bool
+	// Access is who may ask over HTTP, and what each of them sees; nil lets everyone see
+	// everything. [Server.SetAccess] puts another state in force.
+	Access *access.Gate
 	// Roots, if set, is called with the folders that a client names as its roots.
 	// It returns when the catalogue has taken them in. The catalogue is one for all
 	// sessions, so that this is for a server of one client, over stdio: only the
@@ -71,6 +75,8 @@ type Server struct {
 	host    *tool.Host
 	log     *slog.Logger
 	mcp     *mcp.Server
+	info    []byte // the server's name and version as JSON
+	access  *access.Gate
 	roots   *clientRoots
 	observe func(Use)
 	audit   bool
@@ -79,12 +85,14 @@ type Server struct {
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places // of the calls over HTTP
-	audience      audience
+	subscribers   subscribers
+	counts        counts
+	// accessChanged is called after another state of access was put in force.
+	accessChanged atomic.Pointer[func()]
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
 		sync.Mutex
-		templates, prompts bool
+		tools, templates, prompts bool
 	}
 	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
@@ -92,13 +100,15 @@ type Server struct {
 // New makes a server. Everything is registered before the first session.
 func New(o Options) *Server {
 	o.Log = bounded(o.Log)
+	if o.Access == nil {
+		o.Access = &access.Gate{}
+	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
-	s.places.grace = placeGrace
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -108,26 +118,33 @@ func New(o Options) *Server {
 		Logging: &mcp.LoggingCapabilities{},
 	}
 	skillsext.Declare(capabilities, true)
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
+	self := &mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}
+	s.info, _ = json.Marshal(self) // strings always marshal
+	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
 		Logger:             o.Log,
 		InitializedHandler: s.roots.initialized,
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.roots.changed,
-		CompletionHandler:       s.complete,
 		SubscribeHandler:        s.subscriptions.subscribe,
 		UnsubscribeHandler:      s.subscriptions.unsubscribe,
 		Capabilities:            capabilities,
 	})
-	if err := s.addSkills(); err != nil {
+	if err := errors.Join(
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, unreached[*skillsext.ListSkillsParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, unreached[*skillsext.GetSkillParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, unreached[*skillsext.ReadDirectoryParams]),
+	); err != nil {
 		panic(err) // a method's name is a standard one: the SDK has its own package by now
 	}
-	for _, t := range o.Tools {
-		s.mcp.AddTool(bareTool(t), s.handler(t))
-	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.door)
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
+}
+
+// unreached makes a method known to the SDK. [Server.door] answers it.
+func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 }
 
 // MCP is the SDK's server, to connect transports to.
@@ -158,62 +175,69 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	}
 }
 
-// guard turns a panic in a handler into an internal error: one bad request must
-// not end the session. The value is logged, never sent.
-func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.log.Error("panic while answering", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-			}
-		}()
-		return next(ctx, method, req)
-	}
-}
-
-// answer serves what the snapshot knows and passes the rest to the SDK.
-func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
+// door is the SDK's door: its middleware.
+func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "initialize", "server/discover":
-			res, err := next(ctx, method, req)
-			if err == nil {
-				s.instruct(ctx, res, req)
+		r := &request{method: method, params: paramsOf(req), caller: caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r.session, _ = req.GetSession().(*mcp.ServerSession)
+		if v := visitOf(req); v != nil {
+			if !v.enter() {
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: tooManyCalls}
 			}
-			return res, err
+			defer v.leave()
+			r.caller = v.caller
 		}
-		s.roots.await(ctx, method, req)
-		switch method {
-		case "tools/list":
-			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, clientOf(req))
-		case "resources/list":
-			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
-		case "resources/templates/list":
-			return s.listTemplates(req.(*mcp.ListResourceTemplatesRequest).Params)
-		case "resources/read":
-			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
-		case "prompts/list":
-			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
-		case "prompts/get":
-			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
-		case "tools/call":
-			res, err := next(ctx, method, req)
-			if err != nil {
-				return res, s.toolError(req, err)
+		if p := req.GetParams(); hasParams(p) {
+			r.modern, r.client = skillsext.Modern(p), clientOf(req)
+		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
+			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		}
+		if methods[method] != nil {
+			if res, err := s.answer(ctx, r); err == nil {
+				return res, nil
+			} else {
+				return nil, err
 			}
-			return s.explicitly(res, nil)
-		case "subscriptions/listen":
-			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
-		case "logging/setLevel":
-			return s.setLevel(ctx, next, req)
 		}
-		return next(ctx, method, req)
+		var res mcp.Result
+		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+			res, err = s.pass(ctx, next, r, req)
+			return false, err
+		})
+		return res, err
 	}
 }
 
-// clientOf names who asks: by the request's own metadata since 2026-07-28, by
-// the session's handshake before.
+// hasParams reports whether a request has params.
+func hasParams(p mcp.Params) bool {
+	v := reflect.ValueOf(p)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
+}
+
+// pass leaves a request to the SDK.
+func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, req mcp.Request) (mcp.Result, error) {
+	switch r.method {
+	case "initialize", "server/discover":
+		res, err := next(ctx, r.method, req)
+		if err != nil {
+			return nil, err
+		}
+		s.instruct(ctx, res, req)
+		if r.method == "initialize" {
+			s.subscribe(r)
+		}
+		return res, nil
+	case "subscriptions/listen":
+		s.subscribe(r)
+		s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
+	case "logging/setLevel":
+		return s.setLevel(ctx, next, req)
+	}
+	return next(ctx, r.method, req)
+}
+
+// clientOf is what the client calls itself: in the request's own metadata since
+// 2026-07-28, in the session's handshake before.
 func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
@@ -278,14 +302,18 @@ func (s *Server) announce(d catalog.Diff) {
 }
 
 // nudge has every session told that lists have changed. The SDK has no public call for
-// it: replacing a tool, and adding or removing a template or prompt, make it notify, once
-// each. What is added shows nowhere, since the lists are our own. (go-sdk#1238 brings one for its own skills package.)
+// it: adding or removing a tool, a template or a prompt makes it notify, once each. What is
+// added shows nowhere, since the lists are our own. (go-sdk#1238 brings a call for its own
+// skills package.)
 func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if tools && len(s.tools) > 0 {
-		t := s.tools[0]
-		s.mcp.AddTool(bareTool(t), s.handler(t))
+	if tools {
+		if s.nudged.tools = !s.nudged.tools; s.nudged.tools {
+			s.mcp.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+		} else {
+			s.mcp.RemoveTools("changed")
+		}
 	}
 	if prompts {
 		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {

@@ -106,10 +106,6 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if mine == nil {
 		mine = map[string]struct{}{}
 		w.by[req.Session] = mine
-		go func() {
-			_ = req.Session.Wait()
-			w.end(req.Session)
-		}()
 	}
 	mine[text] = struct{}{}
 	if !w.running {
@@ -160,6 +156,30 @@ func (w *subscriptions) end(ss *mcp.ServerSession) {
 		w.drop(ss, text)
 	}
 	delete(w.by, ss)
+}
+
+// has reports whether a session is subscribed to a URI.
+func (w *subscriptions) has(ss *mcp.ServerSession, text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.by[ss][text]
+	return ok
+}
+
+// forgetHidden ends the subscriptions to what their sessions do not see any more: what
+// becomes of it is no news for them.
+func (w *subscriptions) forgetHidden(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ss, texts := range w.by {
+		who, known := w.server.principal(ctx, ss)
+		v, ready := w.server.catalog.Now(who.Sight)
+		for text := range texts {
+			if !known || ready && !addresses(v, text) {
+				w.drop(ss, text)
+			}
+		}
+	}
 }
 
 // drop ends one subscription. The caller holds mu.

@@ -2,7 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Call is a request that waits for an answer, as its client wrote it.
@@ -184,6 +187,19 @@ func texts(raw []byte, to map[string]*string) bool {
 		seen[string(key)] = true
 		return !twice && optional(value, at)
 	})
+}
+
+// ParseClient reads the name and the version of a client's clientInfo. It reports false if
+// a member is of another type than the protocol has.
+func ParseClient(raw []byte) (name, version string, ok bool) {
+	var other string
+	icons := false
+	ok = texts(raw, map[string]*string{`"name"`: &name, `"version"`: &version, `"title"`: &other, `"description"`: &other, `"websiteUrl"`: &other})
+	ok = ok && members(raw, func(key, _ []byte) bool { icons = icons || string(key) == `"icons"`; return true })
+	if ok && icons {
+		ok = json.Unmarshal(raw, &mcp.Implementation{}) == nil
+	}
+	return name, version, ok
 }
 
 func (r *Ref) parse(raw []byte) bool {

@@ -63,23 +63,34 @@ func (e *Encoder) RawBytes(b []byte) {
 	e.flush()
 }
 
+// Append writes the JSON that f appends.
+func (e *Encoder) Append(f func([]byte) []byte) {
+	e.buf = f(e.buf)
+	e.flush()
+}
+
 // Int writes a number.
 func (e *Encoder) Int(n int64) { e.buf = strconv.AppendInt(e.buf, n, 10) }
 
 // String writes a string with its quotes.
-func (e *Encoder) String(s string) {
-	for first := true; first || s != ""; first = false {
+func (e *Encoder) String(s string) { write(e, s) }
+
+// Text is [Encoder.String] of bytes, of which no copy is made as a whole.
+func (e *Encoder) Text(b []byte) { write(e, b) }
+
+func write[T string | []byte](e *Encoder, s T) {
+	for first := true; first || len(s) > 0; first = false {
 		n := cut(s)
 		if !first {
 			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
 		}
 		from := len(e.buf)
-		e.buf = skill.AppendJSONString(e.buf, s[:n])
+		e.buf = skill.AppendJSONString(e.buf, string(s[:n]))
 		if !first {
 			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]
 		}
-		if s = s[n:]; s != "" && len(e.buf) >= flushAt {
+		if s = s[n:]; len(s) > 0 && len(e.buf) >= flushAt {
 			last := e.buf[len(e.buf)-1]
 			e.buf = e.buf[:len(e.buf)-1]
 			e.empty()
@@ -90,7 +101,7 @@ func (e *Encoder) String(s string) {
 }
 
 // cut is the length of the first piece of a text, which ends in no character.
-func cut(s string) int {
+func cut[T string | []byte](s T) int {
 	if len(s) <= piece {
 		return len(s)
 	}
@@ -198,13 +209,13 @@ func (e *Encoder) free() {
 	encoders.Put(e)
 }
 
-// Encode returns the JSON of a result.
-func Encode(r Result) []byte {
+// Bytes returns what f writes.
+func Bytes(f func(*Encoder)) []byte {
 	e := encoders.Get().(*Encoder)
 	defer e.free()
 	var whole appending
 	e.out = &whole
-	r.Encode(e)
+	f(e)
 	e.empty()
 	return whole.b
 }

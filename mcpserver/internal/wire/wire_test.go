@@ -183,8 +183,11 @@ func (r texted) Encode(e *Encoder) {
 	e.String(r.text)
 	e.Raw(`,"blob":`)
 	e.Base64(r.data)
+	e.Raw(`,"bytes":`)
+	e.Text([]byte(r.text))
 	e.Raw(`,"n":`)
-	e.Int(-5)
+	e.Append(func(b []byte) []byte { return append(b, '-') })
+	e.Int(5)
 	e.Raw(`,"any":`)
 	e.Value(r.any)
 	e.Raw("}")
@@ -219,10 +222,11 @@ func checkWritten(t *testing.T, r texted) *pieces {
 		JSONRPC string
 		ID      int
 		Result  struct {
-			Text string
-			Blob []byte
-			N    int
-			Any  any
+			Text  string
+			Bytes string
+			Blob  []byte
+			N     int
+			Any   any
 		}
 	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
@@ -232,13 +236,32 @@ func checkWritten(t *testing.T, r texted) *pieces {
 	plain, _ := json.Marshal(r.any)
 	_ = json.Unmarshal(plain, &any)
 	// Each byte that is none of a character is U+FFFD, as in encoding/json.
-	if want := string([]rune(r.text)); got.Result.Text != want || !bytes.Equal(got.Result.Blob, r.data) || !cmp.Equal(got.Result.Any, any) {
+	if want := string([]rune(r.text)); got.Result.Text != want || got.Result.Bytes != want || !bytes.Equal(got.Result.Blob, r.data) || !cmp.Equal(got.Result.Any, any) {
 		t.Errorf("%.100q came as %.100q", r.text, got.Result.Text)
 	}
-	if !bytes.Equal(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), Encode(r)...), "}\n"...), out.Bytes()) {
+	if !bytes.Equal(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), Bytes(r.Encode)...), "}\n"...), out.Bytes()) {
 		t.Error("the result alone is another one")
 	}
 	return out
+}
+
+func TestParseClient(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"name":"a","version":"1","title":"A","more":5}`: "a 1",
+		`{"Name":"b","name":"a"}`:                         "a ",
+		`{"name":null}`:                                   " ",
+		`{"name":"a","icons":[{"src":"x"}]}`:              "a ",
+		`{"name":"a","icons":[{"src":5}]}`:                "no",
+		`{"name":5}`:                                      "no",
+		`{"name":"a","name":"b"}`:                         "no",
+		`{"name":"a","description":5}`:                    "no",
+		`[]`:                                              "no",
+	} {
+		name, version, ok := ParseClient([]byte(raw))
+		if got := name + " " + version; ok && got != want || ok != (want != "no") {
+			t.Errorf("%s: %q %v", raw, got, ok)
+		}
+	}
 }
 
 func TestAnswers(t *testing.T) {
