@@ -60,10 +60,7 @@ func (a *answer) Write(data []byte) (n int, err error) {
 	a.WriteHeader(http.StatusOK)
 	if whole := len(data); whole > 0 {
 		// A copy: what the SDK writes is also what it keeps for clients that resume.
-		if data = worded(data); bytes.Contains(data, []byte(`\u00`)) {
-			data = unescapeHTML(bytes.Clone(data))
-		}
-		if len(data) != whole { // its length is the caller's
+		if data = worded(data); len(data) != whole { // its length is the caller's
 			defer func() {
 				if n = min(n, whole); err == nil {
 					n = whole
@@ -162,13 +159,7 @@ func refuseBusy(w http.ResponseWriter, status int, id json.RawMessage, message s
 }
 
 func refuseRPC(w http.ResponseWriter, status int, id json.RawMessage, no *jsonrpc.Error) {
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	body, _ := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": no,
-	})
-	body = unescapeHTML(body)
+	body := (&wire.Refusal{ID: id, Error: *no}).Encode()
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -133,7 +133,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 	case err != nil:
 		return reply{}, err
 	}
-	res := s.content(asked, markdown, func(e *wire.Encoder) {
+	res := s.content(asked, markdown, len(d.Text), func(e *wire.Encoder) {
 		e.Raw(`,"text":`)
 		e.String(d.Text)
 	})
@@ -142,9 +142,9 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 }
 
 // content is a reply with the contents of one resource.
-func (s *Server) content(uri, kind string, members func(*wire.Encoder)) reply {
+func (s *Server) content(uri, kind string, weight int, members func(*wire.Encoder)) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, members: func(e *wire.Encoder) {
+	return reply{hints: &hints, weight: weight, members: func(e *wire.Encoder) {
 		e.Raw(`"contents":[{"uri":`)
 		e.String(uri)
 		e.Raw(`,"mimeType":`)
@@ -176,7 +176,7 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 	default:
 		kind = "application/octet-stream"
 	}
-	return s.content(uri, kind, func(e *wire.Encoder) {
+	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
 		if isText && len(data) > 0 {
 			e.Raw(`,"text":`)
 			e.Text(data)

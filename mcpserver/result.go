@@ -16,6 +16,7 @@ type reply struct {
 	hints   *mcp.Cacheable        // of lists and contents; they came with 2026-07-28
 	members func(e *wire.Encoder) // writes the members of the result, one at least
 	failed  bool                  // a tool's answer that says so
+	weight  int                   // of what the members hold; see [wire.Result]
 }
 
 // result is a reply in its era, for both doors.
@@ -56,6 +57,9 @@ func (r *result) Encode(e *wire.Encoder) {
 	r.members(e)
 	e.Raw("}")
 }
+
+// Weight implements [wire.Result].
+func (r *result) Weight() int { return r.weight }
 
 // MarshalJSON is [result.Encode] for the SDK's door.
 func (r *result) MarshalJSON() ([]byte, error) { return wire.Bytes(r.Encode), nil }

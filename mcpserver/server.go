@@ -150,31 +150,6 @@ func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, e
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
-// Run serves one session over a transport until the client ends it. Over a
-// [StdioTransport] it returns soon after the session's end even where a handler
-// hangs: the SDK would wait for it.
-func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	pipes, ok := t.(*StdioTransport)
-	ended := make(chan error, 1)
-	go func() { ended <- s.mcp.Run(ctx, t) }()
-	if !ok {
-		return <-ended
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-pipes.over():
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(endGrace):
-		s.log.Warn("the session has ended, and a call has not")
-		return ErrUnanswered
-	}
-}
-
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -92,7 +92,9 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if i < len(served) {
 		next = cursorAfter(toldVersion(v), served[i-1].URI().String())
 	}
-	return listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) }), nil
+	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
+	res.weight = 200 * files // about what the entry of a file takes
+	return res, nil
 }
 
 // entriesNow makes the entries of several skills at once; nil for one that is not

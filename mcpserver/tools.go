@@ -65,7 +65,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if res.Absent {
 		absent(ctx)
 	}
-	return reply{meta: res.Meta, failed: res.IsError, members: func(e *wire.Encoder) {
+	return reply{meta: res.Meta, failed: res.IsError, weight: len(res.Text), members: func(e *wire.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
 		e.String(res.Text)
 		e.Raw("}]")

@@ -155,6 +155,8 @@ func (a *appending) Write(p []byte) (int, error) {
 // Result is the result of a call: one JSON value that writes itself, the same each time.
 type Result interface {
 	Encode(*Encoder)
+	// Weight is about how many bytes of memory it holds until it is written.
+	Weight() int
 }
 
 // Answer is what a call is answered with: a result, or an error.
@@ -164,10 +166,18 @@ type Answer struct {
 	Error  *jsonrpc.Error
 }
 
+// Weight is that of the result, 0 for an error.
+func (a *Answer) Weight() int {
+	if a.Result == nil {
+		return 0
+	}
+	return a.Result.Weight()
+}
+
 func (a *Answer) encode(e *Encoder) {
 	e.Raw(`{"jsonrpc":"2.0","id":`)
 	e.RawBytes(a.ID)
-	if a.Error != nil {
+	if a.Result == nil {
 		e.Raw(`,"error":`)
 		e.RawBytes(AppendError(nil, a.Error))
 	} else {
@@ -202,7 +212,7 @@ func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) er
 }
 
 func (e *Encoder) free() {
-	if cap(e.buf) > keptBuffer {
+	if cap(e.buf) > keptBuffer || e.err != nil { // a writer that failed may still hold it
 		return
 	}
 	*e = Encoder{buf: e.buf[:0]}

@@ -178,6 +178,8 @@ type texted struct {
 	any  any
 }
 
+func (r texted) Weight() int { return len(r.text) + len(r.data) }
+
 func (r texted) Encode(e *Encoder) {
 	e.Raw(`{"text":`)
 	e.String(r.text)

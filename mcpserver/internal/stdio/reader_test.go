@@ -1,4 +1,4 @@
-package mcpserver
+package stdio
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func TestStdioReaderLetsGo(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var received atomic.Int64
 	in := &lettingGo{lines: 1000, received: &received}
-	c, err := (&StdioTransport{In: in, Out: io.Discard}).Connect(t.Context())
+	c, err := New(Options{In: in, Out: io.Discard}.defaults()).Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,7 @@ func TestStdioReaderWaitsForTheOnlyCall(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := readings{make(chan string), make(chan struct{})}
-			transport := &StdioTransport{In: in, Out: io.Discard}
-			c := transport.conn()
+			c := New(Options{In: in, Out: io.Discard}.defaults()).conn()
 			c.settle = test.most
 			go c.receive()
 			go c.print()

@@ -1,4 +1,4 @@
-package mcpserver
+package stdio
 
 import (
 	"bufio"
@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// errLineTooLong stands for a line that was skipped because of its length.
+// errLineTooLong reports a line that was skipped because of its length.
 var errLineTooLong = errors.New("line too long")
 
 // keptLine is the largest buffer that is kept for the next line: one huge
@@ -30,10 +30,10 @@ func newLineReader(in io.Reader, limit int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), limit: limit}
 }
 
-// next returns a line without its end, valid until the next call; a line over
-// the limit is read to its end and reported as errLineTooLong. What stands
-// before the end of the input without a newline is a line too; what stands
-// before a failure is not, for nobody knows how it would have gone on.
+// next returns a line without its end, valid until the next call; a line over the limit is
+// read to its end and reported as errLineTooLong. What comes before the end of the input
+// without a newline is a line too; what comes before a failure is not, for it may have
+// gone on.
 func (r *lineReader) next() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -1,6 +1,8 @@
-package mcpserver
+package stdio
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,43 +11,45 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 func TestStdioBusy(t *testing.T) {
-	server := newStdioTools()
-	s := startStdio(t, server, &StdioTransport{MaxInFlight: 3})
-	s.initialize()
-	s.send(stdioCall("1", "gate"), stdioCall("2", "gate"), stdioCall("3", "gate"))
-	server.await(t, 3)
-	for range 100 {
-		s.send(stdioPing(`"more"`))
-		if m := s.want(`"more"`, -32000); m.Error.Message != "server busy: 3 calls in flight; retry" {
-			t.Fatal(m.Error.Message)
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		server := newServer()
+		s := startStdio(t, server, &Options{MaxInFlight: 3})
+		s.initialize()
+		s.send(stdioCall("1", "gate"), stdioCall("2", "gate"), stdioCall("3", "gate"))
+		server.await(t, 3)
+		for range 100 {
+			s.send(stdioPing(`"more"`))
+			if m := s.want(`"more"`, -32000); m.Error.Message != "server busy: 3 calls in flight; retry" {
+				t.Fatal(m.Error.Message)
+			}
 		}
-	}
-	s.send(stdioCancel("2"))
-	s.want("2", -32603) // the tool reports its cancellation
-	s.silent()
-	close(server.open)
-	s.recv()
-	s.recv()
-	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+		s.send(stdioCancel("2"))
+		s.want("2", -32603) // the tool reports its cancellation
+		s.silent()
+		close(server.open)
+		s.recv()
+		s.recv()
+		s.silent()
+		if err := s.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // A place is free again by the time the client can see the answer.
 func TestStdioPlaceAndIDAreFreeWithTheAnswer(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &StdioTransport{MaxInFlight: 1})
+	s := startStdio(t, newStdioTools(), &Options{MaxInFlight: 1})
 	for range 1000 {
 		s.send(stdioPing("1"))
 		s.want("1", 0)
@@ -56,28 +60,30 @@ func TestStdioPlaceAndIDAreFreeWithTheAnswer(t *testing.T) {
 }
 
 func TestStdioDuplicateID(t *testing.T) {
-	server := newStdioTools()
-	s := startStdio(t, server, &StdioTransport{})
-	s.initialize()
-	s.send(stdioCall("7", "gate"))
-	server.await(t, 1)
-	for _, line := range []string{stdioPing("7"), stdioPing("7.0"), stdioListen("7"), `{"jsonrpc":"2.0","id":7}`} {
-		s.send(line)
-		s.want("null", -32600)
-	}
-	s.send(stdioPing(`"7"`)) // a string is another id
-	s.want(`"7"`, 0)
-	close(server.open)
-	s.want("7", 0)
-	s.send(stdioPing("7"))
-	s.want("7", 0)
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		server := newServer()
+		s := startStdio(t, server, &Options{})
+		s.initialize()
+		s.send(stdioCall("7", "gate"))
+		server.await(t, 1)
+		for _, line := range []string{stdioPing("7"), stdioPing("7.0"), stdioListen("7"), `{"jsonrpc":"2.0","id":7}`} {
+			s.send(line)
+			s.want("null", -32600)
+		}
+		s.send(stdioPing(`"7"`)) // a string is another id
+		s.want(`"7"`, 0)
+		close(server.open)
+		s.want("7", 0)
+		s.send(stdioPing("7"))
+		s.want("7", 0)
+		if err := s.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &StdioTransport{MaxInFlight: 1, DrainTimeout: 2 * stdioPatience})
+	s := startStdio(t, newStdioTools(), &Options{MaxInFlight: 1, Drain: 2 * stdioPatience})
 	s.send(stdioListen("1"))
 	if m := s.recv(); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("got %+v", m)
@@ -97,42 +103,46 @@ func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
 }
 
 func TestStdioDrainsSlowCalls(t *testing.T) {
-	server := newStdioTools()
-	s := startStdio(t, server, &StdioTransport{DrainTimeout: stdioPatience})
-	s.initialize()
-	s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
-	server.await(t, 2)
-	s.in.Close()
-	time.Sleep(20 * time.Millisecond)
-	close(server.open)
-	if err := s.wait(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(s.out.messages); n != 2 {
-		t.Errorf("%d answers of 2", n)
-	}
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		server := newServer()
+		s := startStdio(t, server, &Options{Drain: stdioPatience})
+		s.initialize()
+		s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
+		server.await(t, 2)
+		s.in.Close()
+		time.Sleep(20 * time.Millisecond)
+		close(server.open)
+		if err := s.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.out.messages); n != 2 {
+			t.Errorf("%d answers of 2", n)
+		}
+	})
 }
 
 func TestStdioDrainIsBounded(t *testing.T) {
-	for _, timeout := range []time.Duration{-1, 50 * time.Millisecond} {
-		server := newStdioTools()
-		s := startStdio(t, server, &StdioTransport{DrainTimeout: timeout})
-		s.initialize()
-		s.send(stdioCall("1", "gate"))
-		server.await(t, 1)
-		if err := s.end(); !errors.Is(err, ErrUnanswered) {
-			t.Fatal(err)
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		for _, timeout := range []time.Duration{-1, 50 * time.Millisecond} {
+			server := newServer()
+			s := startStdio(t, server, &Options{Drain: timeout})
+			s.initialize()
+			s.send(stdioCall("1", "gate"))
+			server.await(t, 1)
+			if err := s.end(); !errors.Is(err, ErrUnanswered) {
+				t.Fatal(err)
+			}
+			if n := len(s.out.messages); n != 0 {
+				t.Errorf("%v: %d answers after the session", timeout, n)
+			}
 		}
-		if n := len(s.out.messages); n != 0 {
-			t.Errorf("%v: %d answers after the session", timeout, n)
-		}
-	}
+	})
 }
 
 // The client's answers reach the server; once it can give none, nobody waits.
 func TestStdioServerAsksClient(t *testing.T) {
 	server := newStdioTools()
-	s := startStdio(t, server, &StdioTransport{DrainTimeout: 2 * stdioPatience})
+	s := startStdio(t, server, &Options{Drain: 2 * stdioPatience})
 	s.initialize()
 	asked := func() json.RawMessage {
 		t.Helper()
@@ -171,7 +181,7 @@ func TestStdioServerAsksAfterTheEnd(t *testing.T) {
 	server := newStdioTools()
 	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "roots"), stdioCall("2", "roots")}, "\n")
 	for range 20 {
-		s := startStdio(t, server, &StdioTransport{In: strings.NewReader(input), DrainTimeout: 2 * stdioPatience})
+		s := startStdio(t, server, &Options{In: strings.NewReader(input), Drain: 2 * stdioPatience})
 		if err := s.wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +200,7 @@ func TestStdioServerAsksAfterTheEnd(t *testing.T) {
 func TestStdioUnanswerableCalls(t *testing.T) {
 	server := newStdioTools()
 	// An answer is here before its call is counted as answered, so that the end waits a little.
-	s := startStdio(t, server, &StdioTransport{MaxInFlight: 1, DrainTimeout: 2 * time.Second})
+	s := startStdio(t, server, &Options{MaxInFlight: 1, Drain: 2 * time.Second})
 	s.initialize()
 	s.send(stdioCall("1", "garbled"))
 	s.want("1", 1) // without its data
@@ -240,7 +250,7 @@ func TestStdioClientStopsReading(t *testing.T) {
 			t.Cleanup(func() { close(out.free); client.Close() })
 			ended := make(chan error, 1)
 			go func() {
-				ended <- newStdioTools().Run(context.Background(), &StdioTransport{In: in, Out: out, DrainTimeout: 50 * time.Millisecond})
+				ended <- newStdioTools().Run(context.Background(), New(Options{In: in, Out: out, Drain: 50 * time.Millisecond}.defaults()))
 			}()
 			go func() {
 				io.WriteString(client, stdioInit+"\n"+stdioReady+"\n"+strings.Join(lines, "\n")+"\n")
@@ -261,7 +271,7 @@ func TestStdioClientStopsReading(t *testing.T) {
 
 // While too much waits to be read, calls are refused; cancellations pass.
 func TestStdioAnswersWait(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &StdioTransport{})
+	s := startStdio(t, newStdioTools(), &Options{})
 	s.initialize()
 	s.conn.calls.waiting.Add(2 * maxWaiting)
 	s.send(stdioPing("1"), stdioCancel("1"))
@@ -273,55 +283,24 @@ func TestStdioAnswersWait(t *testing.T) {
 	}
 }
 
-// A handler that does not end does not keep Run.
-func TestRunDoesNotWaitForHandlers(t *testing.T) {
-	server, release := New(Options{Catalog: catalog.New(nil, catalog.Options{})}), make(chan struct{})
-	defer close(release)
-	server.mcp.AddTool(&mcp.Tool{Name: "stuck", InputSchema: json.RawMessage(`{"type":"object"}`)},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			<-release
-			return nil, nil
-		})
-	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "stuck")}, "\n")
-	ended := make(chan error, 1)
-	go func() {
-		ended <- server.Run(context.Background(), &StdioTransport{In: strings.NewReader(input), Out: io.Discard, DrainTimeout: 50 * time.Millisecond})
-	}()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, ErrUnanswered) {
-			t.Errorf("got %v", err)
-		}
-	case <-time.After(stdioPatience):
-		t.Error("it waits for a handler that hangs")
-	}
-}
-
 // A call that was given up and answers after all is not counted twice.
 func TestStdioLedgerLateAnswer(t *testing.T) {
-	l := newCallLedger(1, -1)
-	id := func(n float64) jsonrpc.ID {
-		id, err := jsonrpc.MakeID(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	call := func(n float64) *wire.Refusal { return l.admit(&jsonrpc.Request{ID: id(n), Method: "x"}) }
-	if call(1) != nil || call(2) == nil {
+	l := newLedger(1, -1)
+	call := func(key string) *wire.Refusal { return l.admit(key, "x", nil, nil) }
+	if call("1") != nil || call("2") == nil {
 		t.Fatal("the bound does not hold")
 	}
-	l.cancelled(wire.Key(id(1)))
-	if no := call(2); no != nil {
+	l.cancelled("1")
+	if no := call("2"); no != nil {
 		t.Fatal(no.Error.Message)
 	}
-	if l.answering(wire.Key(id(1))) {
+	if l.answering("1") {
 		t.Error("the answer is owed twice")
 	}
-	if call(3) == nil {
+	if call("3") == nil {
 		t.Error("the place was freed twice")
 	}
-	if !l.answering(wire.Key(id(2))) || l.owing() != 1 {
+	if !l.answering("2") || l.owing() != 1 {
 		t.Errorf("%d owed", l.owing())
 	}
 	l.answered()
@@ -343,7 +322,7 @@ func TestStdioBrokenOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in, client := io.Pipe()
 			defer client.Close()
-			s := startStdio(t, newStdioTools(), &StdioTransport{In: in, Out: stdioBroken{tt.err}})
+			s := startStdio(t, newStdioTools(), &Options{In: in, Out: stdioBroken{tt.err}})
 			io.WriteString(client, tt.input+"\n")
 			if err := s.wait(); err == nil || !strings.Contains(err.Error(), "writing to the client") {
 				t.Errorf("got %v", err)
@@ -364,28 +343,32 @@ func (o *stdioStopsAfter) Write(p []byte) (int, error) {
 }
 
 func TestStdioBrokenOutEndsRunningCalls(t *testing.T) {
-	server := newStdioTools()
-	in, client := io.Pipe()
-	s := startStdio(t, server, &StdioTransport{In: in, Out: &stdioStopsAfter{n: 1}})
-	t.Cleanup(func() { client.Close() })
-	io.WriteString(client, stdioInit+"\n"+stdioReady+"\n"+stdioCall("1", "gate")+"\n")
-	server.await(t, 1)
-	io.WriteString(client, stdioPing("2")+"\n")
-	if err := s.wait(); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("got %v", err)
-	}
-	client.Close()
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		server := newServer()
+		in, client := io.Pipe()
+		s := startStdio(t, server, &Options{In: in, Out: &stdioStopsAfter{n: 1}})
+		t.Cleanup(func() { client.Close() })
+		io.WriteString(client, stdioInit+"\n"+stdioReady+"\n"+stdioCall("1", "gate")+"\n")
+		server.await(t, 1)
+		io.WriteString(client, stdioPing("2")+"\n")
+		if err := s.wait(); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("got %v", err)
+		}
+		client.Close()
+	})
 }
 
 // The wait for answers ends when none can be written any more.
 func TestStdioBrokenOutEndsDrain(t *testing.T) {
-	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "gate"), stdioCall("2", "nap")}, "\n")
-	s := startStdio(t, newStdioTools(), &StdioTransport{
-		In: strings.NewReader(input), Out: &stdioStopsAfter{n: 1}, DrainTimeout: 2 * stdioPatience,
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "gate"), stdioCall("2", "nap")}, "\n")
+		s := startStdio(t, newServer(), &Options{
+			In: strings.NewReader(input), Out: &stdioStopsAfter{n: 1}, Drain: 2 * stdioPatience,
+		})
+		if err := s.wait(); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("got %v", err)
+		}
 	})
-	if err := s.wait(); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestStdioBatchIsNamed(t *testing.T) {
@@ -398,7 +381,7 @@ func TestStdioBatchIsNamed(t *testing.T) {
 func TestStdioReadFailureIsReported(t *testing.T) {
 	gone := errors.New("gone")
 	in := io.MultiReader(strings.NewReader(stdioPing("1")+"\n"), stdioBroken{gone})
-	s := startStdio(t, newStdioTools(), &StdioTransport{In: in})
+	s := startStdio(t, newStdioTools(), &Options{In: in})
 	if err := s.wait(); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}
@@ -410,7 +393,7 @@ func TestStdioReadFailureIsReported(t *testing.T) {
 func TestStdioClose(t *testing.T) {
 	base := runtime.NumGoroutine()
 	in, client := io.Pipe()
-	transport := &StdioTransport{In: in, Out: io.Discard}
+	transport := New(Options{In: in, Out: io.Discard}.defaults())
 	conn, err := transport.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -447,40 +430,122 @@ func TestStdioClose(t *testing.T) {
 }
 
 func TestStdioManyConcurrentCalls(t *testing.T) {
-	const n = 1000
-	for _, bound := range []int{n, 0} {
-		server := newStdioTools()
-		s := startStdio(t, server, &StdioTransport{MaxInFlight: bound})
-		s.initialize()
-		var wg sync.WaitGroup
-		for i := range n {
-			wg.Go(func() {
-				tool := []string{"echo", "nap"}[i%2]
-				io.WriteString(s.in, stdioCall(fmt.Sprint(i), tool)+"\n")
-			})
-		}
-		got := map[string]int64{}
-		for range n {
-			m := s.recv()
-			if _, dup := got[string(m.ID)]; dup {
-				t.Fatalf("%s is answered twice", m.ID)
+	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
+		const n = 1000
+		for _, bound := range []int{n, 0} {
+			server := newServer()
+			s := startStdio(t, server, &Options{MaxInFlight: bound})
+			s.initialize()
+			var wg sync.WaitGroup
+			for i := range n {
+				wg.Go(func() {
+					tool := []string{"echo", "nap"}[i%2]
+					io.WriteString(s.in, stdioCall(fmt.Sprint(i), tool)+"\n")
+				})
 			}
-			got[string(m.ID)] = m.code()
-		}
-		wg.Wait()
-		for id, code := range got {
-			if code != 0 && (bound != 0 || code != -32000) {
-				t.Fatalf("%s: code %d", id, code)
+			got := map[string]int64{}
+			for range n {
+				m := s.recv()
+				if _, dup := got[string(m.ID)]; dup {
+					t.Fatalf("%s is answered twice", m.ID)
+				}
+				got[string(m.ID)] = m.code()
+			}
+			wg.Wait()
+			for id, code := range got {
+				if code != 0 && (bound != 0 || code != -32000) {
+					t.Fatalf("%s: code %d", id, code)
+				}
+			}
+			if len(got) != n {
+				t.Fatalf("%d answers", len(got))
+			}
+			if err := s.end(); err != nil {
+				t.Fatal(err)
+			}
+			if extra := len(s.out.messages); extra != 0 {
+				t.Errorf("%d answers too many", extra)
 			}
 		}
-		if len(got) != n {
-			t.Fatalf("%d answers", len(got))
+	})
+}
+
+// A panic in an answer is that call's error, and no more.
+func TestStdioPanicInAnAnswer(t *testing.T) {
+	server := newStdioTools()
+	server.core = true
+	s := startStdio(t, server, &Options{})
+	s.initialize()
+	s.send(stdioCall("1", "broken"))
+	if m := s.want("1", -32603); m.Error.Message != "internal error" {
+		t.Error(m.Error.Message)
+	}
+	s.send(stdioCall("1", "echo"))
+	s.want("1", 0)
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The core's calls are taken back here: the SDK hears of those that it has.
+func TestStdioCancellationsGoWhereTheCallIs(t *testing.T) {
+	server := newStdioTools()
+	server.core = true
+	s := startStdio(t, server, &Options{})
+	var heard atomic.Int64
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "notifications/cancelled" {
+				heard.Add(1)
+			}
+			return next(ctx, method, req)
 		}
-		if err := s.end(); err != nil {
+	})
+	s.initialize()
+	s.send(stdioCall("1", "gate"), stdioCall(`"\u0032"`, "gate")) // the core declines an escape
+	server.await(t, 2)
+	s.send(stdioCancel("7"), stdioCancel("1"))
+	s.want("1", -32603)
+	s.send(stdioCancel(`"2"`))
+	s.want(`"2"`, -32603)
+	s.silent()
+	if n := heard.Load(); n != 1 {
+		t.Errorf("the SDK heard of %d cancellations, want 1", n)
+	}
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A large answer is written in pieces, and nothing comes between them.
+func TestStdioLargeAnswerIsOneLine(t *testing.T) {
+	large := strings.Repeat("0123456789", 100_000)
+	in, client := io.Pipe()
+	from, out := io.Pipe()
+	o := Options{In: in, Out: out, Core: func(c wire.Call) (func(context.Context) wire.Answer, bool) {
+		id := bytes.Clone(c.ID)
+		return func(context.Context) wire.Answer { return wire.Answer{ID: id, Result: said(large)} }, c.Method == "large"
+	}}
+	ended := make(chan error, 1)
+	go func() { ended <- newStdioTools().Run(context.Background(), New(o.defaults())) }()
+	go func() {
+		for i := range 20 {
+			fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"large"}`+"\n"+stdioPing(fmt.Sprintf(`"%d"`, i))+"\n", i)
+		}
+		client.Close()
+	}()
+	lines := bufio.NewReader(from)
+	for range 40 {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
 			t.Fatal(err)
 		}
-		if extra := len(s.out.messages); extra != 0 {
-			t.Errorf("%d answers too many", extra)
+		m, err := parseStdioOutput(line)
+		if err != nil || len(m.Result) > 100 && !strings.Contains(string(m.Result), large) {
+			t.Fatalf("%v: %.100q", err, line)
 		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
