@@ -549,3 +549,33 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What comes behind a handshake is answered behind it.
+func TestStdioAnswersBehindTheHandshake(t *testing.T) {
+	server := newStdioTools()
+	server.core = true
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if method == "initialize" {
+				<-server.open
+			}
+			return res, err
+		}
+	})
+	s := startStdio(t, server, &Options{})
+	s.send(stdioInit)
+	for initialized := false; !initialized; { // the SDK knows the parameters before it answers
+		for ss := range server.Sessions() {
+			initialized = initialized || ss.InitializeParams() != nil
+		}
+	}
+	s.send(stdioCall("1", "echo"), stdioCall("2", "echo"))
+	close(server.open)
+	s.want(`"init"`, 0)
+	s.recv()
+	s.recv()
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+}

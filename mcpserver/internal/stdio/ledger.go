@@ -17,6 +17,10 @@ import (
 // back, or never. It may neither hold a place nor delay the end.
 const listenMethod = "subscriptions/listen"
 
+// initializeMethod begins a session. What a client sends behind it, without waiting for
+// the answer, is answered behind it, which the SDK sees to.
+const initializeMethod = "initialize"
+
 // maxWaiting bounds the bytes of answers that wait for a client to read: the largest
 // answer (a file of 16 MiB, in Base64) and as much again. Calls that come while more wait
 // are refused.
@@ -33,6 +37,7 @@ type ledger struct {
 	patience time.Duration // what a cancelled call has left to answer
 	settled  chan struct{} // has a token after owed has come down to zero
 	waiting  atomic.Int64  // bytes of answers that are not out yet
+	shaking  atomic.Int64  // handshakes that are not answered yet
 
 	mu      sync.Mutex
 	calls   map[string]*inFlight  // asked by the client, not answered, by [wire.Key]
@@ -46,6 +51,7 @@ type ledger struct {
 // inFlight is one call of the client's.
 type inFlight struct {
 	listen    bool
+	shakes    bool               // it is the handshake
 	given     bool               // it was given up, and holds no place
 	cancelled time.Time          // zero: it was not
 	cancel    context.CancelFunc // nil: the SDK has the call
@@ -91,7 +97,10 @@ func (l *ledger) admit(key, method string, id json.RawMessage, cancel context.Ca
 	}
 	l.places++
 	l.owed++
-	l.calls[key] = &inFlight{cancel: cancel}
+	l.calls[key] = &inFlight{cancel: cancel, shakes: method == initializeMethod}
+	if method == initializeMethod {
+		l.shaking.Add(1)
+	}
 	return nil
 }
 
@@ -136,6 +145,9 @@ func (l *ledger) answering(key string) (owed bool) {
 		return false
 	}
 	delete(l.calls, key)
+	if call.shakes {
+		l.shaking.Add(-1)
+	}
 	if call.listen {
 		l.listens--
 		return false

@@ -88,7 +88,7 @@ func (c *conn) awaitOnly(most time.Duration) {
 
 // take deals with one line. Its error says that the session is over.
 func (c *conn) take(line []byte) error {
-	if c.core != nil {
+	if c.core != nil && c.calls.shaking.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
 			if do, ok := c.core(call); ok {
 				return c.start(call, do)
