@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
@@ -27,14 +27,7 @@ type request struct {
 	client tool.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
-	caller
-}
-
-// caller is who sends a request, and from where.
-type caller struct {
-	access.Principal
-	token   string // empty if none was needed
-	address string // empty over stdio
+	httpd.Caller
 }
 
 // methods are those whose answer is a function of what the caller sees and of the
@@ -74,7 +67,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 // value is logged and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (failed bool, err error)) (err error) {
 	failed := true
-	defer func() { s.counts.call(r.method, failed) }()
+	defer func() { s.counts.Call(r.method, failed) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -90,16 +83,13 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 }
 
 // read makes a request of a call's bytes. It declines what the SDK has to judge.
-func (s *Server) read(c wire.Call) (*request, bool) {
+func (s *Server) read(c wire.Call, p wire.Params) (*request, bool) {
 	if methods[c.Method] == nil || c.Params == nil && !missingParams[c.Method] {
-		return nil, false
-	}
-	p, ok := wire.ParseParams(c.Method, c.Params)
-	if !ok {
 		return nil, false
 	}
 	r := &request{method: c.Method, params: p}
 	if p.Meta.ClientInfo != nil {
+		var ok bool
 		if r.client.Name, r.client.Version, ok = wire.ParseClient(p.Meta.ClientInfo); !ok {
 			return nil, false
 		}

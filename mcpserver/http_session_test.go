@@ -167,7 +167,7 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 // A call that is answered here ends with its request: what hangs on a disk then holds no
 // place, and there are bounds of the catalogue's own for it.
 func TestPlaceEndsWithTheRequest(t *testing.T) {
-	for _, era := range []string{modern} {
+	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
 			gate := newGate()

@@ -86,7 +86,7 @@ func (n *subscriber) hear(now catalog.Marks) {
 // subscribe notes the session of a request, until it ends. It begins with what its caller
 // sees now.
 func (s *Server) subscribe(r *request) {
-	n := &subscriber{token: r.token}
+	n := &subscriber{token: r.Token}
 	if r.Sight != nil {
 		if v, ready := s.catalog.Now(r.Sight); ready {
 			n.hear(v.Marks())

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 			return
 		}
 		if s.audit {
-			u.Event = s.eventOf(ctx, u, r.address, q, trace, failed)
+			u.Event = s.eventOf(ctx, u, r.Address, q, trace, failed)
 		}
 		s.observe(u)
 	}
@@ -127,15 +128,8 @@ func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question
 		e.Result = s.resultOf(ctx, u, q, trace)
 		return e // what was read was not given out
 	}
-	e.Loaded = loadsOf(trace)
+	e.Loaded = httpd.LoadsOf(trace)
 	return e
-}
-
-func loadsOf(trace *catalog.Trace) (out []audit.Load) {
-	for _, l := range trace.Loads() {
-		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
-	}
-	return out
 }
 
 // resultOf says what became of a request that was not answered with what it asked

@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
@@ -86,7 +87,7 @@ type Server struct {
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
-	counts        counts
+	counts        httpd.Counts
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	told          sync.Map // what was logged of skills that are not published
@@ -153,14 +154,14 @@ func (s *Server) MCP() *mcp.Server { return s.mcp }
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), caller: caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r := &request{method: method, params: paramsOf(req), Caller: httpd.Caller{Principal: s.access.Now().Of(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
-		if v := visitOf(req); v != nil {
-			if !v.enter() {
-				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: tooManyCalls}
+		if v := httpd.VisitOf(req); v != nil {
+			if !v.Enter() {
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
 			}
-			defer v.leave()
-			r.caller = v.caller
+			defer v.Leave()
+			r.Caller = v.Caller
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)

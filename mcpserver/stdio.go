@@ -150,14 +150,18 @@ type pipe struct {
 // take makes the work of a call. It declines calls before the handshake is over, which the
 // SDK has to judge.
 func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
-	r, ok := p.server.read(c)
+	params, ok := wire.ParseParams(c.Method, c.Params)
+	if !ok {
+		return nil, false
+	}
+	r, ok := p.server.read(c, params)
 	if !ok {
 		return nil, false
 	}
 	if r.session = p.session.Load(); r.session == nil || !r.in(r.session.InitializeParams()) {
 		return nil, false
 	}
-	r.caller = caller{Principal: p.server.access.Now().Of(access.Subject{})}
+	r.Principal = p.server.access.Now().Of(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
 	id := bytes.Clone(c.ID)
 	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, id, r) }, true

@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ var unissued = []string{"/.well-known/oauth-authorization-server", "/.well-known
 // hands out have no issuer, and metadata without one is none (MCP authorization,
 // "Authorization Server Location"): a client that reads 404 says that it lacks a
 // token, one that reads anything else tries to register itself.
-func (h *HTTP) describe(mux *routes) error {
+func (h *Handler) describe(mux *routes) error {
 	none := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.admitsAny(w, r) {
 			h.refuse(w, r, http.StatusNotFound, "There is no authorization server for this server: its operator hands out tokens, if any are needed.")
@@ -39,7 +39,7 @@ func (h *HTTP) describe(mux *routes) error {
 		return nil
 	}
 	resource, err := url.Parse(h.o.Resource)
-	if err != nil || !isWeb(resource) || resource.RawQuery != "" || len(h.o.Issuers) == 0 || h.server.access.Now().Verifier == nil {
+	if err != nil || !isWeb(resource) || resource.RawQuery != "" || len(h.o.Issuers) == 0 || h.core.Access.Now().Verifier == nil {
 		return fmt.Errorf("'%s' is no URL of a server whose tokens have an issuer: a resource, its issuers and a verifier go together", h.o.Resource)
 	}
 	for _, text := range h.o.Issuers {
@@ -72,8 +72,8 @@ func (h *HTTP) describe(mux *routes) error {
 }
 
 // admitsAny counts a request for what everybody is told alike.
-func (h *HTTP) admitsAny(w http.ResponseWriter, r *http.Request) bool {
-	if h.server.access.Now().Verifier == nil {
+func (h *Handler) admitsAny(w http.ResponseWriter, r *http.Request) bool {
+	if h.core.Access.Now().Verifier == nil {
 		return h.admits(w, r, access.Principal{})
 	}
 	return h.admitsUnknown(w, r)
@@ -84,7 +84,7 @@ func isWeb(u *url.URL) bool {
 }
 
 // challenge says what a request lacks (RFC 6750, section 3; RFC 9728, section 5.1).
-func (h *HTTP) challenge(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) challenge(w http.ResponseWriter, r *http.Request) {
 	var params []string
 	if _, ok := bearer(r.Header.Values("Authorization")); ok {
 		params = append(params, `error="invalid_token"`)

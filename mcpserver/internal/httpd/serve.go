@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // configuration for it. At the end it takes no new calls, ends the streams, and
 // lets the calls that are being worked on end, for DrainTimeout. The listener is
 // closed in any case.
-func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
+func (h *Handler) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	srv := &http.Server{
 		Handler: h, TLSConfig: conf,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is asked of the guard as everything is
@@ -42,7 +42,7 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) err
 	return err
 }
 
-func (h *HTTP) shutdown(srv *http.Server) {
+func (h *Handler) shutdown(srv *http.Server) {
 	h.draining.Store(true)
 	h.end()
 	ctx, cancel := context.WithTimeout(context.Background(), h.o.DrainTimeout)
@@ -51,9 +51,5 @@ func (h *HTTP) shutdown(srv *http.Server) {
 		h.o.Log.Warn("calls were cut off: they did not end in time")
 		_ = srv.Close()
 	}
-	for ss := range h.server.mcp.Sessions() {
-		if ss.ID() != "" {
-			go func() { _ = ss.Close() }() // a handler that hangs must not hold the process
-		}
-	}
+	h.sessions.closeAll()
 }

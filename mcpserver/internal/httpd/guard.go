@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/knack-dev/knack/access"
 )
 
 // guard stands before everything that is served over HTTP. A web page that a user
@@ -27,7 +25,7 @@ type guard struct {
 // vary is what every answer says. Nobody appends to it in place.
 var vary = []string{"Origin"}
 
-func newGuard(o HTTPOptions) (*guard, error) {
+func newGuard(o Options) (*guard, error) {
 	g := &guard{pages: o.Pages}
 	for _, h := range o.Hosts {
 		name := strings.ToLower(strings.TrimSpace(h))
@@ -155,7 +153,7 @@ func isToken(s string) bool {
 
 // authenticated asks for a token, if tokens are required, before anything else of the
 // request is read. What its sender sees is decided again when all of it is here.
-func (h *HTTP) authenticated(next http.Handler) http.Handler {
+func (h *Handler) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := h.know(r, tokenOf(r))
 		if !ok {
@@ -168,14 +166,9 @@ func (h *HTTP) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-func (h *HTTP) unknown(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) unknown(w http.ResponseWriter, r *http.Request) {
 	h.challenge(w, r)
 	h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
-}
-
-// know is who sends a request with a token, by the state of access that is in force now.
-func (h *HTTP) know(r *http.Request, token string) (access.Principal, bool) {
-	return h.server.access.Now().Know(r.Context(), token)
 }
 
 // tokenOf is the token that a request bears, empty without one.

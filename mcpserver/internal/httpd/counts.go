@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"cmp"
@@ -50,9 +50,9 @@ const (
 	whyOther   = "other"
 )
 
-// counts are kept for [HTTP.Numbers]. The keys are methods that the server knows and
+// Counts are kept for [Handler.Numbers]. The keys are methods that the server knows and
 // reasons, so that nobody can make them many.
-type counts struct {
+type Counts struct {
 	calls, refusals sync.Map // of *atomic.Uint64, by callKey and refusalKey
 }
 
@@ -71,7 +71,8 @@ func counterOf(m *sync.Map, key any) *atomic.Uint64 {
 	return n.(*atomic.Uint64)
 }
 
-func (c *counts) call(method string, failed bool) {
+// Call counts a call of a method.
+func (c *Counts) Call(method string, failed bool) {
 	outcome := "ok"
 	if failed {
 		outcome = "error"
@@ -80,7 +81,7 @@ func (c *counts) call(method string, failed bool) {
 }
 
 // refused counts an answer that is a refusal.
-func (c *counts) refused(r *http.Request, status int, reason string) {
+func (c *Counts) refused(r *http.Request, status int, reason string) {
 	switch status {
 	case http.StatusUnauthorized:
 		reason = whyToken
@@ -105,19 +106,15 @@ func why(w http.ResponseWriter, reason string) {
 }
 
 // Numbers are those of now.
-func (h *HTTP) Numbers() Numbers {
-	n := Numbers{Streams: len(h.streams)}
-	for ss := range h.server.mcp.Sessions() {
-		if ss.ID() != "" {
-			n.Sessions++
-		}
-	}
-	h.server.counts.calls.Range(func(key, count any) bool {
+func (h *Handler) Numbers() Numbers {
+	all, _ := h.sessions.count("")
+	n := Numbers{Streams: h.streams.count(), Sessions: all}
+	h.core.Counts.calls.Range(func(key, count any) bool {
 		k := key.(callKey)
 		n.Calls = append(n.Calls, CallCount{k.method, k.outcome, count.(*atomic.Uint64).Load()})
 		return true
 	})
-	h.server.counts.refusals.Range(func(key, count any) bool {
+	h.core.Counts.refusals.Range(func(key, count any) bool {
 		k := key.(refusalKey)
 		n.Refusals = append(n.Refusals, RefusalCount{k.status, k.reason, count.(*atomic.Uint64).Load()})
 		return true

@@ -1,19 +1,15 @@
-package mcpserver
+package httpd
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 )
 
 // pages serves what else there is at this address behind the same checks as MCP:
 // host, origin and token, and the bound on calls at once.
-func (h *HTTP) pages() http.Handler {
+func (h *Handler) pages() http.Handler {
 	if h.o.Pages == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			refuse(w, http.StatusNotFound, "there is nothing here; MCP is at /mcp")
@@ -22,7 +18,7 @@ func (h *HTTP) pages() http.Handler {
 	serve := func(w http.ResponseWriter, r *http.Request, who access.Principal) {
 		if !take(h.calls) {
 			w.Header().Set("Retry-After", "1")
-			h.refuse(w, r, http.StatusTooManyRequests, tooManyCalls)
+			h.refuse(w, r, http.StatusTooManyRequests, TooManyCalls)
 			return
 		}
 		defer func() { <-h.calls }()
@@ -61,10 +57,10 @@ func (noDoor) Known(*http.Request) (string, bool) { return "", false }
 
 // enter answers at the way in. It has places of its own: whoever has no token takes
 // none from a call of those who have.
-func (h *HTTP) enter(door Door, w http.ResponseWriter, r *http.Request) {
+func (h *Handler) enter(door Door, w http.ResponseWriter, r *http.Request) {
 	if !take(h.entering) {
 		w.Header().Set("Retry-After", "1")
-		h.refuse(w, r, http.StatusTooManyRequests, tooManyCalls)
+		h.refuse(w, r, http.StatusTooManyRequests, TooManyCalls)
 		return
 	}
 	defer func() { <-h.entering }()
@@ -95,81 +91,11 @@ type Door interface {
 }
 
 // refuse answers outside of any call: in words of the protocol, or of the pages.
-func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, say string) {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, say string) {
 	door, ok := h.o.Pages.(Door)
 	if !ok || r.URL.Path == "/mcp" || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 		refuse(w, status, say)
 		return
 	}
 	door.Refuse(w, r, status, say)
-}
-
-// firstLook bounds how long a server is not ready for roots that nobody has read yet.
-// What is there is then served without them: a disk that never answers keeps no
-// server from its clients.
-const firstLook = time.Minute
-
-// readyz says whether the skills have been read once, of every root.
-func (h *HTTP) readyz(w http.ResponseWriter, r *http.Request) {
-	waits := "the skills are being read"
-	if v, ok := h.server.catalog.Now(nil); ok {
-		waits = h.unread(v)
-	}
-	if waits == "" || h.draining.Load() {
-		h.healthz(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = io.WriteString(w, waits+"\n")
-}
-
-// unread says for which roots the server waits, or nothing. Anybody may ask: their
-// names are for those who are shown everything.
-func (h *HTTP) unread(v catalog.View) string {
-	if time.Since(h.begun) >= h.firstLook {
-		return ""
-	}
-	var names []string
-	for _, root := range v.Roots {
-		if root.Unread() {
-			names = append(names, root.Label)
-		}
-	}
-	state := h.server.access.Now()
-	switch {
-	case len(names) == 0:
-		return ""
-	case state.Verifier != nil || state.Policy != nil:
-		return "a root of the skills is still being read; the server's log says which"
-	case len(names) == 1:
-		return "the root " + names[0] + " is still being read"
-	}
-	return "the roots " + strings.Join(names, ", ") + " are still being read"
-}
-
-// paced gives up on a client that does not read.
-type paced struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-func newPaced(w http.ResponseWriter, timeout time.Duration) paced {
-	return paced{w, http.NewResponseController(w), timeout}
-}
-
-// Unwrap lets [http.ResponseController] reach the connection.
-func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-// Write writes in pieces, each with its own deadline.
-func (p *paced) Write(data []byte) (n int, err error) {
-	for n < len(data) && err == nil {
-		_ = p.control.SetWriteDeadline(time.Now().Add(p.timeout))
-		var m int
-		m, err = p.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
-		n += m
-	}
-	return n, err
 }

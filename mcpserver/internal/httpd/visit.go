@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// visit is what the SDK's door has to know of an HTTP request: who sends it, and its place
+// Visit is what the SDK's door has to know of an HTTP request: who sends it, and its place
 // among the calls that are worked on. The place is held until the request is over and its
 // handler has ended: a client of a session may leave before, and were the place free by
 // then, clients that leave at once could have any number of calls worked on.
-type visit struct {
-	caller
+type Visit struct {
+	Caller
 	calls chan struct{} // the places; nil for what holds none
 
 	mu      sync.Mutex
@@ -24,9 +24,9 @@ type visit struct {
 	entered bool // by a handler, which tells of the call
 }
 
-// enter begins the handler. It reports false if the request is over and its place was
+// Enter begins the handler. It reports false if the request is over and its place was
 // given to another.
-func (v *visit) enter() bool {
+func (v *Visit) Enter() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.entered = true
@@ -40,8 +40,8 @@ func (v *visit) enter() bool {
 	return true
 }
 
-// leave ends the request, or the handler.
-func (v *visit) leave() {
+// Leave ends the request, or the handler.
+func (v *Visit) Leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.calls == nil {
@@ -53,14 +53,14 @@ func (v *visit) leave() {
 }
 
 // wait gives the place up: what waits for news does not work.
-func (v *visit) wait() {
+func (v *Visit) wait() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	<-v.calls
 	v.calls = nil
 }
 
-func (v *visit) begun() bool {
+func (v *Visit) begun() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.entered
@@ -69,13 +69,13 @@ func (v *visit) begun() bool {
 // visitKey is where the SDK's note on a token has the visit.
 const visitKey = "visit"
 
-// visitOf is nil for a request that did not come over HTTP.
-func visitOf(req mcp.Request) *visit {
+// VisitOf is nil for a request that did not come over HTTP.
+func VisitOf(req mcp.Request) *Visit {
 	extra := req.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {
 		return nil
 	}
-	v, _ := extra.TokenInfo.Extra[visitKey].(*visit)
+	v, _ := extra.TokenInfo.Extra[visitKey].(*Visit)
 	return v
 }
 
@@ -84,10 +84,10 @@ func visitOf(req mcp.Request) *visit {
 // wants a token: the one written here is seen by that middleware and by nothing else. A
 // session belongs to the token that began it: two tokens of one subject have two sessions,
 // since either may be revoked.
-func carry(r *http.Request, v *visit) (carrying *http.Request) {
+func carry(r *http.Request, v *Visit) (carrying *http.Request) {
 	user := ""
-	if v.token != "" {
-		sum := sha256.Sum256([]byte(v.token))
+	if v.Token != "" {
+		sum := sha256.Sum256([]byte(v.Token))
 		user = hex.EncodeToString(sum[:8])
 	}
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {

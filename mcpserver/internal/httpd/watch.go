@@ -1,4 +1,4 @@
-package mcpserver
+package httpd
 
 import (
 	"context"
@@ -20,12 +20,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// How often somebody may ask. Both are far above what an agent or a person does,
-// and below what would keep a server from others.
+// How often a client may ask that is not known: far above what a person does, and below
+// what would keep a server from others.
 var (
-	// DefaultLimit is for each client. Whoever takes in a whole library reads some
-	// thousand files.
-	DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 	// refusalRate is how often an address is told that it may not ask.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
 	// unknownRate is for what an address may ask for without a token: the way in, and
@@ -50,7 +47,7 @@ type limits struct {
 // are let in do not count there. What needs no token counts for the address too, 400
 // at once and 20 a second. Counts go on where the rate is the one that holds. The
 // zero rate ends all limits.
-func (h *HTTP) Limit(rate limit.Rate) {
+func (h *Handler) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
 		h.limits.Store(nil)
 		return
@@ -65,7 +62,7 @@ func (h *HTTP) Limit(rate limit.Rate) {
 // audit log and the numbers.
 type exchange struct {
 	http.ResponseWriter
-	h       *HTTP
+	h       *Handler
 	r       *http.Request
 	address string
 	who     access.Principal
@@ -97,14 +94,14 @@ func hostOf(r *http.Request) string {
 }
 
 // watch answers a request.
-func (h *HTTP) watch(w http.ResponseWriter, r *http.Request) {
-	if !h.server.audit && h.limits.Load() == nil {
+func (h *Handler) watch(w http.ResponseWriter, r *http.Request) {
+	if h.core.Tell == nil && h.limits.Load() == nil {
 		h.root.ServeHTTP(&exchange{ResponseWriter: w, h: h, r: r}, r) // it counts refusals, and nobody asks for more
 		return
 	}
 	x := &exchange{ResponseWriter: w, h: h, address: hostOf(r)}
 	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-	if h.server.audit {
+	if h.core.Tell != nil {
 		defer x.tell()
 		if r.URL.Path != "/mcp" {
 			ctx, x.trace = catalog.WithTrace(ctx)
@@ -115,14 +112,14 @@ func (h *HTTP) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // admits counts a request of a subject. Where it comes too often, it is answered so.
-func (h *HTTP) admits(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
+func (h *Handler) admits(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x := exchangeOf(r)
 	if x == nil {
 		return true
 	}
 	x.who, x.known = who, true
 	l := h.limits.Load()
-	if l == nil || h.server.access.Now().Verifier == nil && isLoopback(x.address) {
+	if l == nil || h.core.Access.Now().Verifier == nil && isLoopback(x.address) {
 		return true
 	}
 	wait, denied := l.clients.Take(nameOf(who.Subject, x.address))
@@ -142,9 +139,9 @@ func nameOf(subject access.Subject, address string) string {
 	return who
 }
 
-// admitsUnknown is [HTTP.admits] for a request that may come without a token, and
+// admitsUnknown is [Handler.admits] for a request that may come without a token, and
 // does.
-func (h *HTTP) admitsUnknown(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handler) admitsUnknown(w http.ResponseWriter, r *http.Request) bool {
 	x, l := exchangeOf(r), h.limits.Load()
 	if x == nil || l == nil {
 		return true
@@ -174,7 +171,7 @@ func isLoopback(address string) bool {
 }
 
 // tooOften says when to come again.
-func (h *HTTP) tooOften(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+func (h *Handler) tooOften(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", seconds)
 	w.Header().Del("WWW-Authenticate")
@@ -202,13 +199,13 @@ func (x *exchange) WriteHeader(status int) {
 	if l := x.h.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
 		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
 			x.status, x.mute = http.StatusTooManyRequests, true
-			x.h.server.counts.refused(x.r, x.status, whyRefused)
+			x.h.core.Counts.refused(x.r, x.status, whyRefused)
 			x.h.tooOften(x.ResponseWriter, x.r, wait)
 			return
 		}
 	}
 	if status >= http.StatusBadRequest {
-		x.h.server.counts.refused(x.r, status, x.reason)
+		x.h.core.Counts.refused(x.r, status, x.reason)
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
@@ -273,7 +270,7 @@ func (x *exchange) tell() {
 	case fine:
 		e.Result = audit.OK
 		if x.trace != nil {
-			e.Loaded = loadsOf(x.trace)
+			e.Loaded = LoadsOf(x.trace)
 		}
 	case x.status == http.StatusUnauthorized:
 		e.Result = audit.RefusedToken
@@ -282,29 +279,17 @@ func (x *exchange) tell() {
 	case x.status == http.StatusTooManyRequests:
 		e.Result = audit.Limited
 	case x.status == http.StatusNotFound && x.trace != nil:
-		e.Result = x.missing()
+		e.Result = x.h.core.Missing(x.who, x.trace.Asked(), x.trace.Fault())
 	default:
 		e.Result = audit.Failed
 	}
-	x.h.server.observe(Use{Method: e.Method, Subject: x.who.Subject, Event: e})
+	x.h.core.Tell(x.who.Subject, e)
 }
 
-// missing tells what is out of the subject's sight from what is not there.
-func (x *exchange) missing() audit.Result {
-	asked := x.trace.Asked()
-	if asked == "" {
-		return audit.NotFound
+// LoadsOf is what a request was given, for the audit log.
+func LoadsOf(trace *catalog.Trace) (out []audit.Load) {
+	for _, l := range trace.Loads() {
+		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
 	}
-	q := &question{name: asked}
-	if strings.HasPrefix(asked, skill.Scheme) {
-		q = &question{uri: asked}
-	}
-	if view, ready := x.h.server.catalog.Now(x.who.Sight); !ready || find(view, q) == nil {
-		whole, ready := x.h.server.catalog.Now(nil)
-		if ready && find(whole, q) != nil {
-			return audit.Denied
-		}
-		return audit.NotFound
-	}
-	return faultOf(x.trace.Fault(), true)
+	return out
 }
