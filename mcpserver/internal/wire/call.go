@@ -20,7 +20,7 @@ type Call struct {
 // more than 64 levels, invalid UTF-8. The call holds parts of the line.
 func ParseCall(line []byte) (c Call, ok bool) {
 	line = bytes.Trim(line, " \t\r\n")
-	if len(line) == 0 || line[0] != '{' || !utf8.Valid(line) {
+	if !utf8.Valid(line) || !json.Valid(line) {
 		return c, false
 	}
 	var version, id, method, params []byte

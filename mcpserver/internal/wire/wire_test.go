@@ -22,8 +22,8 @@ func TestParseCall(t *testing.T) {
 	}{
 		"a call":               {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, Call{ID: []byte("1"), Method: "tools/list"}, true},
 		"spaces":               {" { \"id\" : \"a b\" ,\t\"jsonrpc\":\"2.0\", \"method\":\"m\\u0065\", \"params\" : { } }\r", Call{ID: []byte(`"a b"`), Method: "me", Params: []byte("{ }")}, true},
-		"levels":               {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(63) + `}`, Call{ID: []byte("0"), Method: "m", Params: []byte(deep(63))}, true},
-		"too many levels":      {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(64) + `}`, Call{}, false},
+		"levels":               {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(64) + `}`, Call{ID: []byte("0"), Method: "m", Params: []byte(deep(64))}, true},
+		"too many levels":      {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(65) + `}`, Call{}, false},
 		"10,000 levels":        {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(10000) + `}`, Call{}, false},
 		"a notification":       {`{"jsonrpc":"2.0","method":"m"}`, Call{}, false},
 		"an answer":            {`{"jsonrpc":"2.0","id":1,"result":{}}`, Call{}, false},
