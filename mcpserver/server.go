@@ -76,12 +76,14 @@ type Server struct {
 	host    *tool.Host
 	log     *slog.Logger
 	mcp     *mcp.Server
-	info    []byte // the server's name and version as JSON
-	access  *access.Gate
-	roots   *clientRoots
-	observe func(Use)
-	audit   bool
-	grace   time.Duration // wholeGrace; tests have less
+	// capabilities are those since 2026-07-28, which has no logging.
+	capabilities *mcp.ServerCapabilities
+	info         []byte // the server's name and version as JSON
+	access       *access.Gate
+	roots        *clientRoots
+	observe      func(Use)
+	audit        bool
+	grace        time.Duration // wholeGrace; tests have less
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -119,6 +121,10 @@ func New(o Options) *Server {
 		Logging: &mcp.LoggingCapabilities{},
 	}
 	skillsext.Declare(capabilities, true)
+	since := *capabilities
+	//lint:ignore SA1019 not declared since it is no longer of the protocol
+	since.Logging = nil
+	s.capabilities = &since
 	self := &mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}
 	s.info, _ = json.Marshal(self) // strings always marshal
 	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
@@ -129,6 +135,8 @@ func New(o Options) *Server {
 		SubscribeHandler:        s.subscriptions.subscribe,
 		UnsubscribeHandler:      s.subscriptions.unsubscribe,
 		Capabilities:            capabilities,
+
+		SupportedProtocolVersions: httpd.Versions(),
 	})
 	if err := errors.Join(
 		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, unreached[*skillsext.ListSkillsParams]),
@@ -190,18 +198,34 @@ func hasParams(p mcp.Params) bool {
 	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
 }
 
+// The version of 2025-03-26 is not served: servers of it must take batches, which no client
+// in use sends and every other version forbids. A client that proposes it is answered with
+// the version before, which clients of that time speak too; later ones they do not know.
+const (
+	batched   = "2025-03-26"
+	unbatched = "2024-11-05"
+)
+
 // pass leaves a request to the SDK.
 func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, req mcp.Request) (mcp.Result, error) {
 	switch r.method {
-	case "initialize", "server/discover":
+	case "initialize":
+		p := req.GetParams().(*mcp.InitializeParams)
+		if p.ProtocolVersion == batched {
+			p.ProtocolVersion = unbatched
+		}
 		res, err := next(ctx, r.method, req)
 		if err != nil {
 			return nil, err
 		}
 		s.instruct(ctx, res, req)
-		if r.method == "initialize" {
-			s.subscribe(r)
-		}
+		s.subscribe(r)
+		return res, nil
+	case "server/discover":
+		// The SDK would take the session for one of 2026-07-28 from then on, and refuse the
+		// handshake of a client that chooses another of the versions.
+		res := &mcp.DiscoverResult{SupportedVersions: httpd.Versions(), Capabilities: s.capabilities}
+		s.instruct(ctx, res, req)
 		return res, nil
 	case "subscriptions/listen":
 		s.subscribe(r)
@@ -260,12 +284,6 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 		r.Instructions = text
 	case *mcp.DiscoverResult:
 		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
-		if r.Capabilities != nil {
-			capabilities := *r.Capabilities
-			//lint:ignore SA1019 not declared where it is no longer of the protocol
-			capabilities.Logging = nil
-			r.Capabilities = &capabilities
-		}
 	}
 }
 

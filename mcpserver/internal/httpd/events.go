@@ -133,6 +133,14 @@ func (s *events) after(session, stream string, index int) (data [][]byte, err er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.sessions[session][stream]
+	if st != nil && index == 0 && stream == "" {
+		// Of a session's news, what comes behind no event that the client has: it has opened
+		// its stream anew, asks for nothing that is past, and the SDK counts from 0 again.
+		for _, at := range st.kept {
+			s.remove(at)
+		}
+		st.kept, st.first = nil, 0
+	}
 	if st == nil || index < st.first {
 		return nil, fmt.Errorf("events of a stream: %w", mcp.ErrEventsPurged)
 	}

@@ -287,6 +287,8 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	r = carry(r, visit)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	switch {
+	case s.id == nil && strings.HasPrefix(s.method, "notifications/") && !notifications[s.method]:
+		h.ignore(w, r, modern, visit.Caller)
 	case modern && s.method == "subscriptions/listen":
 		visit.wait()
 		h.stream(w, r, h.modern, s, visit.Caller)
@@ -295,6 +297,25 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	default:
 		h.serveSession(w, r, s, visit.Caller)
 	}
+}
+
+// notifications are those that the SDK knows.
+var notifications = map[string]bool{
+	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
+}
+
+// ignore takes a notification of an unknown kind, which the SDK would refuse: a client may
+// know more of them than this server (JSON-RPC, Notification).
+func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from Caller) {
+	if !modern {
+		in := h.sessions.enter(r.Header, from.Token)
+		if in == nil {
+			h.serveSession(w, r, sent{}, from) // says what is wrong with the session
+			return
+		}
+		h.sessions.leave(in, false)
+	}
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // objection is what keeps a message from the SDK because of its headers, nil if nothing
@@ -318,6 +339,12 @@ func (h *Handler) objection(header http.Header, s sent, modern bool) *jsonrpc.Er
 	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is given twice"}
 }
 
+// Versions are the protocol versions that are served, newest first: all that the SDK
+// supports but 2025-03-26, whose servers must take batches.
+func Versions() []string {
+	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
+}
+
 // agreed refuses a request whose header and body name different protocol versions, or one
 // that is not served. The SDK's handler for sessions would answer the first as the second,
 // with a list of versions that lacks the one which is meant.
@@ -326,7 +353,7 @@ func (h *Handler) objection(header http.Header, s sent, modern bool) *jsonrpc.Er
 // HeaderMismatch; if the version is not implemented, UnsupportedProtocolVersion with those
 // that are. Both have the status 400.
 func agreed(header string, s sent) *jsonrpc.Error {
-	versions := mcp.SupportedProtocolVersions()
+	versions := Versions()
 	switch {
 	case s.version != "" && s.version != header:
 		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Protocol-Version must say what " + mcp.MetaKeyProtocolVersion + " says in the body"}

@@ -123,7 +123,7 @@ func (t *sessions) leave(s *session, initialized bool) {
 
 // speaks reports whether a request of the session may have that version in its header.
 func (s *session) speaks(version []string) bool {
-	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(mcp.SupportedProtocolVersions(), version[0])
+	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(Versions(), version[0])
 }
 
 // begin enters a call of the core's, unless one of that id is being worked on.

@@ -90,9 +90,11 @@ func text(raw []byte) (s string, ok bool) {
 	if json.Unmarshal(raw, &s) != nil {
 		return "", false
 	}
-	pair := bytes.Contains(raw, []byte(`\ud`)) || bytes.Contains(raw, []byte(`\uD`))
-	return s, !pair || !strings.ContainsRune(s, utf8.RuneError)
+	return s, !strings.ContainsRune(s, utf8.RuneError) || paired().Match(raw)
 }
+
+// paired matches a string in which every half of a surrogate pair has its other half.
+var paired = later(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)
 
 // plainID reports whether an id is written as every encoder writes it, so that it can be
 // given back as it is: a whole number of at most 15 digits, or ASCII without escapes.
