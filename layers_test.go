@@ -51,10 +51,13 @@ var directions = map[string][]string{
 	"mcpserver/internal/wire":  {"skill"},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
 	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
-	"web":                      {"access", "catalog", "tool", "check", "client", "skill"},
+	// The one place that counts what is wrong, for commands and pages alike; it asks the
+	// sources what lies beside the skills.
+	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":    {"access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "search",
+		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -77,8 +80,9 @@ var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
-	"golang.org/x/sys":                       {"source/dir", "internal/cli"},
+	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
 	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
 	"golang.org/x/net":                       {"web"},
@@ -99,7 +103,7 @@ var surroundings = use{
 
 // files are the names that reach a disk by path. A source opens skills; edit
 // and client change files that a person named; internal/cli reads configuration;
-// audit goes on with its own file.
+// audit goes on with its own file; doctor lists folders, and opens nothing in them.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -111,7 +115,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "internal/cli", "audit", "internal/genskills/write", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "bench", "bench/floor"},
 }
 
 // writes are the names that make or replace a file. Written whole or not at all,

@@ -52,8 +52,8 @@ func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
 	}
 }
 
-// isWhole reports whether no root is read for the first time by a look that is younger
-// than most.
+// isWhole reports whether no root of which there are lists is read for the first time
+// by a look that is younger than most.
 func (c *Catalog) isWhole(most time.Duration) bool {
 	now := c.current.Load()
 	if now == nil {
@@ -62,7 +62,7 @@ func (c *Catalog) isWhole(most time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range c.sources {
-		if h.look == nil || time.Since(h.look.begun) >= most {
+		if h.look == nil || time.Since(h.look.begun) >= most || h.Root().Unlisted {
 			continue
 		}
 		for _, r := range now.Roots {

@@ -38,6 +38,11 @@ func TestWhole(t *testing.T) {
 	hung := func() Source {
 		return dead{source("a", "x/SKILL.md", text("x", "one")), make(chan struct{})}
 	}
+	hungUnlisted := func() Source {
+		m := source("a", "x/SKILL.md", text("x", "one"))
+		m.root.Unlisted = true
+		return dead{m, make(chan struct{})}
+	}
 	reading := func(steps int, pause time.Duration) Source {
 		return counted{source("b", "y/SKILL.md", text("y", "two")), steps, pause}
 	}
@@ -55,6 +60,7 @@ func TestWhole(t *testing.T) {
 		"slow steps":                      {func() []Source { return []Source{reading(4, 1200*time.Millisecond)} }, 2 * time.Second, 4800 * time.Millisecond, 1, nil},
 		"a disk that hangs":               {func() []Source { return []Source{hung()} }, 2 * time.Second, wholeStill, 0, nil},
 		"a disk that hangs beside others": {func() []Source { return []Source{hung(), reading(24, 100*time.Millisecond)} }, 2 * time.Second, 2400*time.Millisecond + wholeStill, 1, nil},
+		"one of skills in no list":        {func() []Source { return []Source{reading(0, 0), hungUnlisted()} }, 2 * time.Second, 2 * time.Second, 1, nil},
 		"steps that get too slow":         {func() []Source { return []Source{reading(4, wholeStill+time.Millisecond)} }, 2 * time.Second, wholeStill, 0, nil},
 		"nothing at all":                  {func() []Source { return []Source{hung()} }, 0, wholeStill, 0, ErrLate},
 	} {

@@ -28,6 +28,8 @@ type Finding struct {
 	Mend     string // what to do; may be empty
 	// Fix says who can do that: the mends of Certain and Guess are written by Fix.
 	Fix Level
+	// Related is another place that the finding speaks of, or nil.
+	Related *Place
 }
 
 // Cost is what a skill costs whoever reads it. Tokens are estimated, four
@@ -47,14 +49,12 @@ type Report struct {
 	Data     []byte // SKILL.md as it was judged; nil where it could not be read
 	Findings []Finding
 	Cost     Cost
-
-	incomplete bool // not every file of it can be listed
 }
 
-// Publishable reports whether the Skills extension's lists would have the skill:
-// by its SKILL.md, and by the number and size of its files.
+// Publishable reports whether the Skills extension's lists would have the skill: it is
+// available, and no finding keeps it out of them.
 func (r Report) Publishable() bool {
-	return r.Skill.Publishable && !r.incomplete && !r.Cost.More && r.Cost.Files <= skill.MaxFiles && r.Cost.Bytes <= skill.MaxSkillSize
+	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
 }
 
 // maxListed bounds the files that are looked at. The largest real skill has 1,104.
@@ -78,8 +78,11 @@ type subject struct {
 
 // Skill reads, judges and measures one skill. It never fails: what cannot be read
 // is a finding.
-func Skill(ctx context.Context, b *skill.Bundle) Report {
-	s := skill.Load(b)
+func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
+
+// Loaded is [Skill] for a skill that was loaded. It reads the file again, since a skill
+// does not keep its text; if the file has changed, it judges what it is now.
+func Loaded(ctx context.Context, s *skill.Skill) Report {
 	sub := &subject{skill: s, doc: &skill.Document{}}
 	r := Report{Skill: s}
 	if s.Entry != "" && s.Fault() == nil {
@@ -98,7 +101,7 @@ func Skill(ctx context.Context, b *skill.Bundle) Report {
 		sub.list(ctx)
 	}
 	sub.measure()
-	r.Cost, r.incomplete = sub.cost, sub.lacks != ""
+	r.Cost = sub.cost
 	r.Findings = sub.judge()
 	return r
 }
@@ -165,6 +168,12 @@ func (s *subject) judge() []Finding {
 	})
 	if s.text != "" {
 		markFixable(s, all)
+		source := NewSource([]byte(s.text))
+		for i, f := range all {
+			if f.Fix == None {
+				all[i].Mend = source.exactly(f.Mend, f.Position)
+			}
+		}
 	}
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {

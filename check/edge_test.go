@@ -144,10 +144,17 @@ func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[stri
 		reports[i] = Skill(context.Background(), b)
 		names[i] = path.Join(b.Path, cmp.Or(b.Entry, strings.Join(b.Others(), "")))
 	}
-	for _, w := range Twins(reports, func(i int) string { return names[i] }) {
-		// Each of the two cases is one of the collision.
-		for _, i := range []int{w.Index, w.First} {
-			reports[i].Findings = append(reports[i].Findings, w.Finding)
+	first := map[skill.Key]int{}
+	for i, r := range reports {
+		n, taken := first[skill.KeyOf(r.Skill.Name)]
+		switch {
+		case !r.Skill.Available:
+		case !taken:
+			first[skill.KeyOf(r.Skill.Name)] = i
+		default: // each of the two cases is one of the collision
+			f := Duplicate(r, Place{names[n], NamePosition(reports[n].Data)}, r.Skill.Digest == reports[n].Skill.Digest)
+			reports[i].Findings = append(reports[i].Findings, f)
+			reports[n].Findings = append(reports[n].Findings, f)
 		}
 	}
 	for _, n := range scan.Notices {

@@ -139,8 +139,8 @@ func TestSkillRules(t *testing.T) {
 // it has them.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
-		// TestFileRules, TestFilesIncomplete, TestLimits and TestTwins
-		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleFilesIncomplete: true, RuleNameDuplicate: true,
+		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and doctor.TestURIName
+		RuleFileWindows: true, RuleFileCase: true, RuleSizeFile: true, RuleFilesMany: true, RuleFilesLarge: true, RuleFilesIncomplete: true, RuleNameDuplicate: true, RuleURIName: true,
 	}
 	for _, c := range ruleCases {
 		tested[c.rule] = len(c.bad) > 0 && len(c.good) > 0

@@ -10,33 +10,26 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// reservedNames are devices on Windows, whatever follows the first dot
-// (learn.microsoft.com, Naming Files, Paths, and Namespaces).
-var reservedNames = map[string]bool{
-	"CON": true, "PRN": true, "AUX": true, "NUL": true, "CONIN$": true, "CONOUT$": true,
-	"COM1": true, "COM2": true, "COM3": true, "COM4": true, "COM5": true, "COM6": true, "COM7": true, "COM8": true, "COM9": true,
-	"LPT1": true, "LPT2": true, "LPT3": true, "LPT4": true, "LPT5": true, "LPT6": true, "LPT7": true, "LPT8": true, "LPT9": true,
-}
-
-// windowsFault says why a name cannot exist on Windows.
-func windowsFault(name string) string {
-	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`<>:"|?*\`, r) }); i >= 0 {
-		return fmt.Sprintf("the character %q", name[i])
-	}
-	if base, _, _ := strings.Cut(name, "."); reservedNames[strings.ToUpper(strings.TrimRight(base, " "))] {
-		return "the name of a device"
-	}
-	if strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
-		return "a dot or blank at its end"
-	}
-	return ""
-}
-
-// windowsNames looks at the disk's names: those that no URI can carry are in no
-// listing.
+// windowsNames looks at the names on the disk, since a name that no URI can carry is in
+// no listing, and at the skill's own: clients that install a skill make a folder of it.
 func windowsNames(s *subject) (out []Finding) {
+	at := s.skill.Path
+	if at == "." {
+		at = s.skill.Folder()
+	}
+	for part := range strings.SplitSeq(at, "/") {
+		if fault := skill.WindowsFault(part); fault != "" && part != "." {
+			out = append(out, Finding{Message: "on Windows no folder can be called " + skill.Quote(part) + ", for " + fault, Mend: "rename the folder"})
+			break
+		}
+	}
+	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && skill.Base(at) != s.skill.Name {
+		if fault := skill.WindowsFault(s.skill.Name); fault != "" {
+			out = append(out, s.field(f, "on Windows no folder can be called "+skill.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
+		}
+	}
 	if s.skill.FS == nil {
-		return nil
+		return out
 	}
 	n := 0
 	_ = fs.WalkDir(s.skill.FS, ".", func(p string, e fs.DirEntry, err error) error {
@@ -52,7 +45,7 @@ func windowsNames(s *subject) (out []Finding) {
 			}
 			return nil
 		}
-		if fault := windowsFault(e.Name()); fault != "" {
+		if fault := skill.WindowsFault(e.Name()); fault != "" {
 			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + skill.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
 		}
 		return nil

@@ -122,28 +122,6 @@ func markFixable(s *subject, findings []Finding) {
 	}
 }
 
-// Mends says of each problem of a skill that [Fix] mends what to do, in the words of
-// that mend and with the lines that it writes.
-func Mends(s *skill.Skill, data []byte) map[skill.Problem]string {
-	sub := &subject{skill: s, doc: &skill.Document{}}
-	if len(data) == 0 || !utf8.Valid(data) {
-		return nil
-	}
-	sub.read(data)
-	var all []Finding
-	for _, p := range s.Problems {
-		all = append(all, sub.finding(p))
-	}
-	markFixable(sub, all)
-	out := map[skill.Problem]string{}
-	for i, p := range s.Problems {
-		if all[i].Fix != None {
-			out[p] = all[i].Mend
-		}
-	}
-	return out
-}
-
 // kind is what a finding and the problem that it comes from have in common.
 type kind struct {
 	rule           skill.RuleID

@@ -54,10 +54,10 @@ const (
 	RuleSizeLines   skill.RuleID = "size-lines"
 	RuleSizeFile    skill.RuleID = "size-file"
 
-	RuleFilesMany  skill.RuleID = "files-many"
-	RuleFilesLarge skill.RuleID = "files-large"
-	// RuleFilesIncomplete is doctor's too.
+	RuleFilesMany       skill.RuleID = "files-many"
+	RuleFilesLarge      skill.RuleID = "files-large"
 	RuleFilesIncomplete skill.RuleID = "files-incomplete"
+	RuleURIName         skill.RuleID = "uri-name"
 
 	RuleTextTags               skill.RuleID = "text-tags"
 	RuleTextBidi               skill.RuleID = "text-bidi"
@@ -75,7 +75,7 @@ type row struct {
 
 var rows = []row{
 	{Rule{RuleAllowedTools, skill.SeverityWarning, GroupPortability, "spec", "allowed-tools is one string, its tools separated by blanks"}, allowedToolsForm},
-	{Rule{RuleFileWindows, skill.SeverityWarning, GroupPortability, "Windows, Naming Files, Paths, and Namespaces", "every file's name can exist on Windows"}, windowsNames},
+	{Rule{RuleFileWindows, skill.SeverityWarning, GroupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
 	{Rule{RuleFileCase, skill.SeverityWarning, GroupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
 	{Rule{RuleFieldUnknown, skill.SeverityInfo, GroupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
 	{Rule{RuleNameReserved, skill.SeverityInfo, GroupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
@@ -106,7 +106,7 @@ var rows = []row{
 // no import of this package.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file",
+	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
 }
 
 // Rules is the table of all rules: those of package skill, of this package, and
@@ -119,7 +119,7 @@ var Rules = func() []Rule {
 	for _, r := range rows {
 		all = append(all, r.Rule)
 	}
-	all = append(all, nameDuplicate)
+	all = append(all, nameDuplicate, uriName)
 	for _, id := range scanRules {
 		all = append(all, Rule{id, skill.SeverityWarning, GroupScan, "knack", scanTitles[id]})
 	}
@@ -137,9 +137,20 @@ var scanTitles = map[skill.RuleID]string{
 	"link-dangling":        "links lead somewhere",
 	"link-as-text":         "no file holds what was meant as a link",
 	"link-to-file":         "links among the skills lead to folders",
+	"file-special":         "the files of a skill are regular files",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md is called so",
+}
+
+// Unpublishes reports whether a finding of a rule keeps a skill out of the Skills
+// extension's lists.
+func Unpublishes(id skill.RuleID) bool {
+	switch id {
+	case RuleFilesMany, RuleFilesLarge, RuleFilesIncomplete, RuleURIName:
+		return true
+	}
+	return skill.RuleOf(id).Unpublishes
 }
 
 func groupOf(id skill.RuleID) Group {

@@ -136,6 +136,25 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
+// A skill that Windows has no folder for is told of: by its folder's name, that of one
+// above it, or its own.
+func TestWindowsFolders(t *testing.T) {
+	for at, want := range map[string]string{
+		"con": "folder can be called 'con', for the name of a device", "a/aux": "'aux'", "lpt9/b": "'lpt9'", "com¹": "'com¹'", "a.": "'a.'",
+		"a/b": "", "console": "", ".hidden/x": "",
+	} {
+		b := bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}}, at)
+		got := found(Skill(t.Context(), b), RuleFileWindows)
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want) || got[0].Mend == "") {
+			t.Errorf("%s: %+v", at, got)
+		}
+	}
+	got := found(checked(t, "---\nname: nul\ndescription: d\n---\n"), RuleFileWindows)
+	if len(got) != 1 || got[0].Position.String() != "2:7" || got[0].Field != "name" || got[0].Severity != skill.SeverityWarning {
+		t.Errorf("by its name: %+v", got)
+	}
+}
+
 // A file that is in no list is told of, and the skill is not publishable for it.
 func TestFilesIncomplete(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "x"

@@ -3,8 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -124,13 +123,45 @@ GOOSE_MODE: auto
 	},
 }
 
+// lists are the shapes of a YAML file whose servers are a list.
+var lists = map[string]string{
+	"settings": "name: mine\nversion: 0.0.1\nmodels: # which\n  - name: knack\n    provider: x\n",
+	"no end":   "name: mine",
+	"null":     "mcpServers:\nname: mine\n",
+	"braces":   "mcpServers: [] # none\nname: mine\n",
+	"others": `# Continue
+mcpServers: # mine
+  # the first
+  - name: other # a
+    command: npx
+    args:
+      - -y
+      - "x: y"
+  - command: last
+    name: b
+# after
+rules: [a, {b: c}]
+`,
+	"no indent": "mcpServers:\n- name: a\n  command: a\nname: mine\n",
+	"one line":  "mcpServers:\n  - {name: a, command: a}\n",
+	"same line": "name: mine\nmcpServers:\n  -   name: a\n      command: a",
+}
+
+// shapesOf are the files of a client, as they are found.
+func (c Client) shapes() map[string]string {
+	if c.list {
+		return lists
+	}
+	return shapes[c.format]
+}
+
 func filled(c Client, text string) string { return strings.ReplaceAll(text, "SERVERS", c.keys[0]) }
 
 // In every shape of file, with both line ends and a byte-order mark, an entry is
 // added, brought up to date and found again, and every line of the file stays.
 func TestMerge(t *testing.T) {
 	for _, c := range Clients {
-		for name, text := range shapes[c.format] {
+		for name, text := range c.shapes() {
 			for _, ends := range []string{"\n", "\r\n"} {
 				data := strings.ReplaceAll(filled(c, text), "\n", ends)
 				t.Run(fmt.Sprintf("%s/%s/%q", c.ID, name, ends), func(t *testing.T) {
@@ -160,12 +191,13 @@ func (c Client) reads(shape string) bool {
 }
 
 func mergeAll(t *testing.T, c Client, data string) {
-	servers := []Server{here, {Command: `C:\Program Files\kn'ack.exe`, Args: []string{"serve"}}, here}
+	servers := []Server{here, {Command: `C:\Program Files\it's\knack.exe`, Args: here.Args}, here}
 	if c.Remote() {
 		servers = append(servers, remote, here)
 	}
 	now := data
 	for _, s := range servers {
+		s.Switch = true
 		out, err := c.Merge([]byte(now), s)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, now)
@@ -191,7 +223,7 @@ func mergeAll(t *testing.T, c Client, data string) {
 // and the braces that an empty mapping has.
 func lostIn(c Client, before, after string) string {
 	if c.format == formatYAML {
-		before = strings.ReplaceAll(before, "extensions: {}", "extensions:")
+		before = strings.NewReplacer("extensions: {}", "extensions:", "mcpServers: []", "mcpServers:").Replace(before)
 	}
 	at := 0
 	for _, line := range strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune(" \t\r\n,{}", r) }) {
@@ -207,50 +239,22 @@ func lostIn(c Client, before, after string) string {
 // has reads the entry with the parsers of this package, once more.
 func has(t *testing.T, c Client, data []byte, s Server) bool {
 	t.Helper()
-	want := c.local
-	if s.URL != "" {
-		want = c.remote
+	all, err := c.servers(data, c.keys)
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := map[string]any{}
-	switch c.format {
-	case formatJSON:
-		root, _, err := parseJSON(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers, _ := root.member(c.keys[0])
-		own, _ := servers.member(Name)
-		got, _ = own.value().(map[string]any)
-	case formatTOML:
-		f, err := parseTOML(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range f.keys {
-			if slices.Equal(k.table, []string{c.keys[0], Name}) {
-				got[k.path[0]] = k.value
-			}
-		}
-	case formatYAML:
-		root, err := parseYAML(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, servers, _ := pair(root, c.keys[0])
-		_, own, ok := pair(servers, Name)
-		if !ok {
-			return false
-		}
-		got, _ = yamlValue(own).(map[string]any)
-		for _, f := range c.extra {
-			delete(got, f.key)
-		}
-	}
+	own, ok := all[Name]
+	got := maps.Clone(own.fields)
 	wanted := map[string]any{}
-	for _, f := range want(s) {
+	for _, f := range c.fresh(s) {
 		wanted[f.key] = plainValue(f.value)
 	}
-	return cmp.Equal(got, wanted)
+	maps.DeleteFunc(got, func(key string, _ any) bool {
+		_, ok := wanted[key]
+		return !ok && (c.list && key == "name" || c.extra != nil)
+	})
+	maps.DeleteFunc(wanted, func(key string, _ any) bool { _, ok := got[key]; return !ok && c.extra != nil })
+	return ok && cmp.Equal(got, wanted)
 }
 
 // What a new file holds, read by the standard library, and shown to people.
@@ -338,7 +342,7 @@ func TestTokenStays(t *testing.T) {
 		"other headers":    {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, jsonHead + `, "headers": {"X-A": "b","Authorization": "Bearer ${env:KNACK_TOKEN}"}` + jsonTail, with},
 		"no token asked":   {"cursor", jsonHead + `, "headers": {"X-A": "b"}` + jsonTail, "", Server{URL: "http://x"}},
 		"to a command": {"codex", "[mcp_servers.knack]\nurl = \"http://x\"\nbearer_token_env_var = \"KNACK_TOKEN\"\n",
-			"[mcp_servers.knack]\ncommand = \"/k\"\nargs = [\"serve\"]\n", Server{Command: "/k", Args: []string{"serve"}}},
+			"[mcp_servers.knack]\ncommand = \"/k\"\nargs = [\"serve\"]\n", Server{Command: "/k", Args: []string{"serve"}, Switch: true}},
 	} {
 		client, _ := Find(c.id)
 		want := c.after
@@ -379,7 +383,9 @@ func TestOlderEntry(t *testing.T) {
 		},
 	} {
 		c, _ := Find(id)
-		out, err := c.Merge([]byte(files[0]), here)
+		to := here
+		to.Switch = true
+		out, err := c.Merge([]byte(files[0]), to)
 		if diff := cmp.Diff(files[1], string(out)); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", id, err, diff)
 		}
@@ -399,11 +405,12 @@ func TestOtherWay(t *testing.T) {
 			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"url\": \"https://skills.example.com/mcp?a=1&b=<2>\", // a\n      \"env\": {} // b\n      // c\n      // d\n    }\n  }\n}\n",
 		},
 		"all in one line": {
-			"{\"mcpServers\": {\"knack\": {\"command\": \"a\", \"args\": [\"b\"]}}}",
+			"{\"mcpServers\": {\"knack\": {\"command\": \"/k/knack\", \"args\": [\"serve\"]}}}",
 			"{\"mcpServers\": {\"knack\": {\"url\": \"https://skills.example.com/mcp?a=1&b=<2>\"}}}",
 		},
 	} {
 		to := here
+		to.Switch = true
 		if name != "to here" {
 			to = remote
 		}
@@ -425,12 +432,12 @@ func TestRefused(t *testing.T) {
 		},
 		"codex": {
 			"a", "a =", "a = b", "a = 1 2", "[a", "[[a]", "a = [1", "a = {b = 1", "a = \"x", "a = 'x\n'", "a = \"\"\"x", "a = 1\na = 2", "[a]\n[a]",
-			"mcp_servers = {}", "mcp_servers = { knack = { command = \"x\" } }", "[mcp_servers]\nknack = { command = \"x\" }", "[mcp_servers]\nknack.command = \"x\"",
-			"mcp_servers.knack.command = \"x\"", "[[mcp_servers]]\na = 1", "[[mcp_servers.knack]]\na = 1", "\xff = 1", "a = " + strings.Repeat("[", 1000), "= 1", "a = \"\\q\"",
+			"mcp_servers = {}", "mcp_servers = { knack = { command = \"x\" } }", "[mcp_servers]\nknack = { command = \"knack\" }", "[mcp_servers]\nknack.command = \"knack\"",
+			"mcp_servers.knack.command = \"knack\"", "[[mcp_servers]]\na = 1", "[[mcp_servers.knack]]\na = 1", "\xff = 1", "a = " + strings.Repeat("[", 1000), "= 1", "a = \"\\q\"",
 		},
 		"goose": {
 			"a: b: c", "- a", "text", "extensions: [a]", "extensions: {a: 1}", "extensions: x", "{a: 1}", "a: 1\n---\nb: 2\n", "a: 1\na: 2\n", "extensions:\n  knack: 1\n",
-			"extensions:\n  knack: {cmd: x}\n", "a: \"x", "\tx: 1", "extensions:\n  a: 1\n  a: 2\n", "extensions: &a\n  knack: *a\n",
+			"extensions:\n  knack: {cmd: knack}\n", "a: \"x", "\tx: 1", "extensions:\n  a: 1\n  a: 2\n", "extensions: &a\n  knack: *a\n",
 		},
 	} {
 		c, _ := Find(id)
@@ -442,145 +449,60 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func places(t *testing.T) Places {
-	dir := t.TempDir()
-	return Places{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project"), AppData: ""}
-}
-
-// Every client has a file on every system, signs of its own, and a source.
-func TestClients(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range Clients {
-		for _, os := range []string{"linux", "darwin", "windows"} {
-			file := c.File(Places{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
-			if file == "" || seen[os+file] || strings.Contains(file, `\`) {
-				t.Errorf("%s on %s: %q", c.ID, os, file)
-			}
-			seen[os+file] = true
-		}
-		if c.File(Places{OS: "linux"}) != "" || c.Here(Places{OS: "linux"}) {
-			t.Errorf("%s is nowhere", c.ID)
-		}
-		if c.Source == "" || len(c.Signs(Places{OS: "linux", Home: "/h", Project: "/p"})) < 2 {
-			t.Errorf("%s: no source, or no signs", c.ID)
+// The parser calls itself for each level: a file that nests deeper than a person's is
+// refused before it is parsed. Brackets in strings and comments do not count.
+func TestNesting(t *testing.T) {
+	c, _ := Find("cursor")
+	deep := strings.Repeat("[", 300)
+	if _, err := c.Merge([]byte(`{"a": `+deep+strings.Repeat("]", 300)+"}"), here); err == nil || err.Error() != "line 1, column 206: it nests more than 200 levels deep" {
+		t.Error(err)
+	}
+	for _, text := range []string{`{"a": "\"` + deep + `"}`, "{ // " + deep + "\n}", "{ /* " + deep + " */ }"} {
+		if _, err := c.Merge([]byte(text), here); err != nil {
+			t.Errorf("%.20s: %v", text, err)
 		}
 	}
 }
 
-// A file is replaced in one step, its bytes from before are kept, and nothing is
-// written where nothing changes or somebody else was faster.
-func TestWrite(t *testing.T) {
-	for _, c := range Clients {
-		p := places(t)
-		if c.Here(p) {
-			t.Errorf("%s is on an empty machine", c.ID)
+// A result that has lost or changed something else is not taken for what was meant.
+func TestAsMeant(t *testing.T) {
+	path, set := []string{"m", Name}, []field{{"command", "/k"}}
+	for out, want := range map[string]bool{
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.50}`:             true,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.5}`:              false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}}`:                        false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "c"}}}, "z": 1.50}`:             false,
+		`{"m": {"knack": {"command": "/k", "url": "x", "env": {"A": "b"}}}, "z": 1.50}`: false,
+		`{"m": {"knack": {"command": "/j", "env": {"A": "b"}}}, "z": 1.50}`:             false,
+		`{"m": {"knack": {"command": "/k", "env": {"A": "b"}}}, "z": 1.50`:              false,
+	} {
+		before, err := parseJSON([]byte(`{"m": {"knack": {"url": "x", "env": {"A": "b"}}}, "z": 1.50}`), dialectLax)
+		if got := asMeant(before.value(), []byte(out), path, set, []string{"url"}, dialectLax); got != want || err != nil {
+			t.Errorf("%s: %t, %v", out, got, err)
 		}
-		first := write(t, c, p)
-		if first.Backup != "" || !c.Here(p) {
-			t.Errorf("%s: backup %q", c.ID, first.Backup)
-		}
-		if info, err := os.Stat(first.File); err != nil || info.Mode().Perm() != 0o600 && !c.Project {
-			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
-		}
-		if again := write(t, c, p); again.Changed() || again.Backup != "" {
-			t.Errorf("%s: writes what is there already", c.ID)
-		}
-		mine := "{}"
-		if c.format != formatJSON {
-			mine = "# mine\n"
-		}
-		if err := os.WriteFile(first.File, []byte(mine), 0o640); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(first.File, 0o640); err != nil {
-			t.Fatal(err)
-		}
-		ch, err := c.Plan(p, here)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(first.File, []byte(mine+"\n"), 0o640); err != nil {
-			t.Fatal(err)
-		}
-		if err := ch.Write(); err == nil {
-			t.Errorf("%s: writes over another's change", c.ID)
-		}
-		second := write(t, c, p)
-		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" || second.Backup != first.File+".bak" {
-			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, kept, err)
-		}
-		if info, err := os.Stat(second.File); err != nil || info.Mode().Perm() != 0o640 {
-			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
-		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(first.File), ".knack-*")); len(left) > 0 {
-			t.Errorf("%s: leaves %q", c.ID, left)
-		}
-	}
-}
-
-func write(t *testing.T, c Client, p Places) Change {
-	t.Helper()
-	ch, err := c.Plan(p, here)
-	if err == nil {
-		err = ch.Write()
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", c.ID, err)
-	}
-	return ch
-}
-
-// A link is kept, and what it leads to is changed; one that leads nowhere, and what
-// is no file, are left alone.
-func TestWriteThroughLink(t *testing.T) {
-	c, p := Clients[0], places(t)
-	elsewhere := t.TempDir()
-	if err := os.MkdirAll(p.Project, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	at := filepath.Join(p.Project, ".mcp.json")
-	if err := os.Symlink(filepath.Join(elsewhere, "mcp.json"), at); err != nil {
-		t.Skip(err)
-	}
-	if _, err := c.Plan(p, here); err == nil {
-		t.Error("a link that leads nowhere is written")
-	}
-	if err := os.WriteFile(filepath.Join(elsewhere, "mcp.json"), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	write(t, c, p)
-	if info, err := os.Lstat(at); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v", err)
-	}
-	if data, _ := os.ReadFile(filepath.Join(elsewhere, "mcp.json")); !has(t, c, data, here) {
-		t.Errorf("%s", data)
-	}
-	if err := os.Remove(at); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(at, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Plan(p, here); err == nil {
-		t.Error("a folder is written")
 	}
 }
 
 func FuzzMerge(f *testing.F) {
-	for _, files := range shapes {
+	for _, files := range []map[string]string{shapes[formatJSON], shapes[formatTOML], shapes[formatYAML], lists} {
 		for _, text := range files {
 			f.Add(strings.ReplaceAll(text, "SERVERS", "mcpServers"))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, id := range []string{"cursor", "codex", "goose"} {
+		for _, id := range []string{"cursor", "codex", "goose", "continue", "cline"} {
 			c, _ := Find(id)
-			out, err := c.Merge([]byte(text), here)
-			if err != nil {
-				continue
-			}
-			if again, err := c.Merge(out, here); err != nil || string(again) != string(out) {
-				t.Errorf("%s: %q becomes %q, then %q, %v", id, text, out, again, err)
+			now := text
+			for _, s := range []Server{here, remote} {
+				s.Switch = true
+				out, err := c.Merge([]byte(now), s)
+				if err != nil {
+					break
+				}
+				if again, err := c.Merge(out, s); err != nil || string(again) != string(out) {
+					t.Errorf("%s: %q becomes %q, then %q, %v", id, now, out, again, err)
+				}
+				now = string(out)
 			}
 		}
 	})

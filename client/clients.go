@@ -1,11 +1,17 @@
 package client
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 var (
-	claudeDesktop = config(".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
-	zed           = config(".config/zed/settings.json", ".config/zed/settings.json", "Zed/settings.json")
-	goose         = config(".config/goose/config.yaml", ".config/goose/config.yaml", "Block/goose/config/config.yaml")
+	claudeJSON    = moved("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")
+	claudeDesktop = config(atHome(".config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
+	vscode        = config(xdg("Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
+	zed           = config(xdg("zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
+	goose         = config(xdg("goose/config.yaml"), "", "Block/goose/config/config.yaml")
 )
 
 // both are the labels of a row of the well-known roots.
@@ -16,112 +22,207 @@ func both(rows ...string) (labels []string) {
 	return labels
 }
 
-// Clients are the clients whose files are known. A root stands under Reads only
-// where its client's documentation, or that of somebody who tried it, says that it
-// is read: one too many would hide skills. Where the client itself could be asked,
-// it was: doc/decisions/0016-client-files.md says which, when, and what it said.
+// claudeLocal are the keys of the servers that Claude Code keeps for one project.
+func claudeLocal(p Places) []string {
+	at := filepath.FromSlash(p.Project)
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		at = real
+	}
+	return []string{"projects", at, "mcpServers"}
+}
+
+// clineSettings is where Cline looks, its variables in their order.
+func clineSettings(p Places) string {
+	if at := strings.TrimSpace(p.env("CLINE_MCP_SETTINGS_PATH")); at != "" {
+		return at
+	}
+	if dir := p.env("CLINE_DATA_DIR"); dir != "" {
+		return below(dir, "settings/cline_mcp_settings.json")
+	}
+	return moved("CLINE_DIR", "data/settings/cline_mcp_settings.json", ".cline/data/settings/cline_mcp_settings.json")(p)
+}
+
+// What clients ask of the user after an entry is there.
+const (
+	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__knack"]} to ~/.claude/settings.json.`
+	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["knack"] to ~/.claude/settings.json.`
+	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted, and a headless run gets no tools that need a confirmation: start gemini in the folder once and trust it."
+)
+
+// Clients are the clients whose files are known. Reads has a root only if the client's
+// documentation, or the client itself, says that it is read. The clients that npm has
+// were asked: doc/decisions/0016-client-files.md says which, when, and what they said.
 var Clients = []Client{
 	{
-		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Project: true, Command: claudeCommand,
-		Source:  "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
-		Tried:   "2.1.329: claude mcp add, claude mcp list",
-		dialect: dialectPlain,
-		keys:    []string{"mcpServers"}, file: atProject(".mcp.json"), signs: signs(atHome(".claude"), atHome(".claude.json"), atProject(".claude")),
-		local: commandAndArgs, remote: typedHTTP,
+		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand,
+		Source: "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
+		Tried:  "2.1.330: claude mcp add, claude mcp list",
+		After:  map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
+		places: []place{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)}, folder: moved("CLAUDE_CONFIG_DIR", ".", ".claude"),
+		dialect: dialectPlain, keys: []string{"mcpServers"},
+		local: stdio, remote: typedHTTP, untyped: true,
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
 		ID: "claude-desktop", Name: "Claude Desktop",
-		Source:  "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
-		dialect: dialectPlain,
-		keys:    []string{"mcpServers"}, file: claudeDesktop, signs: signs(base(claudeDesktop)),
+		Source: "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+		places: []place{user(claudeDesktop)}, folder: base(claudeDesktop),
+		dialect: dialectPlain, keys: []string{"mcpServers"},
 		local: commandAndArgs, // servers behind a URL are added as connectors, in the application
 	},
 	{
-		ID: "cursor", Name: "Cursor", Reads: both("cursor", "claude", "codex", "agents"),
+		ID: "cursor", Name: "Cursor", Reads: both("cursor", "claude", "codex", "agents"), Program: "cursor",
 		Source: "https://cursor.com/docs/context/mcp, https://cursor.com/docs/skills.md",
-		keys:   []string{"mcpServers"}, file: atHome(".cursor/mcp.json"), signs: signs(atHome(".cursor")),
+		places: []place{project(".cursor/mcp.json"), user(atHome(".cursor/mcp.json"))}, folder: atHome(".cursor"),
+		keys:  []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "windsurf", Name: "Windsurf", Reads: both("windsurf"),
+		ID: "windsurf", Name: "Windsurf", Reads: both("windsurf"), Program: "windsurf",
 		Source: "https://docs.windsurf.com/windsurf/cascade/mcp, https://docs.windsurf.com/windsurf/cascade/skills.md",
-		keys:   []string{"mcpServers"}, file: atHome(".codeium/windsurf/mcp_config.json"), signs: signs(atHome(".codeium/windsurf")),
+		places: []place{user(atHome(".codeium/windsurf/mcp_config.json"))}, folder: atHome(".codeium/windsurf"),
+		keys:  []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("serverUrl"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"),
-		Source:  "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
-		Tried:   "0.61.0: gemini mcp list, in a trusted folder",
-		dialect: dialectComments,
-		keys:    []string{"mcpServers"}, file: atHome(".gemini/settings.json"), signs: signs(atHome(".gemini")),
-		local: commandAndArgs, remote: urlAs("httpUrl"),
+		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"), Program: "gemini",
+		Source: "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
+		Tried:  "0.61.0: gemini mcp add, gemini mcp list, in a trusted folder",
+		After:  map[Scope][]string{User: {geminiTrust}, Project: {geminiTrust}},
+		places: []place{project(".gemini/settings.json"), user(moved("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json"))}, folder: moved("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+		dialect: dialectComments, keys: []string{"mcpServers"},
+		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "vscode", Name: "VS Code", Reads: both("copilot", "claude", "agents"), Project: true,
-		Source: "https://code.visualstudio.com/docs/copilot/chat/mcp-servers, https://code.visualstudio.com/docs/agent-customization/agent-skills",
-		keys:   []string{"servers"}, file: atProject(".vscode/mcp.json"),
-		signs: signs(atProject(".vscode"), atHome(".vscode"), config(".config/Code", "Library/Application Support/Code", "Code")),
+		ID: "vscode", Name: "VS Code", Reads: both("copilot", "claude", "agents"), Program: "code",
+		Source: "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration, https://code.visualstudio.com/docs/agent-customization/agent-skills",
+		places: []place{project(".vscode/mcp.json"), user(vscode)}, folder: base(base(vscode)),
+		keys:  []string{"servers"},
 		local: stdio, remote: typedHTTP,
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"),
-		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill --help",
-		Tried:  "1.0.102: copilot mcp get, copilot -p",
-		keys:   []string{"mcpServers"}, file: atHome(".copilot/mcp-config.json"), signs: signs(atHome(".copilot")),
-		local: commandAndArgs, remote: typedHTTP,
+		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"), Program: "copilot",
+		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill list",
+		Tried:  "1.0.102: copilot mcp add, copilot mcp list, copilot -p",
+		After:  map[Scope][]string{Project: {"Copilot CLI reads a project's servers only in a folder that is trusted: start copilot here once and trust it."}},
+		places: []place{project(".mcp.json"), project(".github/mcp.json"), user(moved("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json"))}, folder: moved("COPILOT_HOME", ".", ".copilot"),
+		keys:  []string{"mcpServers"},
+		local: func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
+		extra:  func(Server) []field { return []field{{"tools", []string{"*"}}} },
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "codex", Name: "Codex", Reads: both("agents", "codex"),
+		ID: "codex", Name: "Codex", Reads: both("agents", "codex"), Program: "codex",
 		Source: "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
-		Tried:  "0.169.0: codex mcp get, codex exec",
-		format: formatTOML,
-		keys:   []string{"mcp_servers"}, file: atHome(".codex/config.toml"), signs: signs(atHome(".codex")),
+		Tried:  "0.169.0: codex mcp add, codex mcp list, codex exec",
+		After:  map[Scope][]string{Project: {"Codex reads .codex/config.toml only in a project that is trusted: start codex here once and trust it."}},
+		places: []place{project(".codex/config.toml"), user(moved("CODEX_HOME", "config.toml", ".codex/config.toml"))}, folder: moved("CODEX_HOME", ".", ".codex"),
+		format: formatTOML, keys: []string{"mcp_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: []field{{"bearer_token_env_var", TokenVariable}}, tokenEnv: true,
 	},
 	{
-		ID: "zed", Name: "Zed",
+		ID: "zed", Name: "Zed", Program: "zed",
 		Source: "https://zed.dev/docs/ai/mcp",
-		keys:   []string{"context_servers"}, file: zed, signs: signs(base(zed)),
+		places: []place{user(zed)}, folder: base(zed),
+		keys:  []string{"context_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "opencode", Name: "OpenCode", Reads: both("opencode", "opencode-skill", "claude", "agents"),
-		Source: "https://opencode.ai/docs/mcp-servers/, https://opencode.ai/v1/docs/skills/",
-		Tried:  "1.18.33: opencode mcp list",
-		keys:   []string{"mcp"}, file: atHome(".config/opencode/opencode.json"), signs: signs(atHome(".config/opencode")),
-		local: func(s Server) []field {
-			return []field{{"type", "local"}, {"command", append([]string{s.Command}, s.Args...)}}
+		ID: "opencode", Name: "OpenCode", Reads: append(both("opencode", "opencode-skill", "claude", "agents"), "opencode-home-user"), Program: "opencode",
+		Source: "https://opencode.ai/docs/mcp-servers/, https://opencode.ai/docs/skills/, opencode debug skill",
+		Tried:  "1.18.33: opencode mcp add, opencode mcp list",
+		places: []place{
+			project(".opencode/opencode.jsonc"), project(".opencode/opencode.json"), project("opencode.jsonc"), preferred(project("opencode.json")),
+			user(xdg("opencode/opencode.jsonc")), user(xdg("opencode/opencode.json")), user(xdg("opencode/config.json")),
 		},
-		remote: func(s Server) []field { return []field{{"type", "remote"}, {"url", s.URL}} },
+		folder: base(xdg("opencode/opencode.jsonc")),
+		keys:   []string{"mcp"},
+		local:  oneCommand, remote: typedRemote,
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "qwen-code", Name: "Qwen Code",
-		Source:  "https://github.com/QwenLM/qwen-code, qwen mcp --help",
-		Tried:   "0.24.4: qwen mcp list, in a trusted folder",
-		dialect: dialectComments,
-		keys:    []string{"mcpServers"}, file: atHome(".qwen/settings.json"), signs: signs(atHome(".qwen")),
-		local: commandAndArgs, remote: urlAs("httpUrl"),
+		ID: "qwen-code", Name: "Qwen Code", Reads: both("agents", "qwen"), Program: "qwen",
+		Source: "https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/mcp.md, https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/skills.md",
+		Tried:  "0.24.4: qwen mcp add, qwen mcp list",
+		After: map[Scope][]string{
+			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in another."},
+			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve knack."},
+		},
+		places: []place{project(".qwen/settings.json"), project(".mcp.json"), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
+		dialect: dialectComments, keys: []string{"mcpServers"},
+		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}),
+		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}), Program: "goose",
 		Source: "https://block.github.io/goose/docs/guides/config-files, https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md",
-		format: formatYAML,
-		keys:   []string{"extensions"}, file: goose, signs: signs(base(goose)),
+		places: []place{user(goose)}, folder: base(goose),
+		format: formatYAML, keys: []string{"extensions"},
 		local: func(s Server) []field {
 			return []field{{"type", "stdio"}, {"cmd", s.Command}, {"args", s.Args}}
 		},
 		remote: func(s Server) []field { return []field{{"type", "streamable_http"}, {"uri", s.URL}} },
 		bearer: bearer(TokenPlaceholder),
-		extra:  []field{{"name", Name}, {"enabled", true}, {"envs", object{}}, {"timeout", 300}},
+		extra: func(Server) []field {
+			return []field{{"name", Name}, {"enabled", true}, {"envs", object{}}, {"timeout", 300}}
+		},
+	},
+	{
+		ID: "cline", Name: "Cline", Reads: append(both("agents", "cline"), "clinerules-project"), Program: "cline",
+		Source: "https://docs.cline.bot/getting-started/config, https://docs.cline.bot/customization/skills, cline mcp add",
+		Tried:  "3.0.65: cline mcp add, cline config mcp",
+		places: []place{user(clineSettings)}, folder: moved("CLINE_DIR", ".", ".cline"),
+		dialect: dialectPlain, keys: []string{"mcpServers"}, nested: "transport",
+		local:  stdio,
+		remote: func(s Server) []field { return []field{{"type", "streamableHttp"}, {"url", s.URL}} },
+		bearer: bearer(TokenPlaceholder),
+	},
+	{
+		ID: "continue", Name: "Continue", Reads: append(both("continue"), "claude-project"), Program: "cn",
+		Source: "https://docs.continue.dev/reference, https://docs.continue.dev/customize/deep-dives/mcp",
+		Tried:  "cn 1.5.47: cn -p",
+		places: []place{user(moved("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml"))}, folder: moved("CONTINUE_GLOBAL_DIR", ".", ".continue"),
+		must:   "start Continue once, which writes its models into it",
+		format: formatYAML, keys: []string{"mcpServers"}, list: true,
+		local:  commandAndArgs,
+		remote: func(s Server) []field { return []field{{"type", "streamable-http"}, {"url", s.URL}} },
+		bearer: []field{{"requestOptions", object{{"headers", object{{"Authorization", "Bearer " + TokenPlaceholder}}}}}},
+	},
+	{
+		ID: "crush", Name: "Crush", Reads: append(both("crush", "agents", "claude"), "cursor-project", "amp-user"), Program: "crush",
+		Source: "https://github.com/charmbracelet/crush/blob/main/docs/config/README.md, https://github.com/charmbracelet/crush/blob/main/internal/config/load.go",
+		places: []place{project(".crush.json"), preferred(project("crush.json")), user(xdg("crush/crush.json"))}, folder: base(xdg("crush/crush.json")),
+		dialect: dialectPlain, keys: []string{"mcp"},
+		local: stdio, remote: typedHTTP,
+		bearer: bearer("$" + TokenVariable), tokenEnv: true,
+	},
+	{
+		ID: "amp", Name: "Amp", Reads: append(both("agents", "claude"), "amp-user", "amp-config-user"), Program: "amp",
+		Source: "https://ampcode.com/manual, amp mcp add --help, amp skill list",
+		Tried:  "0.0.1790142911: amp mcp add, amp mcp list",
+		After:  map[Scope][]string{Project: {"Amp starts a workspace's server after an approval: amp mcp approve knack."}},
+		places: []place{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(xdg("amp/settings.json")), user(xdg("amp/settings.jsonc"))}, folder: base(xdg("amp/settings.json")),
+		keys:  []string{"amp.mcpServers"},
+		local: commandAndArgs, remote: urlAs("url"),
+		bearer: bearer(TokenPlaceholder),
+	},
+	{
+		ID: "kilo", Name: "Kilo Code", Reads: append(both("agents", "claude", "kilo", "kilocode"), "kilo-config-user"), Program: "kilo",
+		Source: "https://kilo.ai/docs/automate/mcp/using-in-cli, kilo debug paths, kilo debug skill",
+		Tried:  "7.7.7: kilo mcp add, kilo mcp list",
+		places: []place{
+			project(".kilo/kilo.jsonc"), project(".kilo/kilo.json"), project("kilo.jsonc"), preferred(project("kilo.json")),
+			user(xdg("kilo/kilo.jsonc")), user(xdg("kilo/kilo.json")),
+		},
+		folder: base(xdg("kilo/kilo.jsonc")),
+		keys:   []string{"mcp"},
+		local:  oneCommand, remote: typedRemote,
+		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 }

@@ -1,81 +1,317 @@
 package client
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
 )
 
-// field is one member of an entry: a string, a list of strings, a bool or a
-// number.
-type field struct {
-	key   string
-	value any
+// dialect is the JSON that a client reads. A file in another dialect is broken for
+// the client, and an entry in it would change nothing.
+type dialect int
+
+const (
+	dialectLax      dialect = iota // comments and trailing commas, as editors write them
+	dialectComments                // comments
+	dialectPlain                   // neither
+)
+
+// maxNesting bounds how deep a file may nest. The parser calls itself for each level.
+const maxNesting = 200
+
+// byteOrderMark is what some Windows editors put in front of a file.
+const byteOrderMark = "\ufeff"
+
+// jsonFile is a JSON file as parsed, byte for byte.
+type jsonFile struct {
+	data  []byte // without the byte-order mark
+	root  hujson.Value
+	empty bool // it holds nothing but blanks
 }
 
-// mergeJSON puts an entry under a path of keys into a JSON file. Only the bytes of
-// the entry's own fields change.
-func mergeJSON(data []byte, path []string, entry []field, ours []string) ([]byte, error) {
-	root, ok, err := parseJSON(data)
+// parseJSON parses a whole file and refuses what its client would not read.
+func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
+	if !utf8.Valid(data) {
+		return f, errors.New("it is not UTF-8")
+	}
+	f.data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if len(bytes.TrimSpace(f.data)) == 0 {
+		f.empty = true
+		f.root.Value = &hujson.Object{}
+		return f, nil
+	}
+	if !bytes.HasSuffix(f.data, []byte("\n")) {
+		f.data = append(bytes.Clone(f.data), '\n') // the parser requires one after a last // comment
+	}
+	if at := tooDeep(f.data); at >= 0 {
+		return f, f.fail(at, "it nests more than %d levels deep", maxNesting)
+	}
+	if f.root, err = hujson.Parse(f.data); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return f, f.fail(len(f.data)-1, "the file ends in the middle of a value or a comment")
+		}
+		text := strings.TrimPrefix(err.Error(), "hujson: ")
+		if len(text) > 200 {
+			text = strings.ToValidUTF8(text[:200], "") + "…"
+		}
+		return f, errors.New(text)
+	}
+	return f, f.check(&f.root, d)
+}
+
+// tooDeep returns where the nesting exceeds the bound, or -1. It knows strings and
+// comments, and leaves every other fault to the parser.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth--
+		case c == '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(data[i:], []byte("//")):
+			i += max(bytes.IndexByte(data[i:], '\n'), 0)
+		case bytes.HasPrefix(data[i:], []byte("/*")):
+			i += max(bytes.Index(data[i:], []byte("*/")), 0)
+		}
+	}
+	return -1
+}
+
+// check refuses a key that appears twice, of which readers take one or the other, and
+// what the dialect does not allow.
+func (f jsonFile) check(v *hujson.Value, d dialect) error {
+	if err := f.checkExtra(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra), d); err != nil {
+		return err
+	}
+	var last *hujson.Value // of a container
+	var end hujson.Extra
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		seen := map[string]bool{}
+		for i := range c.Members {
+			m := &c.Members[i]
+			key := m.Name.Value.(hujson.Literal).String()
+			if seen[key] {
+				return f.fail(m.Name.StartOffset, "the key %q appears twice", key)
+			}
+			seen[key] = true
+			if err := errors.Join(f.check(&m.Name, d), f.check(&m.Value, d)); err != nil {
+				return err
+			}
+			last = &m.Value
+		}
+		end = c.AfterExtra
+	case *hujson.Array:
+		for i := range c.Elements {
+			if err := f.check(&c.Elements[i], d); err != nil {
+				return err
+			}
+			last = &c.Elements[i]
+		}
+		end = c.AfterExtra
+	}
+	if last != nil && last.AfterExtra != nil && d != dialectLax {
+		return f.fail(v.EndOffset-1, "the client reads no comma before a closing bracket")
+	}
+	return errors.Join(f.checkExtra(end, v.EndOffset-1-len(end), d), f.checkExtra(v.AfterExtra, v.EndOffset, d))
+}
+
+func (f jsonFile) checkExtra(b hujson.Extra, at int, d dialect) error {
+	if d != dialectPlain || b.IsStandard() {
+		return nil
+	}
+	return f.fail(at+bytes.IndexByte(b, '/'), "the client reads no comments here")
+}
+
+// fail words a fault with its line and column.
+func (f jsonFile) fail(at int, format string, args ...any) error {
+	before := f.data[:min(at, len(f.data))]
+	line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+	return fmt.Errorf("line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
+}
+
+// value is the file as the standard library decodes it, numbers as they are written.
+func (f jsonFile) value() map[string]any {
+	v := f.root.Clone()
+	v.Standardize()
+	d := json.NewDecoder(bytes.NewReader(v.Pack()))
+	d.UseNumber()
+	out := map[string]any{}
+	_ = d.Decode(&out) // the parser has read it; what is no object has no members
+	return out
+}
+
+// readJSON returns the servers below a path of keys.
+func readJSON(data []byte, path []string, d dialect) (map[string]any, error) {
+	f, err := parseJSON(data, d)
 	if err != nil {
 		return nil, err
 	}
-	e := &jsonEdit{data: data, newline: newlineOf(data)}
-	if !ok {
-		text := e.object([]field{{path[0], nest(path[1:], entry)}}, "", "  ")
-		return []byte(bom(data) + text + e.newline), nil
+	at := f.value()
+	for _, key := range path {
+		at, _ = at[key].(map[string]any)
 	}
-	e.unit = e.unitOf(root)
-	at := root
-	for i, key := range path {
-		if at.kind != '{' {
-			return nil, notObject(data, at, path[:i])
-		}
-		next, ok := at.member(key)
-		if !ok {
-			e.insert(at, field{key, nest(path[i+1:], entry)})
-			return e.checked(path, entry, root)
-		}
-		at = next
-	}
-	if at.kind != '{' {
-		return nil, notObject(data, at, path)
-	}
-	// Where it reached the server in another way, what said so makes room: its places
-	// go to what is said now, with the comments around them.
-	var stale []member
-	for _, m := range at.members {
-		if slices.Contains(ours, m.key) && !slices.ContainsFunc(entry, func(f field) bool { return f.key == m.key }) {
-			stale = append(stale, m)
-		}
-	}
-	var missing []field
-	for _, f := range entry {
-		have, ok := at.member(f.key)
-		switch {
-		case !ok && len(stale) > 0:
-			e.rename(stale[0], f)
-			stale = stale[1:]
-		case !ok:
-			missing = append(missing, f)
-		case !reflect.DeepEqual(plainValue(f.value), have.value()):
-			e.replace(have, e.value(f.value, e.indentAt(have.start)))
-		}
-	}
-	if len(missing) > 0 {
-		e.insert(at, missing...)
-	}
-	if len(stale) > 0 {
-		e.remove(at, stale)
-	}
-	return e.checked(path, entry, root)
+	return at, nil
 }
 
-// object is a nested entry.
-type object []field
+// jsonEdit changes a parsed file.
+type jsonEdit struct {
+	jsonFile
+	newline, unit string // how the file ends its lines and indents one level
+}
+
+// mergeJSON sets the fields of the entry at a path of keys and removes the keys in
+// drop. Every byte of the file outside of these members stays.
+func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect) ([]byte, error) {
+	f, err := parseJSON(data, d)
+	if err != nil {
+		return nil, err
+	}
+	e := &jsonEdit{f, newlineOf(data), "  "}
+	mark := bytes.Clone(data[:len(data)-len(bytes.TrimPrefix(data, []byte(byteOrderMark)))])
+	if f.empty {
+		return append(mark, e.render(object{{path[0], nest(path[1:], set)}}, "")+e.newline...), nil
+	}
+	before := f.value()
+	if o, ok := f.root.Value.(*hujson.Object); ok && len(o.Members) > 0 {
+		if indent, first := e.lineIndent(o.Members[0].Name.StartOffset); first && indent != "" {
+			e.unit = indent
+		}
+	}
+	if err := e.merge(path, set, drop); err != nil {
+		return nil, err
+	}
+	out := e.root.Pack()
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		out = bytes.TrimSuffix(out, []byte("\n"))
+	}
+	if out = append(mark, out...); !asMeant(before, out, path, set, drop, d) {
+		return nil, errSelfCheck
+	}
+	return out, nil
+}
+
+// errSelfCheck says that an edit would change something else. The file is then left
+// as it is.
+var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
+
+// asMeant parses the result once more: the entry has its fields and none of the
+// dropped ones, and all else in the file has the values that it had.
+func asMeant(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
+	f, err := parseJSON(out, d)
+	if err != nil {
+		return false
+	}
+	after := f.value()
+	have := after
+	for _, key := range path {
+		have, _ = have[key].(map[string]any)
+	}
+	for _, s := range set {
+		if !reflect.DeepEqual(have[s.key], plainValue(s.value)) {
+			return false
+		}
+	}
+	for _, key := range drop {
+		if _, ok := have[key]; ok {
+			return false
+		}
+	}
+	return reflect.DeepEqual(without(before, path, set, drop), without(after, path, set, drop))
+}
+
+// without removes the members of the entry at a path that an edit may touch, and the
+// objects on the way that are empty then.
+func without(m map[string]any, path []string, set []field, drop []string) map[string]any {
+	if len(path) == 0 {
+		for _, f := range set {
+			delete(m, f.key)
+		}
+		for _, key := range drop {
+			delete(m, key)
+		}
+		return m
+	}
+	if below, ok := m[path[0]].(map[string]any); ok && len(without(below, path[1:], set, drop)) == 0 {
+		delete(m, path[0])
+	}
+	return m
+}
+
+// merge changes the tree.
+func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
+	at := &e.root
+	for i, key := range path {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return e.notObject(at, path[:i])
+		}
+		m := member(o, key)
+		if m == nil {
+			e.insert(at, o, field{key, nest(path[i+1:], set)})
+			return nil
+		}
+		at = &m.Value
+	}
+	o, ok := at.Value.(*hujson.Object)
+	if !ok {
+		return e.notObject(at, path)
+	}
+	// A member that goes makes room for one that comes, with the comments around it.
+	stale := slices.DeleteFunc(slices.Clone(drop), func(key string) bool { return member(o, key) == nil })
+	var missing []field
+	for _, f := range set {
+		m := member(o, f.key)
+		if m == nil && len(stale) > 0 {
+			m = member(o, stale[0])
+			m.Name.Value = hujson.Literal(appendString(f.key))
+			stale = stale[1:]
+			e.replace(&m.Value, f)
+			continue
+		}
+		if m == nil {
+			missing = append(missing, f)
+		} else if !reflect.DeepEqual(decoded(m.Value), plainValue(f.value)) {
+			e.replace(&m.Value, f)
+		}
+	}
+	e.insert(at, o, missing...)
+	for _, key := range stale {
+		remove(o, key)
+	}
+	return nil
+}
+
+func member(o *hujson.Object, key string) *hujson.ObjectMember {
+	for i := range o.Members {
+		if o.Members[i].Name.Value.(hujson.Literal).String() == key {
+			return &o.Members[i]
+		}
+	}
+	return nil
+}
+
+// decoded is a value as the standard library decodes it.
+func decoded(v hujson.Value) any {
+	return jsonFile{root: hujson.Value{Value: &hujson.Object{Members: []hujson.ObjectMember{{Name: hujson.Value{Value: hujson.String("v")}, Value: v}}}}}.value()["v"]
+}
 
 func nest(path []string, entry []field) any {
 	if len(path) == 0 {
@@ -84,309 +320,155 @@ func nest(path []string, entry []field) any {
 	return object{{path[0], nest(path[1:], entry)}}
 }
 
-// notObject says where something else stands in the place of an object.
-func notObject(data []byte, n node, path []string) error {
+// notObject says where something else takes the place of an object.
+func (e *jsonEdit) notObject(v *hujson.Value, path []string) error {
 	what := "the file"
 	if len(path) > 0 {
 		what = strings.Join(path, ".")
 	}
-	line := 1 + strings.Count(string(data[:min(n.start, len(data))]), "\n")
-	return fmt.Errorf("line %d: %s is not an object in braces", line, what)
+	return e.fail(v.StartOffset, "%s is not an object in braces", what)
 }
 
-func bom(data []byte) string {
-	if strings.HasPrefix(string(data), "\ufeff") {
-		return "\ufeff"
-	}
-	return ""
+func (e *jsonEdit) replace(v *hujson.Value, f field) {
+	indent, _ := e.lineIndent(v.StartOffset)
+	v.Value = e.parsed(e.render(f.value, indent)).Value
 }
 
-// newlineOf is how the file ends its lines.
-func newlineOf(data []byte) string {
-	if i := strings.IndexByte(string(data), '\n'); i > 0 && data[i-1] == '\r' {
-		return "\r\n"
+// parsed is text of our own as a part of the tree.
+func (e *jsonEdit) parsed(text string) hujson.Value {
+	v, err := hujson.Parse([]byte(text))
+	if err != nil {
+		panic(fmt.Sprintf("client: %v in %s", err, text)) // render writes JSON
 	}
-	return "\n"
-}
-
-// splice is a change of the bytes from start to end.
-type splice struct {
-	start, end int
-	text       string
-}
-
-// apply makes changes that do not overlap. Of two at one place the first stands
-// first.
-func apply(data []byte, splices []splice) []byte {
-	slices.SortStableFunc(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
-	var out []byte
-	at := 0
-	for _, s := range splices {
-		out = append(out, data[at:s.start]...)
-		out = append(out, s.text...)
-		at = s.end
-	}
-	return append(out, data[at:]...)
-}
-
-type jsonEdit struct {
-	data          []byte
-	newline, unit string
-	splices       []splice
-}
-
-func (e *jsonEdit) replace(n node, text string) {
-	e.splices = append(e.splices, splice{n.start, n.end, text})
-}
-
-// rename puts another member in the place of one.
-func (e *jsonEdit) rename(m member, f field) {
-	p := &jsonc{data: e.data, at: m.keyStart}
-	if _, err := p.string(); err != nil {
-		return // it was read before
-	}
-	e.splices = append(e.splices, splice{m.keyStart, p.at, string(appendString(f.key))})
-	e.replace(m.value, e.value(f.value, e.indentAt(m.keyStart)))
-}
-
-// remove deletes members of an object, each with its comma, and with its line where
-// nothing else stands there. Comments stay.
-func (e *jsonEdit) remove(n node, gone []member) {
-	isGone := func(m member) bool {
-		return slices.ContainsFunc(gone, func(g member) bool { return g.keyStart == m.keyStart })
-	}
-	var kept *member
-	for i, m := range n.members {
-		if !isGone(m) {
-			kept = &n.members[i]
-		}
-	}
-	last := n.members[len(n.members)-1]
-	if kept != nil && isGone(last) && e.commaAfter(last.value.end, n.end) < 0 {
-		comma := e.commaAfter(kept.value.end, n.end)
-		e.splices = append(e.splices, splice{comma, comma + 1, ""})
-	}
-	for _, m := range gone {
-		from, to := m.keyStart, m.value.end
-		comma := e.commaAfter(to, n.end)
-		if comma >= 0 && strings.TrimSpace(string(e.data[to:comma])) == "" {
-			to = comma + 1
-		} else if comma >= 0 {
-			e.splices = append(e.splices, splice{comma, comma + 1, ""})
-		}
-		_, first := e.lineIndent(from)
-		rest, _, _ := strings.Cut(string(e.data[to:]), "\n")
-		switch {
-		case first && strings.TrimSpace(rest) == "":
-			from = strings.LastIndexByte(string(e.data[:from]), '\n') + 1
-			to += len(rest) + 1
-		case strings.HasPrefix(rest, "}"):
-			from = len(strings.TrimRight(string(e.data[:from]), " \t"))
-		case !first || strings.HasPrefix(rest, " "):
-			to += len(rest) - len(strings.TrimLeft(rest, " "))
-		}
-		e.splices = append(e.splices, splice{from, to, ""})
-	}
+	return v
 }
 
 // insert adds members behind the last one of an object, in the style of the file.
-func (e *jsonEdit) insert(n node, fields ...field) {
-	inner := string(e.data[n.start+1 : n.end-1])
-	base := e.indentAt(n.start)
+func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
+	if len(fields) == 0 {
+		return
+	}
+	base, _ := e.lineIndent(v.StartOffset)
 	indent := base + e.unit
-	write := func(indent string) string {
-		var parts []string
-		for _, f := range fields {
-			parts = append(parts, string(appendString(f.key))+": "+e.value(f.value, indent))
+	before, oneLine := hujson.Extra(e.newline+indent), false
+	head, rest := hujson.Extra(nil), o.AfterExtra // what belongs to the last member, and what is before the brace
+	switch n := len(o.Members); {
+	case n == 0:
+		head = bytes.TrimRight(o.AfterExtra, " \t\r\n")
+		rest = rest[len(head):]
+	case !bytes.Contains(e.data[v.StartOffset:v.EndOffset], []byte("\n")):
+		before, oneLine = hujson.Extra(" "), true
+	default:
+		if own, first := e.lineIndent(o.Members[n-1].Name.StartOffset); first {
+			indent = own
+			before = hujson.Extra(e.newline + indent)
 		}
-		return strings.Join(parts, ","+e.newline+indent)
+		head = rest[:sameLine(rest)]
+		rest = rest[len(head):]
 	}
-	if len(n.members) == 0 {
-		if strings.TrimSpace(inner) == "" {
-			e.splices = append(e.splices, splice{n.start + 1, n.end - 1, e.newline + indent + write(indent) + e.newline + base})
-			return
+	trailing := hujson.Extra(nil) // with a comma behind the last member, there is one behind the new one
+	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
+		trailing = hujson.Extra{}
+	}
+	for i, f := range fields {
+		text := e.render(f.value, indent)
+		if oneLine {
+			text = compact(text, e.newline)
 		}
-		end := n.start + 1 + len(strings.TrimRight(inner, " \t\r\n")) // behind the last comment
-		tail := ""
-		if !strings.Contains(inner[end-n.start-1:], "\n") {
-			tail = e.newline + base
+		m := hujson.ObjectMember{Name: hujson.Value{Value: hujson.Literal(appendString(f.key)), BeforeExtra: before}, Value: e.parsed(" " + text)}
+		if i == 0 {
+			m.Name.BeforeExtra = slices.Concat(head, before)
 		}
-		e.splices = append(e.splices, splice{end, end, e.newline + indent + write(indent) + tail})
-		return
+		o.Members = append(o.Members, m)
 	}
-	last := n.members[len(n.members)-1]
-	comma := e.commaAfter(last.value.end, n.end)
-	if !strings.Contains(inner, "\n") {
-		at, text := last.value.end, ", "+compact(write(indent), e.newline)
-		if comma >= 0 {
-			at, text = comma+1, " "+compact(write(indent), e.newline)+","
-		}
-		e.splices = append(e.splices, splice{at, at, text})
-		return
+	o.Members[len(o.Members)-1].Value.AfterExtra = trailing
+	if o.AfterExtra = rest; !oneLine && !bytes.Contains(rest, []byte("\n")) {
+		o.AfterExtra = hujson.Extra(e.newline + base)
 	}
-	if own, first := e.lineIndent(last.keyStart); first {
-		indent = own
-	}
-	at, tail := last.value.end, ""
-	if comma >= 0 {
-		at, tail = comma+1, ","
-	} else {
-		e.splices = append(e.splices, splice{at, at, ","})
-	}
-	at = e.lineRest(at, n.end-1)
-	text := e.newline + indent + write(indent) + tail
-	if !strings.Contains(string(e.data[at:n.end-1]), "\n") {
-		text += e.newline + base
-	}
-	e.splices = append(e.splices, splice{at, at, text})
 }
 
-// commaAfter finds a trailing comma between a value and the end of its object.
-func (e *jsonEdit) commaAfter(from, end int) int {
-	p := &jsonc{data: e.data, at: from}
-	if p.trivia() == nil && p.at < end && p.peek() == ',' {
-		return p.at
-	}
-	return -1
-}
-
-// lineRest passes blanks and comments on the same line.
-func (e *jsonEdit) lineRest(at, end int) int {
-	done := at
-	for at < end {
-		rest := string(e.data[at:end])
+// sameLine is how much of the space behind a member is comments on its line.
+func sameLine(b hujson.Extra) (n int) {
+	for {
+		rest := b[n+len(b[n:])-len(bytes.TrimLeft(b[n:], " \t")):]
+		end := -1
 		switch {
-		case rest[0] == ' ' || rest[0] == '\t':
-			at++
-		case strings.HasPrefix(rest, "//"):
-			line, _, _ := strings.Cut(rest, "\n")
-			return at + len(strings.TrimRight(line, "\r"))
-		case strings.HasPrefix(rest, "/*"):
-			n := strings.Index(rest, "*/")
-			if strings.Contains(rest[:n], "\n") {
-				return done
-			}
-			at += n + 2
-			done = at
-		default:
-			return done
+		case bytes.HasPrefix(rest, []byte("//")):
+			line, _, _ := bytes.Cut(rest, []byte("\n"))
+			return len(b) - len(rest) + len(bytes.TrimRight(line, "\r"))
+		case bytes.HasPrefix(rest, []byte("/*")):
+			end = bytes.Index(rest, []byte("*/")) + 2
+		}
+		if end < 0 || bytes.Contains(rest[:end], []byte("\n")) {
+			return n
+		}
+		n = len(b) - len(rest) + end
+	}
+}
+
+// remove deletes a member with its comma, and its line if nothing else is on it.
+// Comments stay.
+func remove(o *hujson.Object, key string) {
+	i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == key })
+	gone := o.Members[i]
+	next := &o.AfterExtra
+	if i+1 < len(o.Members) {
+		next = &o.Members[i+1].Name.BeforeExtra
+	} else if i > 0 {
+		// The one before becomes the last; that it has a comma behind it is said by this.
+		last := &o.Members[i-1].Value
+		if gone.Value.AfterExtra != nil && last.AfterExtra == nil {
+			last.AfterExtra = hujson.Extra{}
+		} else if gone.Value.AfterExtra == nil {
+			gone.Name.BeforeExtra = slices.Concat(last.AfterExtra, gone.Name.BeforeExtra)
+			last.AfterExtra = nil
 		}
 	}
-	return done
+	kept := slices.Clone(gone.Name.BeforeExtra)
+	for _, b := range []hujson.Extra{gone.Name.AfterExtra, gone.Value.BeforeExtra, gone.Value.AfterExtra} {
+		if !b.IsStandard() {
+			kept = append(kept, b...)
+		}
+	}
+	switch after := bytes.TrimLeft(*next, " \t"); {
+	case kept.IsStandard() && sameLine(*next) == 0:
+	case bytes.HasPrefix(after, []byte("/")):
+		*next = append(kept, after...)
+	case !kept.IsStandard():
+		*next = append(bytes.TrimRight(kept, " \t\r\n"), *next...)
+	}
+	o.Members = slices.Delete(o.Members, i, i+1)
 }
 
-// indentAt is the indentation of the line of an offset.
-func (e *jsonEdit) indentAt(at int) string {
-	indent, _ := e.lineIndent(at)
-	return indent
-}
-
-// lineIndent also reports whether only blanks stand before the offset.
+// lineIndent returns the indentation of the line of an offset, and whether the offset
+// is the first thing on the line.
 func (e *jsonEdit) lineIndent(at int) (string, bool) {
-	from := strings.LastIndexByte(string(e.data[:at]), '\n') + 1
-	line := strings.TrimPrefix(string(e.data[from:at]), "\ufeff")
+	line := string(e.data[1+bytes.LastIndexByte(e.data[:at], '\n') : at])
 	trimmed := strings.TrimLeft(line, " \t")
 	return line[:len(line)-len(trimmed)], trimmed == ""
 }
 
-// unitOf is what one level is indented by.
-func (e *jsonEdit) unitOf(root node) string {
-	for _, m := range root.members {
-		if indent, first := e.lineIndent(m.keyStart); first && indent != "" {
-			return indent
-		}
+// render writes a value as JSON, objects over several lines.
+func (e *jsonEdit) render(v any, indent string) string {
+	o, ok := v.(object)
+	if !ok {
+		return flow(v)
 	}
-	return "  "
-}
-
-func (e *jsonEdit) value(v any, indent string) string {
-	switch v := v.(type) {
-	case object:
-		return e.object(v, indent, e.unit)
-	case []string:
-		parts := make([]string, len(v))
-		for i, s := range v {
-			parts[i] = string(appendString(s))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case string:
-		return string(appendString(v))
-	}
-	return fmt.Sprint(v)
-}
-
-func (e *jsonEdit) object(fields []field, indent, unit string) string {
-	if e.unit = unit; len(fields) == 0 {
+	if len(o) == 0 {
 		return "{}"
 	}
-	var b strings.Builder
-	b.WriteString("{")
-	for i, f := range fields {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		b.WriteString(e.newline + indent + unit + string(appendString(f.key)) + ": " + e.value(f.value, indent+unit))
+	parts := make([]string, len(o))
+	for i, f := range o {
+		parts[i] = e.newline + indent + e.unit + string(appendString(f.key)) + ": " + e.render(f.value, indent+e.unit)
 	}
-	b.WriteString(e.newline + indent + "}")
-	return b.String()
+	return "{" + strings.Join(parts, ",") + e.newline + indent + "}"
 }
 
-// compact writes what [jsonEdit.value] wrote in one line.
+// compact writes what [jsonEdit.render] wrote in one line.
 func compact(s, newline string) string {
 	lines := strings.Split(s, newline)
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.NewReplacer("{ ", "{", " }", "}").Replace(strings.Join(lines, " "))
-}
-
-// errSelfCheck says that an edit would have changed something else. The file is
-// then left as it is.
-var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
-
-// checked applies the changes and compares: the entry is there, and all else is
-// what it was.
-func (e *jsonEdit) checked(path []string, entry []field, before node) ([]byte, error) {
-	out := apply(e.data, e.splices)
-	after, ok, err := parseJSON(out)
-	if err != nil || !ok {
-		return nil, errSelfCheck
-	}
-	at := after
-	for _, key := range path {
-		if at, ok = at.member(key); !ok {
-			return nil, errSelfCheck
-		}
-	}
-	for _, f := range entry {
-		if have, ok := at.member(f.key); !ok || !reflect.DeepEqual(have.value(), plainValue(f.value)) {
-			return nil, errSelfCheck
-		}
-	}
-	if !reflect.DeepEqual(without(before, path), without(after, path)) {
-		return nil, errSelfCheck
-	}
-	return out, nil
-}
-
-// without is a file's value without what stands at a path, and without the objects
-// on the way that are empty then.
-func without(root node, path []string) any {
-	v := root.value()
-	drop(v, path)
-	return v
-}
-
-func drop(v any, path []string) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return
-	}
-	if len(path) > 1 {
-		drop(m[path[0]], path[1:])
-		if below, ok := m[path[0]].(map[string]any); !ok || len(below) > 0 {
-			return
-		}
-	}
-	delete(m, path[0])
 }

@@ -8,9 +8,40 @@ import (
 	"strings"
 )
 
-// mergeTOML puts an entry into a TOML file as the table of a path. Only the lines
-// of the entry's own keys change.
-func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte, error) {
+// readTOML returns what is below a path of keys. An inline table stays text.
+func readTOML(data []byte, path []string) (map[string]any, error) {
+	file, err := parseTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	root := map[string]any{}
+	below := func(path []string) map[string]any {
+		at := root
+		for _, key := range path {
+			next, ok := at[key].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[key] = next
+			}
+			at = next
+		}
+		return at
+	}
+	for _, t := range file.tables {
+		if !t.array {
+			below(t.path)
+		}
+	}
+	for _, k := range file.keys {
+		last := len(k.path) - 1
+		below(slices.Concat(k.table, k.path[:last]))[k.path[last]] = k.value
+	}
+	return below(path), nil
+}
+
+// mergeTOML sets keys of the table of a path and removes others, and adds the table if
+// it is missing. Only the lines of these keys change.
+func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, error) {
 	file, err := parseTOML(data)
 	if err != nil {
 		return nil, err
@@ -36,7 +67,7 @@ func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte
 	}
 	if header < 0 {
 		text := "[" + strings.Join(path, ".") + "]" + newline
-		for _, f := range entry {
+		for _, f := range set {
 			text += tomlLine(f) + newline
 		}
 		switch body := strings.TrimPrefix(string(data), "\ufeff"); {
@@ -47,10 +78,10 @@ func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte
 			text = newline + text
 		}
 		splices = append(splices, splice{len(data), len(data), text})
-		return checkedTOML(data, splices, path, entry, ours, file)
+		return checkedTOML(data, splices, path, set, drop, file)
 	}
 	add := ""
-	for _, f := range entry {
+	for _, f := range set {
 		k, ok := inTable[f.key]
 		switch {
 		case !ok:
@@ -61,14 +92,14 @@ func mergeTOML(data []byte, path []string, entry []field, ours []string) ([]byte
 		delete(inTable, f.key)
 	}
 	for name, k := range inTable {
-		if slices.Contains(ours, name) {
+		if slices.Contains(drop, name) {
 			splices = append(splices, splice{k.lineStart, k.lineEnd, ""})
 		}
 	}
 	if end := file.tables[header].end; add != "" {
 		splices = append(splices, splice{end, end, add})
 	}
-	return checkedTOML(data, splices, path, entry, ours, file)
+	return checkedTOML(data, splices, path, set, drop, file)
 }
 
 func tomlLine(f field) string { return f.key + " = " + tomlValue(f.value) }
@@ -84,11 +115,11 @@ func tomlValue(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	return fmt.Sprint(v)
+	return flow(v)
 }
 
-// tomlString prefers a literal string where a backslash would have to be doubled,
-// as people write Windows paths.
+// tomlString prefers a literal string if a backslash would have to be doubled, as people
+// write Windows paths.
 func tomlString(s string) string {
 	if strings.Contains(s, `\`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
 		return "'" + s + "'"
@@ -96,15 +127,15 @@ func tomlString(s string) string {
 	return strings.ReplaceAll(string(appendString(s)), "\x7f", `\u007f`)
 }
 
-// checkedTOML applies the changes and compares: the entry is there, and all else
-// is what it was.
-func checkedTOML(data []byte, splices []splice, path []string, entry []field, ours []string, before tomlFile) ([]byte, error) {
+// checkedTOML applies the changes and compares: the entry is as meant, and all else is
+// what it was.
+func checkedTOML(data []byte, splices []splice, path []string, set []field, drop []string, before tomlFile) ([]byte, error) {
 	out := apply(data, splices)
 	after, err := parseTOML(out)
 	if err != nil {
 		return nil, errors.Join(errSelfCheck, err)
 	}
-	for _, f := range entry {
+	for _, f := range set {
 		if !slices.ContainsFunc(after.keys, func(k tomlKey) bool {
 			return slices.Equal(k.table, path) && slices.Equal(k.path, []string{f.key}) && reflect.DeepEqual(k.value, plainValue(f.value))
 		}) {
@@ -113,7 +144,7 @@ func checkedTOML(data []byte, splices []splice, path []string, entry []field, ou
 	}
 	rest := func(f tomlFile) (out []string) {
 		for _, k := range f.keys {
-			if !slices.Equal(k.table, path) || len(k.path) != 1 || !slices.Contains(ours, k.path[0]) {
+			if !slices.Equal(k.table, path) || len(k.path) != 1 || !slices.Contains(drop, k.path[0]) && !slices.Contains(keys(set), k.path[0]) {
 				out = append(out, fmt.Sprintf("%q %q %#v", k.table, k.path, k.value))
 			}
 		}

@@ -22,7 +22,8 @@ type tomlTable struct {
 	end   int // behind the header and a comment on its line
 }
 
-// tomlKey is one key with its value: a string, a list, or for all else the text.
+// tomlKey is one key with its value: a string, a bool, a list, or for all else the text
+// as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any
@@ -65,7 +66,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 			}
 			id := fmt.Sprintf("%q", t.path)
 			if seen[id] && !t.array {
-				return f, p.fail("the table [%s] stands twice", strings.Join(t.path, "."))
+				return f, p.fail("the table [%s] appears twice", strings.Join(t.path, "."))
 			}
 			seen[id] = true
 			if t.array {
@@ -86,7 +87,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 		}
 		id := fmt.Sprintf("%q", slices.Concat(table, k.path))
 		if seen[id] {
-			return f, p.fail("the key %s stands twice", strings.Join(k.path, "."))
+			return f, p.fail("the key %s appears twice", strings.Join(k.path, "."))
 		}
 		seen[id] = true
 		p.blanks(false)
@@ -150,7 +151,7 @@ func (p *toml) comment() {
 	p.at += len(strings.TrimSuffix(line, "\r"))
 }
 
-// lineEnd wants nothing but a comment up to the line's end, and stops before that.
+// lineEnd allows nothing but a comment up to the line's end, and stops before that.
 func (p *toml) lineEnd() error {
 	p.blanks(false)
 	if p.peek() == '#' {
@@ -224,7 +225,10 @@ func (p *toml) value() (any, error) {
 		return nil, p.fail("a value was expected, not %s", excerpt([]byte(p.data[from:])))
 	}
 	p.at += len(s)
-	return json.RawMessage(s), nil
+	if s == "true" || s == "false" {
+		return s == "true", nil
+	}
+	return json.Number(s), nil
 }
 
 // long passes a string of several lines; its text stays as written.

@@ -1,9 +1,12 @@
 package client
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,16 +14,42 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mergeYAML puts an entry under a path of two keys into a YAML file in block style.
-// Only the lines of the entry's own keys change.
-func mergeYAML(data []byte, path []string, entry, defaults []field, ours []string) ([]byte, error) {
+// readYAML returns what is below a path of keys, of a list by the names in it.
+func readYAML(data []byte, path []string) (map[string]any, error) {
 	root, err := parseYAML(data)
 	if err != nil {
 		return nil, err
 	}
-	e := &yamlEdit{data: data, newline: newlineOf(data), path: path}
+	for _, key := range path {
+		_, root, _ = pair(root, key)
+	}
+	if root == nil || root.Kind != yaml.SequenceNode {
+		out, _ := yamlValue(root).(map[string]any)
+		return out, nil
+	}
+	out := map[string]any{}
+	for _, item := range root.Content {
+		if _, name, ok := pair(item, "name"); ok {
+			out[name.Value] = yamlValue(item)
+		}
+	}
+	return out, nil
+}
+
+// mergeYAML sets the fields of the entry at a path of two keys and removes the keys in
+// drop. The servers are a mapping in block style, or a list of mappings that have the
+// entry's name under "name". Only the lines of these keys change.
+func mergeYAML(data []byte, path []string, set []field, drop []string, list bool) ([]byte, error) {
+	root, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	e := &yamlEdit{data: data, newline: newlineOf(data), path: path, list: list}
 	e.index()
-	whole := slices.Concat(entry, defaults)
+	kind := yaml.MappingNode
+	if list {
+		kind = yaml.SequenceNode
+	}
 	key, servers, ok := pair(root, path[0])
 	switch {
 	case !ok && root != nil && root.Style&yaml.FlowStyle != 0:
@@ -30,33 +59,39 @@ func mergeYAML(data []byte, path []string, entry, defaults []field, ours []strin
 		if root != nil {
 			indent = strings.Repeat(" ", max(root.Column-1, 0))
 		}
-		text := indent + path[0] + ":" + e.newline + e.block(indent+"  ", whole)
+		text := indent + path[0] + ":" + e.newline + e.block(indent+"  ", set)
 		if s := string(data); s != "" && !strings.HasSuffix(s, "\n") {
 			text = e.newline + text
 		}
 		e.splices = append(e.splices, splice{len(data), len(data), text})
-	case servers.Kind == yaml.MappingNode && servers.Style&yaml.FlowStyle == 0:
-		if err := e.into(key, servers, entry, whole, ours); err != nil {
+	case servers.Kind == kind && servers.Style&yaml.FlowStyle == 0:
+		if err := e.into(key, servers, set, drop); err != nil {
 			return nil, err
 		}
 	case servers.Tag == "!!null" && servers.Value == "":
 		end := e.endOfLine(key.Line)
-		e.splices = append(e.splices, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", whole)})
-	case servers.Kind == yaml.MappingNode && len(servers.Content) == 0 && servers.Line == key.Line:
+		e.splices = append(e.splices, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
+	case servers.Kind == kind && len(servers.Content) == 0 && servers.Line == key.Line:
 		at := e.offset(servers.Line, servers.Column)
-		if !strings.HasPrefix(string(data[at:]), "{}") {
+		if text := string(data[at:]); !strings.HasPrefix(text, "{}") && !strings.HasPrefix(text, "[]") {
 			return nil, fmt.Errorf("line %d: %s is written in braces, which knack does not change", servers.Line, path[0])
 		}
 		end := e.endOfLine(key.Line)
-		e.splices = append(e.splices, splice{at, at + 2, ""}, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", whole)})
+		e.splices = append(e.splices, splice{at, at + 2, ""}, splice{end, end, e.opened(end) + e.block(strings.Repeat(" ", key.Column-1)+"  ", set)})
+	case list:
+		return nil, fmt.Errorf("line %d: %s is not a list with a dash and a name for each server, below it", servers.Line, path[0])
 	default:
 		return nil, fmt.Errorf("line %d: %s is not a mapping with its keys on lines of their own, below it", servers.Line, path[0])
 	}
-	return e.checked(root, entry, ours)
+	return e.checked(root, set, drop)
 }
 
 // parseYAML reads one document whose root is a mapping; nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
+	// The parser counts lines by these too, and the edit does not.
+	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
+		return nil, fmt.Errorf("line %d: it has an odd line end, neither \\n nor \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
+	}
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	var doc, next yaml.Node
 	switch err := d.Decode(&doc); {
@@ -81,13 +116,13 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, unique(root)
 }
 
-// unique refuses a key that stands twice, of which readers take one or the other.
+// unique refuses a key that appears twice: readers take one or the other.
 func unique(n *yaml.Node) error {
 	seen := map[string]bool{}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if seen[c.Value] {
-				return fmt.Errorf("line %d: the key %q stands twice", c.Line, c.Value)
+				return fmt.Errorf("line %d: the key %q appears twice", c.Line, c.Value)
 			}
 			seen[c.Value] = c.Kind == yaml.ScalarNode
 		}
@@ -115,6 +150,7 @@ type yamlEdit struct {
 	data    []byte
 	newline string
 	path    []string
+	list    bool  // the servers are a list
 	lines   []int // where each begins
 	splices []splice
 }
@@ -146,7 +182,7 @@ func (e *yamlEdit) endOfLine(line int) int {
 	return len(e.data)
 }
 
-// opened is a line end where the last line has none.
+// opened is a line end if the last line has none.
 func (e *yamlEdit) opened(end int) string {
 	if end == len(e.data) && end > 0 && e.data[end-1] != '\n' {
 		return e.newline
@@ -154,43 +190,60 @@ func (e *yamlEdit) opened(end int) string {
 	return ""
 }
 
-// into adds the entry to a mapping of servers, or brings the one there up to date.
-func (e *yamlEdit) into(key, servers *yaml.Node, entry, whole []field, ours []string) error {
-	indent := strings.Repeat(" ", max(servers.Column-1, 0))
-	own, have, ok := pair(servers, e.path[1])
+// entry returns the entry's node among the servers, and the one before which its first
+// key is.
+func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
+	if !e.list {
+		return pair(servers, e.path[1])
+	}
+	if servers != nil {
+		for _, item := range servers.Content {
+			if _, name, named := pair(item, "name"); named && name.Value == e.path[1] {
+				return item, item, true
+			}
+		}
+	}
+	return nil, nil, false
+}
+
+// into adds the entry to the servers, or changes the one there.
+func (e *yamlEdit) into(key, servers *yaml.Node, set []field, drop []string) error {
+	own, have, ok := e.entry(servers)
 	if !ok {
 		end := e.endOfLine(key.Line)
-		e.splices = append(e.splices, splice{end, end, e.block(indent, whole)})
+		e.splices = append(e.splices, splice{end, end, e.block(strings.Repeat(" ", max(servers.Column-1, 0)), set)})
 		return nil
 	}
-	if have.Kind != yaml.MappingNode || have.Style&yaml.FlowStyle != 0 || have.Line == own.Line {
+	if have.Kind != yaml.MappingNode || have.Style&yaml.FlowStyle != 0 || !e.list && have.Line == own.Line {
 		return fmt.Errorf("line %d: %s is not a mapping with its keys on lines of their own, below it", own.Line, strings.Join(e.path, "."))
 	}
 	inner := strings.Repeat(" ", max(have.Column-1, 0))
 	add := ""
-	for _, f := range entry {
+	for _, f := range set {
 		k, v, ok := pair(have, f.key)
 		switch {
 		case !ok:
 			add += e.line(inner, f)
 		case !reflect.DeepEqual(yamlValue(v), plainValue(f.value)):
 			from, to := e.offset(k.Line, k.Column), e.endOfLine(lastLine(v))
-			e.splices = append(e.splices, splice{from, to, e.line("", f)})
+			text := e.line("", f)
 			if v.LineComment != "" {
-				last := &e.splices[len(e.splices)-1]
-				last.text = strings.TrimSuffix(last.text, e.newline) + " " + v.LineComment + e.newline
+				text = strings.TrimSuffix(text, e.newline) + " " + v.LineComment + e.newline
 			}
+			e.splices = append(e.splices, splice{from, to, text})
 		}
 	}
 	for i := 0; i+1 < len(have.Content); i += 2 {
-		k, v := have.Content[i], have.Content[i+1]
-		if slices.Contains(ours, k.Value) && !slices.ContainsFunc(entry, func(f field) bool { return f.key == k.Value }) {
+		if k, v := have.Content[i], have.Content[i+1]; slices.Contains(drop, k.Value) {
 			e.splices = append(e.splices, splice{e.offset(k.Line, 1), e.endOfLine(lastLine(v)), ""})
 		}
 	}
 	if add != "" {
 		end := e.endOfLine(own.Line)
-		e.splices = append(e.splices, splice{end, end, add})
+		if e.list { // the first key is on the line of the dash
+			end = e.endOfLine(lastLine(have.Content[1]))
+		}
+		e.splices = append(e.splices, splice{end, end, e.opened(end) + add})
 	}
 	return nil
 }
@@ -204,33 +257,31 @@ func lastLine(n *yaml.Node) int {
 	return last
 }
 
+// block writes a new entry.
 func (e *yamlEdit) block(indent string, fields []field) string {
-	text := indent + e.path[1] + ":" + e.newline
+	text, dash := indent+e.path[1]+":"+e.newline, ""
+	if e.list {
+		text, dash = "", indent+"- "
+		fields = slices.Concat([]field{{"name", e.path[1]}}, fields)
+	}
 	for _, f := range fields {
-		text += e.line(indent+"  ", f)
+		text += e.line(cmp.Or(dash, indent+"  "), f)
+		dash = ""
 	}
 	return text
 }
 
-// line writes a field in one line, in flow style: JSON is YAML.
+// line writes a field in one line, in flow style.
 func (e *yamlEdit) line(indent string, f field) string {
 	return indent + f.key + ": " + flow(f.value) + e.newline
 }
 
-func flow(v any) string {
-	o, ok := v.(object)
-	if !ok {
-		return (&jsonEdit{}).value(v, "")
-	}
-	members := make([]string, len(o))
-	for i, f := range o {
-		members[i] = string(appendString(f.key)) + ": " + flow(f.value)
-	}
-	return "{" + strings.Join(members, ", ") + "}"
-}
-
-// yamlValue is a node as the fields of an entry are compared.
+// yamlValue is a node as encoding/json would decode it. What JSON does not have is a
+// pair of its tag and its text.
 func yamlValue(n *yaml.Node) any {
+	if n == nil {
+		return nil
+	}
 	switch n.Kind {
 	case yaml.SequenceNode:
 		l := []any{}
@@ -247,56 +298,65 @@ func yamlValue(n *yaml.Node) any {
 	case yaml.AliasNode:
 		return [2]string{"alias", n.Value}
 	}
-	if n.Tag == "!!str" {
+	switch n.Tag {
+	case "!!str":
 		return n.Value
+	case "!!bool":
+		return strings.EqualFold(n.Value, "true")
+	case "!!int":
+		return json.Number(n.Value)
 	}
 	return [2]string{n.Tag, n.Value}
 }
 
-// checked applies the changes and compares: the entry is there, and all else is
-// what it was.
-func (e *yamlEdit) checked(before *yaml.Node, entry []field, ours []string) ([]byte, error) {
+// checked applies the changes and compares: the entry is as meant, and all else is what
+// it was.
+func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byte, error) {
 	out := apply(e.data, e.splices)
 	after, err := parseYAML(out)
 	if err != nil {
 		return nil, errSelfCheck
 	}
 	_, servers, _ := pair(after, e.path[0])
-	_, have, ok := pair(servers, e.path[1])
+	_, have, ok := e.entry(servers)
 	if !ok {
 		return nil, errSelfCheck
 	}
-	for _, f := range entry {
+	for _, f := range set {
 		if _, v, ok := pair(have, f.key); !ok || !reflect.DeepEqual(yamlValue(v), plainValue(f.value)) {
 			return nil, errSelfCheck
 		}
 	}
-	rest := func(n *yaml.Node) any {
-		if n == nil {
-			return map[string]any{}
-		}
-		v := yamlValue(n)
-		drop(v, e.path)
-		if m := v.(map[string]any); len(m) > 0 {
-			if s, ok := m[e.path[0]].([2]string); ok && s[0] == "!!null" {
-				delete(m, e.path[0])
+	touched := slices.Concat(keys(set), drop)
+	if e.list {
+		touched = append(touched, "name") // finds the entry
+	}
+	// rest is the file without the fields that the edit may touch.
+	rest := func(n *yaml.Node) [3]any {
+		all, _ := yamlValue(n).(map[string]any)
+		var others []any
+		own := map[string]any{}
+		if _, servers, ok := pair(n, e.path[0]); ok {
+			_, mine, _ := e.entry(servers)
+			for i, c := range servers.Content {
+				v := yamlValue(c)
+				if fields, mapping := v.(map[string]any); c == mine && mapping {
+					maps.DeleteFunc(fields, func(key string, _ any) bool { return slices.Contains(touched, key) })
+					own = fields
+				} else if e.list || i%2 > 0 || c.Value != e.path[1] {
+					others = append(others, v)
+				}
 			}
 		}
-		return v
-	}
-	kept := func(n *yaml.Node) any {
-		_, servers, _ := pair(n, e.path[0])
-		_, have, ok := pair(servers, e.path[1])
-		if !ok {
-			return nil
+		left := map[string]any{}
+		for key, v := range all {
+			if key != e.path[0] {
+				left[key] = v
+			}
 		}
-		m, _ := yamlValue(have).(map[string]any)
-		for _, k := range ours {
-			delete(m, k)
-		}
-		return m
+		return [3]any{left, others, own}
 	}
-	if !reflect.DeepEqual(rest(before), rest(after)) || kept(before) != nil && !reflect.DeepEqual(kept(before), kept(after)) {
+	if !reflect.DeepEqual(rest(before), rest(after)) {
 		return nil, errSelfCheck
 	}
 	return out, nil

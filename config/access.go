@@ -65,13 +65,11 @@ var accessKeys = []key[accessSection]{
 		for i, item := range d.items("access.tokens", v) {
 			at := "access.tokens[" + strconv.Itoa(i) + "]"
 			var h access.Holder
-			before := len(d.problems)
 			section(d, at, item, tokenKeys(at), &h)
 			switch line, twice := first[h.Hash]; {
-			case len(d.problems) > before:
-			case h.Hash == skill.Digest{} || h.Name == "":
+			case lacks(item, "hash"), lacks(item, "subject"):
 				d.add(RuleValue, item.Position, at, "write hash: sha256:… as 'knack config token' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
-			case twice:
+			case twice && h.Hash != skill.Digest{}:
 				d.add(RuleValue, item.Position, at, "make a token of its own for each subject", "%s has the hash of the token on line %d", at, line)
 			}
 			first[h.Hash] = item.Position.Line
@@ -85,7 +83,7 @@ var accessKeys = []key[accessSection]{
 			var r access.Rule
 			before := len(d.problems)
 			section(d, at, item, ruleOfKeys(at), &r)
-			if len(d.problems) == before && len(r.Allow)+len(r.Deny) == 0 {
+			if len(d.problems) == before && len(r.Allow)+len(r.Deny) == 0 || lacks(item, "allow") && lacks(item, "deny") {
 				d.add(RuleValue, item.Position, at, "write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]", "%s neither allows nor denies anything", at)
 			}
 			a.rules = append(a.rules, r)
@@ -147,9 +145,8 @@ func ruleOfKeys(at string) []key[access.Rule] {
 // accessOf reads the section.
 func accessOf(d *decoder, v skill.Value) Access {
 	var a accessSection
-	before := len(d.problems)
 	section(d, "access", v, accessKeys, &a)
-	if len(d.problems) == before && a.allow == nil && len(a.rules) > 0 {
+	if lacks(v, "default") && len(a.rules) > 0 {
 		d.add(RuleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default: nothing says what becomes of the skills that no rule speaks of")
 	}
 	out := Access{Tokens: a.tokens, Rules: a.rules}

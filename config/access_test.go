@@ -96,6 +96,7 @@ func TestAccessOmits(t *testing.T) {
 }
 
 func TestAccessRefuses(t *testing.T) {
+	const noDefault = "config-value@2:3 access.default: access has rules and no default: nothing says what becomes of the skills that no rule speaks of | write default: deny, or default: allow"
 	const list = "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]"
 	for text, want := range map[string]string{
 		"default: no":            "config-value@2:12 access.default: access.default is not allow or deny | write allow or deny",
@@ -107,11 +108,16 @@ func TestAccessRefuses(t *testing.T) {
 		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a token of its own for each subject",
 		"tokens: [{hash: " + hash + ", subject: a, group: [x]}]":                       "config-key@2:104 access.tokens[0].group: there is no key 'group' in access.tokens[0] | did you mean groups?",
 		"tokens: [{hash: " + hash + ", subject: a, groups: x}]":                        "config-value@2:112 access.tokens[0].groups: access.tokens[0].groups is no list | " + list,
-		"rules: [{allow: [\"skill://a\"]}]":                                            "config-value@2:3 access.default: access has rules and no default: nothing says what becomes of the skills that no rule speaks of | write default: deny, or default: allow",
-		"rules: [{subjects: [a]}]":                                                     "config-value@2:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]",
-		"rules: [{subjects: [], deny: [\"skill://a\"]}]":                               "config-value@2:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",
-		"rules: [{deny: [\"acme/**\"]}]":                                               "config-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
-		"rules: [{deny: [1]}]":                                                         "config-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+		"rules: [{allow: [\"skill://a\"]}]":                                            noDefault,
+		"rules: [{subjects: [a]}]":                                                     noDefault + "\nconfig-value@2:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]",
+		"rules: [{subjects: [], deny: [\"skill://a\"]}]":                               noDefault + "\nconfig-value@2:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",
+		"rules: [{deny: [\"acme/**\"]}]":                                               noDefault + "\nconfig-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+		"rules: [{deny: [1]}]":                                                         noDefault + "\nconfig-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
+		// What a section lacks is said beside what is wrong in it.
+		"tokens: [{hash: " + hash + ", groups: x}]":                                               "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack config token' prints it, and subject: with a name\nconfig-value@2:100 access.tokens[0].groups: access.tokens[0].groups is no list | " + list,
+		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b, groups: x}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a token of its own for each subject\nconfig-value@2:205 access.tokens[1].groups: access.tokens[1].groups is no list | " + list,
+		"default: deny\n  rules: [{subjects: [], groups: [g]}]":                                   "config-value@3:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]\nconfig-value@3:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",
+		"default: deny\n  rules: [x]":                                                             "config-value@3:11 access.rules[0]: access.rules[0] does not hold keys with values | write each key on a line of its own, indented, with a colon and a blank behind it",
 	} {
 		c, problems := Parse([]byte("access:\n  " + text + "\n"))
 		var got []string

@@ -150,6 +150,14 @@ func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 	return v.Fields
 }
 
+// lacks reports whether a section has neither a key nor one that was meant as that, of
+// which its own problem tells. What a section lacks is told of beside what is wrong with
+// the rest of it, so that one reading of the file shows both.
+func lacks(v skill.Value, key string) bool {
+	isSection := v.Kind == skill.Map || v.Kind == skill.Null
+	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || skill.Nearest(f.Key, []string{key}) != "" })
+}
+
 // unknown names the nearest of what could stand there, or all of it.
 func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 	where := ""

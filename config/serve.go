@@ -98,9 +98,8 @@ func isAddress(text string) bool {
 const aFile = "write the path of a file; one that begins with no / lies beside this file"
 
 func httpOf(d *decoder, v skill.Value) (h HTTP) {
-	before := len(d.problems)
 	section(d, "http", v, httpKeys, &h)
-	if len(d.problems) == before && (h.TLSCert == "") != (h.TLSKey == "") {
+	if lacks(v, "tls-cert") != lacks(v, "tls-key") {
 		d.add(RuleValue, v.Position, "http", "give both, or neither", "http has one of tls-cert and tls-key, and they go together")
 	}
 	return h
@@ -135,9 +134,8 @@ var auditKeys = []key[Audit]{
 
 func auditOf(d *decoder, v skill.Value) Audit {
 	a := Audit{MaxSize: DefaultMaxSize, Keep: DefaultKeep}
-	before := len(d.problems)
 	section(d, "audit", v, auditKeys, &a)
-	if len(d.problems) == before && a.To == "" {
+	if lacks(v, "to") {
 		d.add(RuleValue, v.Position, "audit.to", "write to: and the path of a file, stdout or stderr", "audit does not say where to")
 	}
 	return a

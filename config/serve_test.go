@@ -67,6 +67,8 @@ func TestServeRefuses(t *testing.T) {
 		"http: {hosts: a}":                  "config-value@1:15 http.hosts: http.hosts is no list | write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]",
 		"http: {tls-cert: a}":               "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither",
 		"http: {token-file: ''}":            "config-value@1:20 http.token-file: http.token-file is no text | " + aFile,
+		"http: {tls-cert: a, listen: -1}":   "config-value@1:7 http: http has one of tls-cert and tls-key, and they go together | give both, or neither\nconfig-value@1:29 http.listen: http.listen is no port from 0 to 65535, nor one behind a host | write a port, or host:port, such as 0.0.0.0:8080",
+		"audit: {keep: 0}":                  "config-value@1:8 audit.to: audit does not say where to | write to: and the path of a file, stdout or stderr\nconfig-value@1:15 audit.keep: audit.keep is no such number | write a whole number from 1 to 10000",
 		"log: {level: warning}":             "config-value@1:14 log.level: 'warning' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {level: 3}":                   "config-value@1:14 log.level: '3' is not one of debug, info, warn, error | write one of debug, info, warn, error",
 		"log: {fromat: json}":               "config-key@1:7 log.fromat: there is no key 'fromat' in log | did you mean format?",

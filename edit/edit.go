@@ -19,14 +19,20 @@ var (
 	ErrChanged   = errors.New("it has changed since it was read")
 	ErrExists    = errors.New("it exists already")
 	ErrOwner     = errors.New("it belongs to another user or group, which the new file could not; change it as its owner")
+	// ErrAttributes is returned for a file with an access control list (ACL) or other
+	// extended attributes that the new file cannot have.
+	ErrAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
 // Replace gives the file at path the new content if it holds the old one. The new
 // file is written beside it, synced and renamed over it, so a reader sees one or
-// the other and a crash leaves one of them; its owner and permissions stay. A link,
-// a file that its owner may not write, and one whose owner the new file cannot have
-// are refused. Other hard links to the file
-// keep the old content.
+// the other and a crash leaves one of them. The owner and the permissions stay. On
+// Linux so do the ACL and the other extended attributes; elsewhere the new file has
+// those that the system gives a file in its folder.
+//
+// Replace refuses a link, a file that its owner may not write, and a file with an
+// owner or attributes that the new file cannot have. Other hard links to the file keep
+// the old content.
 func Replace(path string, old, new []byte) error {
 	info, err := regular(path)
 	if err != nil {
@@ -35,7 +41,7 @@ func Replace(path string, old, new []byte) error {
 	if bytes.Equal(old, new) {
 		return nil
 	}
-	temp, err := write(filepath.Dir(path), info, new)
+	temp, err := write(path, info, new)
 	if err != nil {
 		return fail("write beside", path, err)
 	}
@@ -70,8 +76,13 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 		return fail("write beside", path, err)
 	}
 	defer os.Remove(temp)
-	// A link fails where somebody was faster; a rename would replace their file.
-	err = os.Link(temp, path)
+	return place(temp, path)
+}
+
+// place gives the new file temp the name path in the same folder, which no file has.
+func place(temp, path string) error {
+	// A link fails if another process was faster; a rename would replace its file.
+	err := os.Link(temp, path)
 	switch _, there := os.Lstat(path); {
 	case errors.Is(err, fs.ErrExist):
 		return fail("create", path, ErrExists)
@@ -81,21 +92,32 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return fail("create", path, err)
 	}
-	return syncFolder(dir)
+	return syncFolder(filepath.Dir(path))
 }
 
 // maxKept bounds how many earlier files are kept beside one.
 const maxKept = 1000
 
-// Keep writes data to a new file called name, or else name1, name2 and so on, and
-// returns its path.
-func Keep(name string, data []byte, mode fs.FileMode) (path string, err error) {
+// Backup writes data to a new file beside the file at path, with that file's owner,
+// permissions and attributes: what it says stays as private as it was. The new file is
+// called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. It
+// refuses what [Replace] refuses.
+func Backup(path string, data []byte) (kept string, err error) {
+	info, err := regular(path)
+	if err != nil {
+		return "", err
+	}
+	temp, err := write(path, info, data)
+	if err != nil {
+		return "", fail("write beside", path, err)
+	}
+	defer os.Remove(temp)
 	for n := range maxKept {
-		if path = name; n > 0 {
-			path = fmt.Sprint(name, n)
+		if kept = path + ".bak"; n > 0 {
+			kept += fmt.Sprint(n)
 		}
-		if err = Create(path, data, mode); !errors.Is(err, ErrExists) {
-			return path, err
+		if err = place(temp, kept); !errors.Is(err, ErrExists) {
+			return kept, err
 		}
 	}
 	return "", err
@@ -136,15 +158,20 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write makes a new file with the data on disk, the owner and the permissions of
-// another, and returns its name.
-func write(dir string, of fs.FileInfo, data []byte) (name string, err error) {
-	name, err = writeNew(dir, 0o600, data)
+// write makes a new file with the data on disk beside the file at path, which of
+// describes, with the owner, the attributes and the permissions of that. It returns
+// the new file's name.
+func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
+	name, err = writeNew(filepath.Dir(path), 0o600, data)
 	if err != nil {
 		return "", err
 	}
-	err = own(name, of)
-	if err == nil { // in this order: a new owner takes permissions away
+	// A new owner takes permissions away, so they come last. Until then an ACL that the
+	// folder gave the new file lets no one in.
+	if err = own(name, of); err == nil {
+		err = copyAttributes(name, path)
+	}
+	if err == nil {
 		err = os.Chmod(name, of.Mode().Perm())
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -174,7 +201,7 @@ func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync()
+		err = fsync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(name)
@@ -182,6 +209,10 @@ func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error
 	}
 	return name, nil
 }
+
+// fsync makes what was written to a file, or a folder's names, survive a crash. It is a
+// variable for the tests.
+var fsync = (*os.File).Sync
 
 // syncFolder makes a rename last. Where folders cannot be synced, it is lasting
 // enough as it is.
@@ -191,7 +222,7 @@ func syncFolder(dir string) error {
 		return nil
 	}
 	defer f.Close()
-	_ = f.Sync()
+	_ = fsync(f)
 	return nil
 }
 

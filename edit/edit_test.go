@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func put(t *testing.T, name, text string, mode os.FileMode) string {
@@ -121,15 +123,24 @@ func TestCreateAtOnce(t *testing.T) {
 	holds(t, path, by.Load().(string))
 }
 
-func TestKeep(t *testing.T) {
-	dir := t.TempDir()
+func TestBackup(t *testing.T) {
+	path := put(t, "f", "now", 0o640)
 	for _, want := range []string{"f.bak", "f.bak1", "f.bak2"} {
-		path, err := Keep(filepath.Join(dir, "f.bak"), []byte(want), 0o600)
-		if data, _ := os.ReadFile(path); err != nil || path != filepath.Join(dir, want) || string(data) != want {
-			t.Errorf("%s holds %q, %v; want %s", path, data, err, want)
+		kept, err := Backup(path, []byte(want))
+		if data, _ := os.ReadFile(kept); err != nil || kept != filepath.Join(filepath.Dir(path), want) || string(data) != want {
+			t.Errorf("%s holds %q, %v; want %s", kept, data, err, want)
+		}
+		if info, err := os.Stat(kept); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 	}
-	if _, err := Keep(filepath.Join(dir, "f.bak", "x"), nil, 0o600); err == nil {
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 4 {
+		t.Errorf("something is left beside it: %v", entries)
+	}
+	if _, err := Backup(put(t, "f", "now", 0o444), nil); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("of a read-only file: %v", err)
+	}
+	if _, err := Backup(filepath.Join(path, "x"), nil); err == nil {
 		t.Error("below a file")
 	}
 }
@@ -147,6 +158,61 @@ func TestRename(t *testing.T) {
 	if err := Rename(to, "b"); !errors.Is(err, ErrExists) {
 		t.Errorf("over another file: %v", err)
 	}
+}
+
+// What is written is on the disk before it gets its name, and then its name is. If the
+// disk fails, the old file stays.
+func TestWritesAreSynced(t *testing.T) {
+	was := fsync
+	defer func() { fsync = was }()
+	var path string
+	var seen []string
+	fsync = func(f *os.File) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		what := "folder"
+		if !info.IsDir() {
+			data, _ := os.ReadFile(f.Name())
+			what = "file with " + string(data)
+		}
+		now, _ := os.ReadFile(path)
+		seen = append(seen, what+", the name has "+string(now))
+		return nil
+	}
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want []string
+	}{
+		{"Replace", func() error { return Replace(path, []byte("old"), []byte("new")) }, []string{"file with new, the name has old", "folder, the name has new"}},
+		{"Create", func() error { path += ".more"; return Create(path, []byte("new"), 0o600) }, []string{"file with new, the name has ", "folder, the name has new"}},
+		{"Rename", func() error {
+			defer func() { path = filepath.Join(filepath.Dir(path), "b") }()
+			return Rename(path, "b")
+		}, []string{"folder, the name has "}},
+		{"Backup", func() error { _, err := Backup(path, []byte("data")); return err }, []string{"file with data, the name has old", "folder, the name has old"}},
+	} {
+		path, seen = put(t, "a", "old", 0o600), nil
+		if err := c.do(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, seen); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	failed := errors.New("the disk is gone")
+	fsync = func(*os.File) error { return failed }
+	path = put(t, "a", "old", 0o600)
+	if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, failed) {
+		t.Errorf("without the disk: %v", err)
+	}
+	holds(t, path, "old")
+	if err := Create(path+".more", nil, 0o600); !errors.Is(err, failed) {
+		t.Errorf("without the disk: %v", err)
+	}
+	holds(t, path, "old")
 }
 
 var diffs = []struct{ old, new, want string }{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -75,7 +76,10 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 		}
 	}()
 	s.roots.await(ctx, r)
-	ctx, observed := s.observed(r.Context(ctx), r)
+	r.client.Remote = s.host.Remote || r.Remote
+	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
+	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
+	ctx, observed := s.observed(tool.WithClient(r.Context(ctx), r.client), r)
 	defer func() { observed(failed) }()
 	failed, err = work(ctx)
 	failed = failed || err != nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -47,6 +48,7 @@ type site struct {
 	url      string // of MCP
 	addr     string
 	token    string
+	header   http.Header // sent with every request
 	stop     context.CancelFunc
 	ended    chan error
 }
@@ -137,6 +139,7 @@ type setting struct {
 	engage   func() string
 	observe  func(mcpserver.Use)
 	audit    bool
+	local    bool // for the user of this machine
 }
 
 // gate keeps a file from being opened.
@@ -205,7 +208,7 @@ func start(t testing.TB, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log,
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log,
 		Access: access.NewGate(access.State{Verifier: s.verifier, Policy: s.policy})})
 	s.http.Log = log
 	h, err := mcpserver.NewHTTP(server, s.http)
@@ -309,6 +312,7 @@ func (c *client) request(method, body string) *http.Request {
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	maps.Copy(r.Header, c.header)
 	if c.era >= modern {
 		var m struct {
 			Method string

@@ -48,12 +48,20 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	if end < len(all) {
 		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
 	}
+	arguments := promptArguments(r.client)
 	return listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
-		e.Value(&mcp.Prompt{
-			Name: of.Name, Description: skill.OneLine(of.Description),
-			Arguments: []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill; added to it as it stands"}},
-		})
+		e.Value(&mcp.Prompt{Name: of.Name, Description: skill.OneLine(of.Description), Arguments: arguments})
 	}), nil
+}
+
+// promptArguments asks for what the person wrote in the way that the client gives it.
+func promptArguments(c tool.Client) []*mcp.PromptArgument {
+	if c.PromptArgument() == tool.ArgumentNone {
+		return nil
+	}
+	return []*mcp.PromptArgument{{
+		Name: promptText, Description: "What to do with the skill", Required: c.PromptArgument() == tool.ArgumentRequired,
+	}}
 }
 
 // promptStart is where a cursor goes on: behind the skill that was listed last,
@@ -77,9 +85,9 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	return min(int(start), len(all)), nil
 }
 
-// getPrompt answers with the skill's text as it is on disk now, in the user's
-// name, and behind it what the user wrote: plain text, in which nothing is
-// expanded.
+// getPrompt answers with the skill's text as it is on disk now, in the user's name,
+// below the folder of its other files. What the user wrote stands at the end, as the
+// user's: plain text, in which nothing is expanded.
 func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
@@ -116,12 +124,9 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 			return reply{}, unknown
 		}
 	}
-	text := d.Text
-	if said := r.params.Texts[promptText]; said != "" {
-		if !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
-		text += "\n" + said
+	text := s.host.BaseLine(ctx, e) + "\n\n" + d.Text
+	if said := strings.TrimSpace(r.params.Texts[promptText]); said != "" {
+		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
 	return reply{meta: fallbackMeta(d.Fallback), members: func(w *wire.Encoder) {
 		if description := skill.OneLine(e.Description); description != "" {

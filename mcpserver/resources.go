@@ -190,22 +190,8 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 // malformedURI says what keeps a URI from being that of a skill's file or folder,
 // which ends as told.
 func malformedURI(uri, end string) string {
-	if i := strings.IndexAny(uri, "?#"); i >= 0 {
-		if _, err := skill.ParseURI(uri[:i]); err == nil {
-			what := "query: leave out ? and what follows it, or write %3F where it belongs to a name"
-			if uri[i] == '#' {
-				what = "fragment: leave out # and what follows it, or write %23 where it belongs to a name"
-			}
-			return "a skill's URI has no " + what
-		}
-	}
-	if len(uri) > len(skill.Scheme) && strings.EqualFold(uri[:len(skill.Scheme)], skill.Scheme) {
-		authority, rest, _ := strings.Cut(uri[len(skill.Scheme):], "/")
-		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-			if _, err := skill.ParseURI(skill.Scheme + authority[i+1:] + "/" + rest); err == nil {
-				return "a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name"
-			}
-		}
+	if _, fault := skill.PlainURI(uri); fault != "" {
+		return fault
 	}
 	return "want a URI of the form skill://<path>" + end
 }

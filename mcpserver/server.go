@@ -43,7 +43,9 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote: clients are on other machines, so that folders are named by URI.
+	// Remote: clients are on other machines, so that folders are named by URI. Over HTTP
+	// they also are for a request that a proxy has passed on, that bears a token, or that
+	// comes while a policy holds: then others than this machine's user may ask.
 	Remote bool
 	// Private: not everyone who can reach the server may ask, or what it serves is
 	// one person's own (over stdio), so that no shared cache may keep its answers.
@@ -175,6 +177,9 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
 		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
 			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		}
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
 		}
 		if methods[method] != nil {
 			if res, err := s.answer(ctx, r); err == nil {

@@ -58,7 +58,7 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if t == nil {
 		return reply{}, s.unknownTool(r.params.Name)
 	}
-	res, err := t.Call(tool.WithClient(ctx, r.client), s.host, r.params.Arguments)
+	res, err := t.Call(ctx, s.host, r.params.Arguments)
 	if err != nil {
 		return reply{}, err
 	}

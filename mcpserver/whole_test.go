@@ -105,6 +105,7 @@ func TestSkillsOfRootsAreAwaited(t *testing.T) {
 				_, err := s.MCP().Connect(t.Context(), there, nil)
 				must(t, err)
 				agent := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
+				//lint:ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
 				agent.AddRoots(&mcp.Root{URI: "file:///work"})
 				client, err := agent.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: legacy})
 				must(t, err)

@@ -30,6 +30,9 @@ type Root struct {
 	// Prefix is the first part of its skills' URIs: the label where several roots
 	// are served, so that none can take over another's URI; else empty.
 	Prefix string
+	// Unlisted: its skills are in no list and no search, since somebody else shows them,
+	// but load by name and by URI.
+	Unlisted bool
 }
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in
@@ -140,6 +143,10 @@ type Notice struct {
 	Message string
 	Mend    string
 	Err     error // why the folder could not be read; nil where it was only passed over
+	// File is the name of the file in the folder Path that was probably meant as its
+	// SKILL.md; "" for a notice about anything else. Meant: it begins as one does.
+	File  string
+	Meant bool
 }
 
 // Folder is a direct child of a root, as it is on disk now.

@@ -251,6 +251,9 @@ func suggestName(s string) string {
 	if len(name) > MaxName {
 		name = strings.Trim(name[:MaxName], "-")
 	}
+	if WindowsFault(name) != "" {
+		name += "-skill"
+	}
 	return orElse(name, "my-skill")
 }
 

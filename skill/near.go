@@ -52,6 +52,12 @@ func NearMain(name string) bool {
 	return m != nil && isSlip(m[1])
 }
 
+// BeginsAsMain reports whether a text begins with a line ---, as a SKILL.md does.
+func BeginsAsMain(head []byte) bool {
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
+	return strings.TrimRight(line, " \t\r") == "---"
+}
+
 // HeldBack reports whether the name of a file that is nearly SKILL.md says that its
 // author keeps it back: SKILL-draft.md, SKILL.local.md.
 func HeldBack(name string) bool { return reHeldBack().MatchString(name) }

@@ -8,7 +8,8 @@ import (
 
 // SuggestName proposes a valid name for any text: its words in lower case, without
 // the marks on letters, joined by single hyphens. A word that cannot be written
-// with a-z and 0-9 is left out; where none is left it is "my-skill".
+// with a-z and 0-9 is left out; where none is left it is "my-skill". The name of a
+// device on Windows gets "-skill" behind it.
 func SuggestName(s string) string { return suggestName(s) }
 
 // NameField is the line of frontmatter with a name, in quotes where a reader of

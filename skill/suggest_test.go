@@ -9,7 +9,7 @@ func TestSuggestName(t *testing.T) {
 	for in, want := range map[string]string{
 		"größe": "grosse", "GRÖSSE": "grosse", "Crème brûlée": "creme-brulee", "Ærø & Łódź": "aero-lodz", "İstanbul": "istanbul", "ﬁle": "file",
 		"数学": "my-skill", "数学 helper 2": "helper-2", "δelta force": "force", "CI/CD Pipeline": "ci-cd-pipeline", "--help": "help", "..": "my-skill", "": "my-skill",
-		"kradleverse:act": "kradleverse-act", "a__b": "a-b", strings.Repeat("a", 63) + " b": strings.Repeat("a", 63), strings.Repeat("é", 70): strings.Repeat("e", 64),
+		"kradleverse:act": "kradleverse-act", "a__b": "a-b", "Con": "con-skill", "con 1": "con-1", strings.Repeat("a", 63) + " b": strings.Repeat("a", 63), strings.Repeat("é", 70): strings.Repeat("e", 64),
 	} {
 		got := SuggestName(in)
 		if got != want || !ValidName(got) {

@@ -94,6 +94,28 @@ func ParseURI(s string) (URI, error) {
 	return u, nil
 }
 
+// PlainURI is what is left of a text without the parts that no skill's URI has: user
+// information, a query or a fragment. fault says which of them it has and what to do.
+// Both are "" if what is left is no skill's URI either, or if the text has none of them.
+func PlainURI(s string) (plain, fault string) {
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		if _, err := ParseURI(s[:i]); err == nil {
+			if s[i] == '#' {
+				return s[:i], "a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name"
+			}
+			return s[:i], "a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name"
+		}
+	}
+	if len(s) > len(Scheme) && strings.EqualFold(s[:len(Scheme)], Scheme) {
+		authority, rest, _ := strings.Cut(s[len(Scheme):], "/")
+		plain = Scheme + authority[strings.LastIndexByte(authority, '@')+1:] + "/" + rest
+		if _, err := ParseURI(plain); err == nil && strings.Contains(authority, "@") {
+			return plain, "a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name"
+		}
+	}
+	return "", ""
+}
+
 // String is the canonical text: percent-encoded as RFC 3986 asks of a segment,
 // the first segment as of an authority.
 func (u URI) String() string { return u.text }

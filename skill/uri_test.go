@@ -129,3 +129,24 @@ func TestJoin(t *testing.T) {
 		t.Error("the zero URI was joined to")
 	}
 }
+
+func TestPlainURI(t *testing.T) {
+	for in, want := range map[string][2]string{
+		"skill://git/SKILL.md":               {},
+		"skill://git/SKILL.md?a=b":           {"skill://git/SKILL.md", "no query"},
+		"skill://git/SKILL.md?a#b@c":         {"skill://git/SKILL.md", "no query"},
+		"skill://git/SKILL.md#a?b":           {"skill://git/SKILL.md", "no fragment"},
+		"skill://u:p@git/SKILL.md":           {"skill://git/SKILL.md", "no user"},
+		"SKILL://u@v@git/SKILL.md":           {"skill://git/SKILL.md", "no user"},
+		"skill://git/a@b":                    {},
+		"skill://u@git/../x":                 {},
+		"https://u@git/SKILL.md":             {},
+		"skill://u@git/SKILL.md?two of them": {},
+		"":                                   {},
+	} {
+		plain, fault := PlainURI(in)
+		if plain != want[0] || (fault == "") != (want[1] == "") || !strings.Contains(fault, want[1]) {
+			t.Errorf("%q: %q, %q; want %q", in, plain, fault, want)
+		}
+	}
+}

@@ -15,16 +15,22 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxEvent bounds one answer: a file of 16 MiB in base64, and room.
-const maxEvent = 32 << 20
-
-// maxPages bounds a listing that does not end.
-const maxPages = 10_000
+// The bounds of what a check takes from a server. What is beyond them is a finding, and
+// the check goes on with what it has.
+const (
+	maxPages    = 10_000    // of one listing
+	maxFolders  = 10_000    // of one skill
+	maxListed   = 100_000   // skills: six times those of the largest library that was measured
+	maxManifest = 1_000_000 // files in all entries together
+	maxFindings = 10_000
+)
 
 // CheckOptions say which server to check and how.
 type CheckOptions struct {
-	Endpoint string       // the URL of MCP over Streamable HTTP
-	HTTP     *http.Client // nil is the default one
+	Endpoint string // the URL of MCP over Streamable HTTP
+	// HTTP is the client to ask with; nil is the default one with [Bounded] answers. One
+	// that is given should bound them too.
+	HTTP *http.Client
 	// Protocol pins a protocol version; empty takes the newest of both sides.
 	// One that is not of [Versions] is an error.
 	Protocol string
@@ -60,6 +66,9 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
 		return nil, fmt.Errorf("there is no protocol version %s known here", skill.Echo(o.Protocol))
 	}
+	if o.HTTP == nil {
+		o.HTTP = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}}
+	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "knack-check", Version: "1"}, nil)
 	if err := AddMethods(client); err != nil {
 		return nil, err
@@ -69,7 +78,7 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 		session = &mcp.ClientSessionOptions{ProtocolVersion: o.Protocol}
 	}
 	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxEvent,
+		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: MaxAnswer,
 	}, session)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -104,6 +113,10 @@ func CheckSession(ctx context.Context, ss *mcp.ClientSession, progress func(done
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if len(c.report.Findings) >= maxFindings {
+			c.report.Findings = append(c.report.Findings, Finding{Rule: "findings", Message: fmt.Sprintf("there are too many findings; the check ended at %d of %d skills", i+1, len(entries))})
+			return c.report, nil
+		}
 	}
 	c.unknown(ctx)
 	return c.report, ctx.Err()
@@ -114,11 +127,15 @@ type checker struct {
 	report    *Report
 	modern    bool
 	directory bool
+	folders   int // of the skill that is being checked, read so far
 }
 
 func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
 	if uri == skillURI {
 		uri = ""
+	}
+	if len(c.report.Findings) >= maxFindings {
+		return
 	}
 	c.report.Findings = append(c.report.Findings, Finding{rule, skill.Echo(skillURI), skill.Echo(uri), skill.OneLine(fmt.Sprintf(format, args...))})
 }
@@ -178,6 +195,7 @@ func (c *checker) list(ctx context.Context) ([]*Skill, error) {
 	var out []*Skill
 	uris, cursors := map[string]bool{}, map[string]bool{}
 	cursor := ""
+	files := 0
 	for range maxPages {
 		p, entries, err := c.listPage(ctx, cursor)
 		if err != nil {
@@ -204,6 +222,13 @@ func (c *checker) list(ctx context.Context) ([]*Skill, error) {
 			}
 			uris[canonical(s.URI)] = true
 			out = append(out, s)
+			if files += len(s.Resources.List()); len(out) == maxListed || files > maxManifest {
+				c.find("list", "", "", "it has more than %d skills, or %d files; the rest was not checked", maxListed-1, maxManifest)
+				return out, nil
+			}
+		}
+		if len(c.report.Findings) >= maxFindings {
+			return out, nil
 		}
 		if cursor = p.NextCursor; cursor == "" {
 			return out, nil
@@ -242,7 +267,8 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	files := []string{s.URI}
 	if !s.Resources.IsDynamic() {
 		files = files[:0]
-		for _, r := range s.Resources.List() {
+		list := s.Resources.List() // of more than may be, the entry is told of already
+		for _, r := range list[:min(len(list), skill.MaxFiles)] {
 			files = append(files, r.URI)
 		}
 	}
@@ -252,7 +278,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 			return
 		}
 	}
-	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory {
+	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory && len(s.Resources.List()) <= skill.MaxFiles {
 		c.complete(ctx, s, root)
 	}
 }
@@ -273,6 +299,7 @@ func (c *checker) file(ctx context.Context, s *Skill, uri string) {
 // complete compares the folders with the manifest.
 func (c *checker) complete(ctx context.Context, s *Skill, root string) {
 	there := map[string]bool{}
+	c.folders = 0
 	if !c.walk(ctx, s, root, there, 0) || s.Resources.IsDynamic() {
 		return
 	}
@@ -289,12 +316,13 @@ func (c *checker) complete(ctx context.Context, s *Skill, root string) {
 }
 
 func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[string]bool, depth int) bool {
-	if depth > 32 || len(there) > 100_000 {
-		c.find("directory", s.URI, uri, "the folders do not end")
-		return false
-	}
 	seen := map[string]bool{}
+	c.folders++
 	for cursor := ""; ; {
+		if depth > 32 || c.folders > maxFolders || len(there) > 100_000 || len(seen) > maxPages {
+			c.find("directory", s.URI, uri, "the folders do not end")
+			return false
+		}
 		p, children, err := c.Client.directory(ctx, uri, cursor)
 		if err != nil {
 			c.find("directory", s.URI, uri, "resources/directory/read: %s", err)

@@ -14,6 +14,12 @@ type Client struct {
 	// Limit is the longest description in characters that is known to arrive
 	// whole; 0 where nothing is known but the name.
 	Limit int
+	// Scripted: a script that the model wrote calls the tools (the code mode of Codex),
+	// so that other limits hold for what the model sees.
+	Scripted bool
+	// Remote: the client is on another machine, or may be, though [Host.Remote] is not
+	// set, so that a folder is named by its URI.
+	Remote bool
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
@@ -52,17 +58,39 @@ type habits struct {
 	// result and lines are how many bytes and lines of one answer the model sees
 	// whole. A text of so many bytes has no more characters, however they count.
 	result, lines int
-	// prefix and of are what the client puts before a tool's name, and where else the
-	// model finds the tool.
-	prefix, of string
+	// scripted is result for calls from a script of the model's, if that is another one.
+	scripted int
+	// prefix is what the client puts before a tool's name.
+	prefix string
 	// own is the application's own tool that loads skills, not this server's.
 	own string
+	// prompt is what the client does with what a person writes behind a prompt's name.
+	prompt PromptArgument
 }
+
+// PromptArgument says how a prompt should ask a client for what the person wrote
+// behind its name.
+type PromptArgument int
+
+// The ways.
+const (
+	ArgumentOptional PromptArgument = iota
+	// ArgumentRequired: the client gives free text to a single argument that is
+	// required, and to no other.
+	ArgumentRequired
+	// ArgumentNone: the client gives its model the whole text itself, and each argument
+	// one word of it.
+	ArgumentNone
+)
+
+// PromptArgument is the way for this client.
+func (c Client) PromptArgument() PromptArgument { return c.habits().prompt }
 
 // knownClients has a row for each client that was tried: on 2026-11-22 with the
 // version in the comment, a scripted model in place of the vendor's and a recorder
-// between client and server. A number is what arrived; the name of a constant beside
-// it is what the client's own code says.
+// between client and server (doc/clients.md; interop/agents measures again). A limit is
+// the longest text that arrived, less a little; the name of a constant beside it is
+// what the client's own code says.
 //
 // Others are known to refuse rather than to cut: some OpenAI-compatible endpoints
 // answer 400 (string_above_max_length) to a description over 1,024 characters
@@ -72,40 +100,49 @@ type habits struct {
 var knownClients = []habits{
 	// Claude Code 2.1.330: 4,096 characters of instructions and of a description, a
 	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and
-	// with anthropic/maxResultSizeChars shows results up to the number there.
+	// with anthropic/maxResultSizeChars shows results up to the number there: 300,000
+	// characters came. What a person writes behind a prompt's name stands in the model's
+	// context as <command-args>; the arguments of the prompt get a word each.
 	{name: "claude-code", since: "2.1.330", title: "Claude Code", instructions: 4096, description: 4096, lists: true,
-		result: maxResultSize, prefix: "mcp__knack__", own: "Skill"},
+		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Claude Code 2.1.197: the same with 2,048 ("truncates tool descriptions and server
 	// instructions at 2KB each", code.claude.com/docs/en/mcp; in the program a constant
 	// that is compared with a JavaScript length). So does 2.1.285, as others report.
 	{name: "claude-code", since: "2.1.197", title: "Claude Code", instructions: 2048, description: 2048, lists: true,
-		result: maxResultSize, prefix: "mcp__knack__", own: "Skill"},
-	// Older ones may know neither _meta: 48 kB arrived without, the limit is 50,000 characters.
+		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
+	// Older ones may know neither _meta: 49,800 characters arrived without.
 	{name: "claude-code", title: "Claude Code", instructions: 2048, description: 2048,
-		result: 48_000, prefix: "mcp__knack__", own: "Skill"},
-	// Codex 0.169.0: with current models the first 247 characters of the instructions,
-	// for which [headLength] is made, with others all. It cuts the middle out of what is
-	// over 10,000 tokens, or with other models 12,000 bytes of JSON text: 11,800 bytes
-	// arrived, and quotes and line ends count twice.
+		result: 49_800, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
+	// Codex 0.169.0: with the models that it knows the first 247 characters of the first
+	// line of the instructions, for which [headLength] is made, with others all. It cuts
+	// the middle out of an answer: with most models that it knows, which call tools from
+	// a script, over 10,000 tokens of 4 bytes (39,380 bytes arrived), with models that it
+	// does not know over 12,000 bytes (11,800 arrived).
 	{name: "codex-mcp-client", title: "Codex", instructions: longestTried,
-		result: 10_500, of: " of mcp__knack"},
+		result: 11_800, scripted: 39_300, prefix: "mcp__knack__"},
 	// Gemini CLI 0.61.0: DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD is 40,000 characters,
-	// the tags that it puts around included.
+	// the tags that it puts around included: 39,840 arrived. A prompt gets free text as
+	// its single required argument.
 	{name: "gemini-cli-mcp-client", title: "Gemini CLI", instructions: longestTried, lists: true,
-		result: 39_500, prefix: "mcp_knack_", own: "activate_skill"},
+		result: 39_800, prefix: "mcp_knack_", own: "activate_skill", prompt: ArgumentRequired},
 	// OpenCode 1.18.33: MAX_BYTES is 51,200 and MAX_LINES 2,000.
 	{name: "opencode", title: "OpenCode", instructions: longestTried, lists: true,
-		result: 48_000, lines: 2000, prefix: "knack_", own: "skill"},
-	// Qwen Code 0.24.4: 28 kB arrived, 40 kB did not.
+		result: 51_200, lines: 2000, prefix: "knack_", own: "skill"},
+	// Qwen Code 0.24.4: 27,800 characters arrived. Of a deferred tool its model sees the
+	// first 157 characters of the first line of the description.
 	{name: "qwen-cli-mcp-client-*", title: "Qwen Code", instructions: longestTried,
-		result: 28_000, prefix: "mcp__knack__", own: "skill"},
-	// Copilot CLI 1.0.102: it shows no instructions; 20 kB of a result arrived.
-	{name: "copilot-cli", title: "Copilot CLI", lists: true,
-		result: 20_000, prefix: "knack-", own: "skill"},
-	// Cline 3.0.65 calls itself @cline/core 0.0.0. It shows no instructions.
-	{name: "@cline/core", title: "Cline", lists: true, prefix: "knack__", own: "skills"},
-	// Continue CLI 1.5.47: no instructions, and tools by their bare names.
-	{name: "continue-cli-client", title: "Continue", lists: true, own: "Skills"},
+		result: 27_800, prefix: "mcp__knack__", own: "skill"},
+	// Copilot CLI 1.0.102: no instructions, but with --allow-all-mcp-server-instructions;
+	// 20,350 bytes of a result arrived.
+	{name: "copilot-cli", title: "Copilot CLI", instructions: longestTried, lists: true,
+		result: 20_300, prefix: "knack-", own: "skill"},
+	// Cline 3.0.65 calls itself @cline/core 0.0.0. It shows no instructions, and 8,000
+	// characters of the whole result as JSON, in which quotes and line ends count twice.
+	{name: "@cline/core", title: "Cline", lists: true,
+		result: 6_500, prefix: "knack__", own: "skills"},
+	// Continue CLI 1.5.47: no instructions, tools by their bare names; 400,000 characters
+	// of a result arrived.
+	{name: "continue-cli-client", title: "Continue", lists: true, result: 400_000, own: "Skills"},
 }
 
 const (
@@ -131,6 +168,9 @@ func (c Client) habits() habits {
 	h := habits{}
 	if len(c.Name) <= longestClientName {
 		h = lookUp(c.Name, c.Version)
+	}
+	if c.Scripted {
+		h.result = cmp.Or(h.scripted, h.result)
 	}
 	h.instructions = cmp.Or(h.instructions, unknownInstructions)
 	h.result = cmp.Or(h.result, maxResultSize)

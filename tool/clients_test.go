@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // A client is found by its name in any case and by its version; what is unknown,
@@ -20,20 +22,20 @@ func TestClients(t *testing.T) {
 		{"claude-code", "3", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
 		{"claude-code", "2.1.329", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
 		{"claude-code", "2.1.197", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
-		{"claude-code", "2.1.97", "Claude Code", "`mcp__knack__skill`", 2048, 48_000},
-		{"claude-code", "", "Claude Code", "`mcp__knack__skill`", 2048, 48_000},
-		{"claude-code", "latest", "Claude Code", "`mcp__knack__skill`", 2048, 48_000},
+		{"claude-code", "2.1.97", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
+		{"claude-code", "", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
+		{"claude-code", "latest", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
 		{"claude-code", strings.Repeat("9", 1000) + ".1", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
-		{"codex-mcp-client", "0.169.0", "Codex", "`skill`", 11_200, 10_500},
-		{"gemini-cli-mcp-client", "0.0.1", "Gemini CLI", "`mcp_knack_skill`", 11_200, 39_500},
-		{"opencode", "1.18.33", "OpenCode", "`knack_skill`", 11_200, 48_000},
-		{"qwen-cli-mcp-client-knack", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 28_000},
-		{"qwen-cli-mcp-client-My_skills", "0.0.1", "Qwen Code", "`mcp__My_skills__skill`", 11_200, 28_000},
-		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 28_000},
-		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 28_000},
-		{"copilot-cli", "1.0.102", "Copilot CLI", "`knack-skill`", 2048, 20_000},
-		{"@cline/core", "0.0.0", "Cline", "`knack__skill`", 2048, 500_000},
-		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 500_000},
+		{"codex-mcp-client", "0.169.0", "Codex", "`mcp__knack__skill`", 11_200, 11_800},
+		{"gemini-cli-mcp-client", "0.0.1", "Gemini CLI", "`mcp_knack_skill`", 11_200, 39_800},
+		{"opencode", "1.18.33", "OpenCode", "`knack_skill`", 11_200, 51_200},
+		{"qwen-cli-mcp-client-knack", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-My_skills", "0.0.1", "Qwen Code", "`mcp__My_skills__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"copilot-cli", "1.0.102", "Copilot CLI", "`knack-skill`", 11_200, 20_300},
+		{"@cline/core", "0.0.0", "Cline", "`knack__skill`", 2048, 6_500},
+		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 400_000},
 	} {
 		h := Client{Name: row.name, Version: row.version}.habits()
 		if h.title != row.title || h.tool("skill") != row.tool || h.instructions != row.instructions || h.result != row.result {
@@ -43,6 +45,11 @@ func TestClients(t *testing.T) {
 	for _, name := range []string{"", "knack", "claude-codex", "claude-code ", "qwen-cli", strings.Repeat("claude-code", 1<<20), "\x00", "\xff\xfe", "ſ"} {
 		if h := (Client{Name: name, Version: strings.Repeat(".", 1<<20)}).habits(); h != unknown {
 			t.Errorf("%.40q: %+v", name, h)
+		}
+	}
+	for name, want := range map[string]int{"codex-mcp-client": 39_300, "opencode": 51_200, "": maxResultSize} {
+		if n := (Client{Name: name, Scripted: true}).habits().result; n != want {
+			t.Errorf("%d bytes of an answer to a script of %s", n, name)
 		}
 	}
 	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 1024}).habits().description; n != 1024 {
@@ -62,6 +69,17 @@ func TestClientsInOrder(t *testing.T) {
 		last := i+1 == len(knownClients) || knownClients[i+1].name != h.name
 		if last != (h.since == "") || !last && !older(knownClients[i+1].since, h.since) {
 			t.Errorf("%s since %q: a row after it is never reached, or none is left for old versions", h.name, h.since)
+		}
+	}
+}
+
+// The first line of a description is all that Qwen Code shows of a deferred tool, and
+// of that 157 characters.
+func TestFirstLinesOfDescriptions(t *testing.T) {
+	for _, tl := range toolsOf(t, "default") {
+		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), Client{}).Description
+		if first, _, _ := strings.Cut(d, "\n"); length(first) > 157 || !strings.HasSuffix(first, ".") {
+			t.Errorf("%s: %d characters: %s", tl.Name, length(first), first)
 		}
 	}
 }

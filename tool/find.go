@@ -34,7 +34,9 @@ const (
 
 var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that the answer before gave"}}}`)
 
-const findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
+const findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
+
+Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
 // found is one skill in the answer of find_skills. name is what loads it: for one
 // that another skill shadows, "<root label>:<name>" or its URI.
@@ -55,7 +57,8 @@ type findResult struct {
 	total      int
 	nextCursor string
 	problems   []problem
-	more       int // problems beyond these
+	more       int    // problems beyond these
+	unlisted   string // of skills that are in no list
 }
 
 func findSkills() *Tool {
@@ -161,6 +164,10 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	for _, p := range r.problems {
 		room -= size(p.line()) + 1
 	}
+	if r.unlisted, err = unlistedFor(ctx, v, query); err != nil {
+		return findResult{}, 0, err
+	}
+	room -= size(r.unlisted)
 	start = after.in(all.Hits)
 	end := min(start+limit, len(all.Hits))
 	r.total = all.Total
@@ -180,15 +187,41 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	return r, start, nil
 }
 
+// unlistedNames is how many skills that are in no list one answer names.
+const unlistedNames = 5
+
+// unlistedFor says which skills that are in no list a query finds, and who shows them:
+// they are not said to be absent in silence. Without a query it says how many there are.
+func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
+	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
+	if err != nil || hits.Total == 0 {
+		return "", err
+	}
+	client := clientIn(ctx).habits().title
+	if client == "" {
+		client = "the application"
+	}
+	var names []string
+	for _, h := range hits.Hits {
+		names = append(names, fmt.Sprintf("%s (%s)", skill.OneLine(called(v, h.Entry)), h.Root.Label))
+	}
+	if left := hits.Total - len(names); left > 0 {
+		names = append(names, fmt.Sprintf("and %d more", left))
+	}
+	return fmt.Sprintf("\nNot listed here, since %s shows the skills of those folders itself: %s. They load here too, by these names.", client, strings.Join(names, ", ")), nil
+}
+
 // findRoom is how many bytes of an answer are kept for what stands around the skills.
 const findRoom = 500
 
 // problemsOf says what is skipped, with a query only what it may mean, in at most room
 // characters by that measure, and how much more there is.
 func problemsOf(v catalog.View, query string, room int, size func(string) int) (some []problem, more int) {
-	skipped, names := v.Skipped, []skill.Key(nil)
+	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
 		skipped, names = skippedNear(v, query), namesIn(query)
+	} else {
+		skipped = skippedOfLists(v)
 	}
 	// Any skill may lie in a root that is not read, so that comes first.
 	all := unread(v)
@@ -203,6 +236,11 @@ func problemsOf(v catalog.View, query string, room int, size func(string) int) (
 		}
 	}
 	return all, more
+}
+
+// skippedOfLists are the skipped skills of the roots that are in the lists.
+func skippedOfLists(v catalog.View) []*catalog.Entry {
+	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted })
 }
 
 // called is the name under which both the skill tool loads what was found and
@@ -252,10 +290,14 @@ func (f found) line() string {
 func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {
+	case r.total == 0 && strings.TrimSpace(query) != "" && r.unlisted != "":
+		fmt.Fprintf(&b, "No listed skill matches '%s'.", skill.Echo(query))
 	case r.total == 0 && strings.TrimSpace(query) != "":
 		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", skill.Echo(query))
 	case r.total == 0 && slices.ContainsFunc(r.problems, func(p problem) bool { return p.root != "" }):
 		b.WriteString("No skills were found, and not every root was read.")
+	case r.total == 0 && r.unlisted != "":
+		b.WriteString("No skill is listed.")
 	case r.total == 0:
 		b.WriteString("There are no skills.")
 	case len(r.skills) == 0:
@@ -269,6 +311,7 @@ func findText(r findResult, query string, start int) string {
 	if r.nextCursor != "" {
 		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.nextCursor)
 	}
+	b.WriteString(r.unlisted)
 	for _, p := range r.problems {
 		b.WriteString("\n" + p.line())
 	}

@@ -82,7 +82,7 @@ func documented(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
-		if seen[e.Folder()] || !validFolderName(e.Folder()) {
+		if seen[e.Folder()] || !validFolderName(e.Folder()) || e.Root.Unlisted {
 			continue
 		}
 		seen[e.Folder()] = true

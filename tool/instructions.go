@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// headLength is how many characters of the instructions stand by themselves: Codex
-	// 0.169.0 shows a current model the first 247 and nothing else of this server.
+	// headLength is how many characters of the instructions stand by themselves, in one
+	// line: of that Codex 0.169.0 shows a current model the first 247, and nothing else of
+	// this server.
 	headLength = 240
 	// listedElsewhere is how long the instructions may get for a client whose model sees
 	// the list of skills in a tool's description too.
@@ -31,11 +32,8 @@ const (
 // With the zero View they say that the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) string {
 	g := guide{habits: c.habits(), search: more(tools)}
-	if g.load = loader(tools); g.load == nil {
+	if g.load = loader(v, tools); g.load == nil {
 		return ""
-	}
-	if g.search != "" {
-		g.search = g.tool(g.search)
 	}
 	if v.Snapshot == nil {
 		return paragraphs(append([]string{g.unread(), g.usage(tools)}, notes...)...)
@@ -46,8 +44,8 @@ func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) stri
 		top = paragraphs(top, g.usage(tools))
 	}
 	end := paragraphs(append(g.notLoaded(v, tools), notes...)...)
-	room := g.limit() - length(top) - length(end) - 2*len("\n\n")
-	return paragraphs(top, g.list(skills, all, room), end)
+	used := length(top) + length(end) + 2*len("\n\n")
+	return paragraphs(top, g.list(v, c, skills, all, used), end)
 }
 
 // paragraphs joins texts; empty ones are none.
@@ -59,34 +57,51 @@ func paragraphs(texts ...string) string {
 type guide struct {
 	habits
 	load   *Tool
-	search string // the tool that lists or searches skills, as the client calls it; or empty
+	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill, the first of several.
-func loader(tools []*Tool) *Tool {
+// loader is the tool that loads a skill; of several the one that loads the most, and of
+// those the first.
+func loader(v catalog.View, tools []*Tool) *Tool {
+	var best *Tool
+	most := -1
 	for _, t := range tools {
 		switch t.Name {
 		case "skill", "Skill", "get_skill":
-			return t
+			n := 0
+			if v.Snapshot != nil {
+				n = len(Offered(v, []*Tool{t}))
+			}
+			if n > most {
+				best, most = t, n
+			}
 		}
 	}
-	return nil
+	return best
 }
 
 // skills are those that the tool loads, by what it takes, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
-	skills := v.Listed
-	if g.load.Contract != "004" { // it takes skill://NAME/SKILL.md too
-		skills = asCalled(v, []*Tool{g.load})
+	skills := asCalled(v, []*Tool{g.load})
+	if g.load.Contract == "004" { // it takes skill://NAME/SKILL.md too
+		skills = renamed(addressable(v), func(e *catalog.Entry) string {
+			if e.By == nil {
+				return e.Name
+			}
+			return v.Called(e)
+		})
 	}
-	skills = slices.Clone(skills)
-	slices.SortStableFunc(skills, func(a, b *catalog.Entry) int { return rank(a) - rank(b) })
+	byRank := func(a, b *catalog.Entry) int { return rank(a) - rank(b) }
+	if !slices.IsSortedFunc(skills, byRank) {
+		skills = slices.Clone(skills)
+		slices.SortStableFunc(skills, byRank)
+	}
 	return skills
 }
 
 // call is how the model calls the tool that loads skills.
 func (g guide) call() string {
-	s := g.tool(g.load.Name) + g.of
+	s := g.tool(g.load.Name)
 	if g.title == "" {
 		s = "this server's tool " + s
 	}
@@ -100,7 +115,7 @@ func (g guide) call() string {
 func (g guide) unread() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
-		s += "see with " + g.search + " which there are, and "
+		s += "see with " + g.tool(g.search) + " which there are, and "
 	}
 	return s + "load the one that fits with " + g.call() + "."
 }
@@ -112,7 +127,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all b
 	case late && len(skills) == 0:
 		return g.unread(), true
 	case len(skills) == 0 && g.search != "":
-		return "This server has no skills (instructions for particular tasks) now. When the user asks for one, look again with " + g.search + ".", true
+		return "This server has no skills (instructions for particular tasks) now. When the user asks for one, look again with " + g.tool(g.search) + ".", true
 	case len(skills) == 0:
 		return "This server has no skills (instructions for particular tasks) now.", true
 	}
@@ -126,7 +141,11 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all b
 		text += ": instructions for particular tasks. If one may fit yours"
 	}
 	text += ", load it first with " + g.call() + "."
-	named, all := telling(skills, headLength-length(text), g.search)
+	search := g.search
+	if search != "" {
+		search = "`" + search + "`" // there is no room for more than the bare name
+	}
+	named, all := telling(skills, headLength-length(text), search)
 	return text + named, all
 }
 
@@ -148,40 +167,47 @@ func (g guide) usage(tools []*Tool) string {
 	return strings.Join(s, " ")
 }
 
-// limit is how long the instructions may get.
-func (g guide) limit() int {
-	if g.hasList() {
-		return min(g.instructions, listedElsewhere)
-	}
-	return g.instructions
-}
-
-// hasList reports whether the model sees the list in the tool's description.
-func (g guide) hasList() bool {
-	return g.lists && (g.load.Contract == "002" || g.load.Contract == "003")
-}
-
-// list is the list of skills in at most n characters. What the model sees in a tool's
-// description is not said twice: then it is the names alone, unless all are in the head.
-func (g guide) list(skills []*catalog.Entry, all bool, n int) string {
-	switch {
-	case len(skills) == 0:
+// found is the search tool as the client calls it, or empty.
+func (g guide) found() string {
+	if g.search == "" {
 		return ""
-	case !g.hasList():
-		const title = "The skills:\n"
-		return title + list(skills, bullets, escapeXML, max(n-len(title), leastBudget), g.search)
+	}
+	return g.tool(g.search)
+}
+
+// list is the list of skills, beside used characters of other text. What the model sees
+// in the description of the tool is not said twice: if that has the descriptions, this
+// is the names alone, and nothing if all of them are in the head.
+func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, all bool, used int) string {
+	if len(skills) == 0 {
+		return ""
+	}
+	const title, byName = "The skills:\n", "By name: "
+	rows := &rows{entries: skills}
+	room := func(limit int, title string) int { return max(limit-used-len(title), leastBudget) }
+	if !g.lists || g.load.form == nil {
+		text, _ := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found())
+		return title + text
+	}
+	described := g.load.form(v, c) != FormNames
+	if !described {
+		if text, a := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found()); a.form != FormNames {
+			return title + text
+		}
 	}
 	each := "each"
 	if len(skills) == 1 {
 		each = "it"
 	}
 	where := "For what " + each + " does, see the description of " + g.tool(g.load.Name) + "."
-	if all {
+	switch {
+	case !described:
+		where = shortened(g.found(), "descriptions are left out")
+	case all:
 		return where
 	}
-	const title = "By name: "
-	text, _ := names(&rows{entries: skills}, escapeXML, max(n-len(title), leastBudget), where, g.search)
-	return title + text
+	text, _ := names(rows, escapeXML, room(min(g.instructions, listedElsewhere), byName), where, g.found())
+	return byName + text
 }
 
 // notLoaded says which roots are not read, and which skills were skipped.
@@ -190,19 +216,20 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	for _, p := range roots[:min(len(roots), unreadNotes)] {
 		out = append(out, Cut(p.line(), noteLength))
 	}
-	if len(v.Skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
+	skipped := skippedOfLists(v)
+	if len(skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
 		return out
 	}
 	var some []string
-	for _, e := range v.Skipped[:min(len(v.Skipped), skippedNames)] {
+	for _, e := range skipped[:min(len(skipped), skippedNames)] {
 		some = append(some, Cut(escapeXML(skill.OneLine(calledOrFolder(e))), longestTelling))
 	}
-	s := were(len(v.Skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
-	if left := len(v.Skipped) - len(some); left > 0 {
+	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
+	if left := len(skipped) - len(some); left > 0 {
 		s += fmt.Sprintf(" and %d more", left)
 	}
 	if find(tools, findName) != nil {
-		return append(out, s+". "+g.search+" says why.")
+		return append(out, s+". "+g.tool(findName)+" says why.")
 	}
 	return append(out, s+". The command `knack list --all` says why.")
 }

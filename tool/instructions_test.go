@@ -21,7 +21,7 @@ func readers() (all []Client) {
 	for _, h := range knownClients {
 		all = append(all, Client{Name: strings.Replace(h.name, "*", "knack", 1), Version: h.since})
 	}
-	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
+	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
 }
 
 // seventeen are made up; their names are as long as those of a real repository.
@@ -131,19 +131,23 @@ func TestInstructionsFit(t *testing.T) {
 			strings.Repeat("a", size), "d", strings.Repeat("b", 2*size), "d", strings.Repeat("ж", size), "d", strings.Repeat("𝔘", size), "d",
 			strings.Repeat("<&>", size), "d", "x-"+strings.Repeat("技", size), strings.Repeat("能", 400), "last-one", "d")
 	}
-	for name, skills := range libraries {
-		for _, set := range []string{"default", "runner", "universal", "uri"} {
-			for _, c := range readers() {
-				v := seen(skills)
-				for _, e := range v.Listed {
-					if e.Bundle == nil {
-						e.Bundle = &skill.Bundle{Path: e.Name}
-					}
-				}
-				text, h := Instructions(v, toolsOf(t, set), c), c.habits()
-				t.Run(fmt.Sprintf("%s/%s/%.40s %.9s", name, set, c.Name, c.Version), func(t *testing.T) { checkInstructions(t, text, skills, h, set) })
-			}
+	check := func(t *testing.T, name, set string, v catalog.View, skills []*catalog.Entry) {
+		for _, c := range readers() {
+			text, h := Instructions(v, toolsOf(t, set), c), c.habits()
+			t.Run(fmt.Sprintf("%s/%s/%.40s %.9s", name, set, c.Name, c.Version), func(t *testing.T) { checkInstructions(t, text, skills, h, set) })
 		}
+	}
+	for name, skills := range libraries {
+		for _, set := range []string{"default", "universal", "uri"} {
+			check(t, name, set, seen(skills), skills)
+		}
+	}
+	for _, name := range []string{"17", "1", "0", "1,000"} { // contract 000 needs folders
+		files := map[string]string{}
+		for _, e := range libraries[name] {
+			files[e.Name+"/SKILL.md"] = md(e.Name, strconv.Quote(e.Description))
+		}
+		check(t, name, "runner", viewOf(t, hostOf(t, project(files))), libraries[name])
 	}
 }
 
@@ -179,9 +183,6 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 	shortest := 1 << 30
 	for _, e := range skills {
 		name := escapeXML(skill.OneLine(e.Name))
-		if set == "runner" {
-			name = escapeXML(skill.OneLine(e.Folder()))
-		}
 		if slices.Contains(namesInHead(head), name) || named[name] {
 			continue
 		}

@@ -2,18 +2,42 @@ package tool
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// noteRoom is how many bytes of an answer are kept for the line that says how to read
-// on; it names the skill and the file, each of at most [skill.EchoLimit] bytes.
-const noteRoom = 1024
+// leastPart is how many bytes a part has at least, however long the names in the note
+// below it are.
+const leastPart = 1024
 
-// lineRoom is how many lines of an answer are kept for what stands around a file.
-const lineRoom = 8
+// bounds are how much of a text one answer may have.
+type bounds struct{ bytes, lines int } // no lines: any number
+
+// shown are the bounds of a text that stands below a head in an answer.
+func (h habits) shown(head string) bounds {
+	b := bounds{bytes: h.result - len(head)}
+	if h.lines > 0 {
+		b.lines = h.lines - strings.Count(head, "\n") - 1 // the last one may be without an end
+	}
+	return b
+}
+
+// above are the bounds of a part with a note and further lines below it.
+func (b bounds) above(note string, further int) bounds {
+	b.bytes = max(b.bytes-len(note)-1, leastPart)
+	if b.lines > 0 {
+		b.lines -= 1 + further
+	}
+	return b
+}
+
+// hold reports whether a text is within the bounds.
+func (b bounds) hold(bytes, lines int) bool {
+	return bytes <= b.bytes && (b.lines == 0 || lines <= b.lines)
+}
 
 // span is the part of a text that is asked for. Each is 0 where nothing is said.
 type span struct {
@@ -34,15 +58,16 @@ type part struct {
 	cut         bool // the text goes on behind the part
 }
 
-// partOf takes a part out of a text, of at most room bytes and most lines (0: any
-// number). It ends at the end of a line; only a line that is too long for one answer
-// is given piece by piece. The error says what is wrong with the span.
-func partOf(text string, s span, room, most int) (part, error) {
+// partOf takes a part out of a text: all of it if nothing else is asked for and it is
+// within the bounds of the whole, else a part within its own. A part ends at the end of
+// a line; only a line that is too long for one answer is given piece by piece. The
+// error says what is wrong with the span.
+func partOf(text string, s span, whole, some bounds) (part, error) {
 	p := part{lines: strings.Count(text, "\n"), first: max(s.offset, 1)}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		p.lines++
 	}
-	if text == "" || s == (span{}) && len(text) <= room && (most == 0 || p.lines <= most) {
+	if text == "" || s == (span{}) && whole.hold(len(text), p.lines) {
 		p.text, p.whole, p.last = text, true, p.lines
 		return p, nil
 	}
@@ -61,15 +86,15 @@ func partOf(text string, s span, room, most int) (part, error) {
 	if s.limit > 0 {
 		count = min(count, s.limit)
 	}
-	if most > 0 {
-		count = min(count, most)
+	if some.lines > 0 {
+		count = min(count, some.lines)
 	}
 	p.text = rest[:lineStart(rest, count+1)]
-	if len(p.text) > room {
-		p.text = p.text[:strings.LastIndexByte(p.text[:room], '\n')+1]
+	if len(p.text) > some.bytes {
+		p.text = p.text[:strings.LastIndexByte(p.text[:some.bytes], '\n')+1]
 	}
 	if p.text == "" && rest != "" { // not one whole line
-		end := room
+		end := some.bytes
 		for end > 0 && !utf8.RuneStart(rest[end]) {
 			end--
 		}
@@ -96,6 +121,12 @@ func lineStart(text string, n int) int {
 		at += i + 1
 	}
 	return at
+}
+
+// longestNote is a note of the greatest length that one can have.
+func longestNote(h habits, name, file string) string {
+	const n = math.MaxInt32
+	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(h, name, file, n)
 }
 
 // note says in one line which part of the file this is, how long the file is, and the

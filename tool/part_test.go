@@ -32,7 +32,7 @@ func TestPartOf(t *testing.T) {
 		"within a character":           {"aéé\n", span{}, 4, 0, part{text: "aé", lines: 1, first: 1, last: 1, from: 1, to: 2, of: 3, next: span{offset: 1, column: 3}, cut: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := partOf(row.text, row.span, row.room, row.most)
+			got, err := partOf(row.text, row.span, bounds{row.room, row.most}, bounds{row.room, row.most})
 			if err != nil || got != row.want {
 				t.Errorf("%+v, %v\nwant %+v", got, err, row.want)
 			}
@@ -43,7 +43,7 @@ func TestPartOf(t *testing.T) {
 		"there is no character 6 in line 4; it has 4 characters": {offset: 4, column: 6},
 		"there is no character 9 in line 1; it has 3 characters": {column: 9},
 	} {
-		if _, err := partOf(lines, s, 99, 0); err == nil || err.Error() != want {
+		if _, err := partOf(lines, s, bounds{99, 0}, bounds{99, 0}); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -123,10 +123,10 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 			if got != text {
 				t.Errorf("%.40s: %s has %d bytes, and %d were read, in %d calls", c.Name, name, len(text), len(got), calls)
 			}
-			if most := len(text)/(limit-noteRoom-4096) + strings.Count(text, "\n")/1900 + 4; calls > most {
+			if most := len(text)/(limit-5000) + strings.Count(text, "\n")/1900 + 4; calls > most {
 				t.Errorf("%.40s: %s takes %d calls, and %d would do", c.Name, name, calls, most)
 			}
-			if fits := len(text) <= limit-noteRoom && (c.habits().lines == 0 || strings.Count(text, "\n") < 1900); fits && calls > 1 {
+			if fits := len(text) <= limit && (c.habits().lines == 0 || strings.Count(text, "\n") < c.habits().lines); fits != (calls == 1) {
 				t.Errorf("%.40s: %s of %d bytes takes %d calls", c.Name, name, len(text), calls)
 			}
 		}
@@ -153,6 +153,10 @@ func TestReadOnNotes(t *testing.T) {
 		"pdf/SKILL.md": md("pdf", "d"), "pdf/a.md": "one\ntwo\nthree\n", "pdf/b.txt": strings.Repeat("x", 12_000) + "\nend\n",
 		"pdf/c d\"e.md": strings.Repeat("line\n", 4000),
 	}))
+	room := func(file string) int { // what a note of the greatest length leaves of 11,800 bytes
+		return 11_800 - len(longestNote(Client{Name: "codex-mcp-client"}.habits(), "pdf", file)) - len("\n")
+	}
+	letters, lines := room("b.txt"), room("c d\"e.md")/len("line\n")
 	codex, claude := Client{Name: "codex-mcp-client"}, Client{Name: "claude-code", Version: "2.1.330"}
 	for _, row := range []struct {
 		client Client
@@ -163,9 +167,9 @@ func TestReadOnNotes(t *testing.T) {
 		{claude, args{"file_path": "a.md", "offset": 2, "limit": 1}, "two\n[Line 2 of 3 of 'a.md' (14 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 1}]"},
 		{claude, args{"file_path": "a.md", "offset": 3}, "three\n[Line 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
 		{claude, args{"file_path": "a.md", "offset": 1}, "three\n[Lines 1 to 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
-		{codex, args{"file_path": "b.txt"}, "x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to 9476 of 12000. To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": 9477}]"},
-		{codex, args{"file_path": "b.txt", "offset": 1, "column": 9477}, "end\n[Lines 1 (from character 9477) to 2 of 2 of 'b.txt' (12005 bytes). It ends here.]"},
-		{codex, args{"file_path": "c d\"e.md"}, "line\n[Lines 1 to 1895 of 4000 of 'c d\"e.md' (20000 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": 1896}]"},
+		{codex, args{"file_path": "b.txt"}, fmt.Sprintf("x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to %d of 12000. To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": %d}]", letters, letters+1)},
+		{codex, args{"file_path": "b.txt", "offset": 1, "column": letters + 1}, fmt.Sprintf("end\n[Lines 1 (from character %d) to 2 of 2 of 'b.txt' (12005 bytes). It ends here.]", letters+1)},
+		{codex, args{"file_path": "c d\"e.md"}, fmt.Sprintf("line\n[Lines 1 to %d of 4000 of 'c d\"e.md' (20000 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": %d}]", lines, lines+1)},
 	} {
 		row.args["skill_name"] = "pdf"
 		text := callBy(t, h, row.client, "default", "read_file_in_skill", row.args).Text
@@ -188,11 +192,11 @@ func FuzzParts(f *testing.F) {
 		var got strings.Builder
 		next := span{}
 		for calls := 0; ; calls++ {
-			p, err := partOf(text, next, room, most)
+			p, err := partOf(text, next, bounds{2 * room, most}, bounds{room, most})
 			if err != nil || calls > len(text)+1 {
 				t.Fatalf("%+v: %v, after %d calls", next, err, calls)
 			}
-			if len(p.text) > room || most > 0 && strings.Count(p.text, "\n") > most || !utf8.ValidString(p.text) {
+			if len(p.text) > room && !p.whole || most > 0 && strings.Count(p.text, "\n") > most || !utf8.ValidString(p.text) {
 				t.Fatalf("%+v: %q", next, p.text)
 			}
 			got.WriteString(p.text)

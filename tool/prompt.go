@@ -46,9 +46,9 @@ func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {
 		case "003":
 			return strict(v)
 		case "000":
-			return renamed(v.Listed, func(e *catalog.Entry) string { return e.Folder() })
+			return renamed(documents(v), func(e *catalog.Entry) string { return e.Folder() })
 		case "004":
-			return renamed(v.Listed, func(e *catalog.Entry) string { return e.URI().String() })
+			return renamed(addressable(v), func(e *catalog.Entry) string { return e.URI().String() })
 		}
 	}
 	return v.Listed

@@ -98,7 +98,7 @@ type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
 	// within makes a path below the skill's folder out of another one that names the
 	// same file; nil for none.
-	within func(h *Host, v catalog.View, e *catalog.Entry, path string) string
+	within func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
 	// served: of a skill whose own file is denied the others are not read either, since
 	// it is not served.
 	served bool
@@ -113,8 +113,10 @@ type fileRead struct {
 	cause error  // why it cannot be read
 }
 
-// errBinary: the file is no text.
-var errBinary = errors.New("it is binary")
+var (
+	errNoSkill = errors.New("there is no such skill")
+	errBinary  = errors.New("it is binary")
+)
 
 // read checks in the order of the contract and reads the file as it is now. The error
 // is the context's.
@@ -132,7 +134,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	}
 	v, e, _ := h.find(ctx, v, name, f.find)
 	if e != nil && f.within != nil {
-		path = f.within(h, v, e, path)
+		path = f.within(ctx, h, v, e, path)
 	}
 	file, err := skill.FilePath(path)
 	r.view, r.entry, r.file = v, e, file
@@ -144,6 +146,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case e == nil:
+		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case !e.ModelInvocable:
 		return fail("%s", notForModels(name))

@@ -63,8 +63,8 @@ func calculators() *memory {
 func TestReadFileDefinition(t *testing.T) {
 	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), Client{})
 	same(t, d.Name, "read_file_in_skill")
-	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder; naming a folder lists what it holds."+
-		" A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
+	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.\n\n"+
+		"The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
 	same(t, d.Meta, map[string]any{"anthropic/maxResultSizeChars": 500_000})
 	var got any
 	if err := json.Unmarshal(d.Schema, &got); err != nil {
@@ -283,7 +283,7 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), Result{Text: "a: 1\n"})
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/docs/../notes.yaml")), Result{Text: "a: 1\n"})
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", strings.ReplaceAll(dir, "/", `\`)+`\notes.yaml`)), refused(traversal))
-	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
+	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "x/../notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
 		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
 			t.Errorf("%s: %+v", path, r)
 		}

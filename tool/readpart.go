@@ -27,7 +27,9 @@ var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"column":{"type":"integer","minimum":1,"description":"Character of that line to begin at, for a line that is longer than an answer; the first is 1"}},` +
 	`"required":["skill_name","file_path"]}`)
 
-const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder; naming a folder lists what it holds. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
+const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.
+
+The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
 
 // listedFiles is how many entries of a folder one listing has. The largest of the
 // folders of 145,005 real skills has 63,557; a person's has a few.
@@ -109,7 +111,7 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 
 // belowBase takes a path below the skill's base directory, as the tool skill prints it,
 // for the path below the skill's folder.
-func belowBase(h *Host, v catalog.View, e *catalog.Entry, path string) string {
+func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
 			if at, file := v.At(uri); at == e {
@@ -118,7 +120,7 @@ func belowBase(h *Host, v catalog.View, e *catalog.Entry, path string) string {
 		}
 		return path
 	}
-	dir := strings.TrimSuffix(filepath.ToSlash(base(h, e)), "/")
+	dir := strings.TrimSuffix(filepath.ToSlash(h.Base(ctx, e)), "/")
 	rest, ok := strings.CutPrefix(filepath.ToSlash(path), dir)
 	if !ok || rest != "" && rest[0] != '/' {
 		return path
@@ -135,14 +137,15 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	case errors.Is(r.cause, skill.ErrNotRegular):
 		names, ok := folderNames(ctx, r.view, r.entry, r.file, listedFiles)
 		if !ok {
-			return r.refused(h)
+			return r.refused(ctx, h)
 		}
 		text = r.listing(names)
 		size = len(text)
 	default:
-		return r.refused(h)
+		return r.refused(ctx, h)
 	}
-	p, err := partOf(text, s, client.result-noteRoom, max(client.lines-lineRoom, 0))
+	shown := client.shown("")
+	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
 		return failure("ERROR: '%s' cannot be read so: %s", skill.Echo(r.file), err)
 	}
@@ -170,17 +173,17 @@ func (r fileRead) listing(names []string) string {
 }
 
 // refused is the answer that says why a file cannot be read, and what to do.
-func (r fileRead) refused(h *Host) Result {
+func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case r.entry == nil && r.view.Snapshot != nil:
+	case errors.Is(r.cause, errNoSkill):
 		for _, line := range hints(r.view, r.SkillName) {
 			text += "\n" + line
 		}
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`
 	case errors.Is(r.cause, errBinary):
-		if dir := base(h, r.entry); !isSkillURI(dir) {
+		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}
 	}

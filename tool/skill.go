@@ -45,10 +45,11 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead leads with what a client that cuts descriptions must still show.
-	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+	// defaultHead leads with what clients that cut descriptions must still show. Its first
+	// line says it all in the 157 characters that Qwen Code shows of a deferred tool.
+	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
-The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
 
 <available_skills>
 `
@@ -72,6 +73,10 @@ func newSkill(head, more string, today bool) *Tool {
 		strict: []string{"name", "command"},
 		describe: func(v catalog.View, c Client) string {
 			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+		},
+		form: func(v catalog.View, c Client) Form {
+			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
+			return a.form
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, err := skillArgument(args)
@@ -150,9 +155,9 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
-		head := fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", now.Name, base(h, now))
+		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
 		if today {
-			return Result{Text: head + beginning(ctx, h, client, now, string(data), len(head))}, nil
+			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
 		}
 		return Result{Text: head + string(data)}, nil
 	}
@@ -163,21 +168,30 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 // list.
 const hintsRoom = 3000
 
-// beginning is as much of a SKILL.md as the client shows below used bytes, with the
-// call that reads on.
-func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text string, used int) string {
-	p, err := partOf(text, span{}, client.result-noteRoom-used, max(client.lines-lineRoom, 0))
+// beginning is as much of a SKILL.md as the client shows below the head, with the call
+// that reads on.
+func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
+	shown := client.shown(head)
+	if shown.hold(len(text), strings.Count(text, "\n")+1) {
+		return text
+	}
+	v, err := h.Catalog.View(ctx) // as it is now: reading may have found another skill
+	if err != nil {
+		return text
+	}
+	if now, _ := v.At(e.URI()); now != nil {
+		e = now
+	}
+	name := fileRead{view: v, entry: e}.name()
+	p, err := partOf(text, span{}, shown, shown.above(goesOn+longestNote(client, name, skill.MainFile), 1))
 	if err != nil || p.whole {
 		return text
 	}
-	r := fileRead{entry: e}
-	if r.view, err = h.Catalog.View(ctx); err == nil { // as it is now: reading may have found another skill
-		if now, _ := r.view.At(e.URI()); now != nil {
-			r.entry = now
-		}
-	}
-	return p.withNote("[The skill goes on. Read the rest before you follow it.]\n" + p.note(client, r.name(), skill.MainFile, len(text)))
+	return p.withNote(goesOn + p.note(client, name, skill.MainFile, len(text)))
 }
+
+// goesOn stands below the beginning of a SKILL.md.
+const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
 
 // notForModels is the answer where the author keeps a skill from models.
 func notForModels(name string) string {
@@ -222,14 +236,20 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// base is the folder against which the skill's relative paths resolve. A folder
-// whose path would break the line is named by its URI.
-func base(h *Host, e *catalog.Entry) string {
+// Base is the folder against which the skill's relative paths resolve, as every surface
+// that models and people read names it. A folder whose path would break the line is
+// named by its URI.
+func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
-	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
+	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
 	return dir
+}
+
+// BaseLine is the line of an answer that says where the skill's other files are.
+func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
+	return "Base directory: " + h.Base(ctx, e)
 }
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {

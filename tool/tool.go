@@ -46,7 +46,9 @@ type Tool struct {
 	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
-	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
+	// form is how the description has the list of skills; nil where it has none.
+	form func(v catalog.View, c Client) Form
+	call func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call without one JSON object of arguments, or with keys
 	// that are not allowed, in the contract's words; nil where it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)

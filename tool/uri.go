@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -86,7 +87,7 @@ func getByURI() *Tool {
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
 				}
-				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", skill.RedactURI(asked), supported(v)), nil
+				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", unsupportedEcho(v, asked), supported(v)), nil
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
@@ -102,6 +103,18 @@ func getByURI() *Tool {
 			return r, nil
 		},
 	}
+}
+
+// unsupportedEcho is what the answer repeats of a URI that no skill has. If all that is
+// repeated is a URI that a skill does have, it says which part was one too many.
+func unsupportedEcho(v catalog.View, asked string) string {
+	echo := skill.RedactURI(asked)
+	if plain, fault := skill.PlainURI(asked); fault != "" {
+		if e, _ := v.At(byURI(v, plain)); e != nil {
+			echo += " (" + fault + ")"
+		}
+	}
+	return echo
 }
 
 // byURI makes the canonical URI of what is asked for: the URI as it is, or
@@ -142,17 +155,30 @@ func bareName(asked string) (string, bool) {
 	return name, err == nil && name != "" && utf8.ValidString(name)
 }
 
-// supported names the first URIs of the listing, and how many there are more.
+// addressable lists every skill that get_skill answers with: those of the listing, then
+// those that another skill shadows, which have a URI of their own.
+func addressable(v catalog.View) []*catalog.Entry {
+	all := slices.Clip(v.Listed)
+	for _, e := range v.Entries {
+		if e.ModelInvocable && (e.Status == catalog.Shadowed || e.Status == catalog.Copy) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// supported names the first URIs that get_skill answers, and how many there are more.
 func supported(v catalog.View) string {
 	var uris []string
-	for _, e := range v.Listed {
+	all := addressable(v)
+	for _, e := range all {
 		if u := e.URI().String(); len(uris) < supportedURIs && len(u) <= skill.EchoLimit {
 			uris = append(uris, u)
 		}
 	}
 	text := strings.Join(uris, ", ")
-	switch more := len(v.Listed) - len(uris); {
-	case len(v.Listed) == 0:
+	switch more := len(all) - len(uris); {
+	case len(all) == 0:
 		return "(none)"
 	case more > 0 && len(uris) > 0:
 		return fmt.Sprintf("%s, and %d more", text, more)
@@ -177,10 +203,11 @@ func listByURI() *Tool {
 	}
 }
 
-// uriList lists every skill: nothing else in this set leads to one that were left
-// out. Its descriptions are shortened until the list keeps the budget.
+// uriList lists every skill that has a URI, since nothing else in this set leads to one
+// that is left out. Its descriptions are shortened until the list keeps the budget.
 func uriList(v catalog.View) (string, SkillList) {
-	if len(v.Listed) == 0 {
+	all := addressable(v)
+	if len(all) == 0 {
 		text := "There are no skills."
 		for _, p := range unread(v) {
 			text += "\n" + p.line()
@@ -188,10 +215,10 @@ func uriList(v catalog.View) (string, SkillList) {
 		return text, SkillList{Skills: []ListedSkill{}}
 	}
 	for _, most := range []int{foundLength, 400, 200, 100, 50, 0} {
-		list := SkillList{Skills: make([]ListedSkill, 0, len(v.Listed))}
+		list := SkillList{Skills: make([]ListedSkill, 0, len(all))}
 		var b strings.Builder
 		cut := false
-		for _, e := range v.Listed {
+		for _, e := range all {
 			whole := skill.OneLine(e.Description)
 			d := Cut(whole, most)
 			cut = cut || d != whole

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,8 @@ const (
 	gitURI     = "skill://claude-project/git/SKILL.md"
 	builderURI = "skill://claude-user/mcp-builder/SKILL.md"
 	engageURI  = "skill://engage/SKILL.md"
-	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI
+	shadowURI  = "skill://claude-user/git/SKILL.md"
+	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI + ", " + shadowURI
 )
 
 func unsupported(uri string) Result {
@@ -50,6 +52,9 @@ func TestGetByURI(t *testing.T) {
 	gitText := strings.SplitN(loadedGit.Text, "\n\n", 2)[1]
 	builderText := md("mcp-builder", "MCP server development guide")
 	noURI := Result{IsError: true, Text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."}
+	const noUser = " (a skill's URI has no user: leave out @ and what stands before it, or write %40 where it belongs to a name)"
+	const noQuery = " (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)"
+	const noFragment = " (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)"
 	token := "ghp_" + strings.Repeat("a1B2", 9)
 	tests := []struct {
 		name string
@@ -79,10 +84,11 @@ func TestGetByURI(t *testing.T) {
 		{"unknown", args{"uri": "skill://nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
 		{"traversal", args{"uri": "skill://claude-project/git/../git/SKILL.md"}, unsupported("skill://claude-project/git/../git/SKILL.md")},
 		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
-		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
-		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md")},
-		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI)},
-		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI)},
+		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
+		{"userinfo before what no skill has", args{"uri": "skill://user:hunter2@nope/SKILL.md"}, unsupported("skill://nope/SKILL.md")},
+		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
+		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI + noQuery)},
+		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI + noFragment)},
 		{"token", args{"uri": "skill://" + token + "/SKILL.md"}, unsupported("skill://[redacted]/SKILL.md")},
 		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
 		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
@@ -229,10 +235,37 @@ func TestListByURI(t *testing.T) {
 		{"skill://claude-project/postgres/SKILL.md", "postgres", "PostgreSQL database operations"},
 		{builderURI, "mcp-builder", "MCP server development guide"},
 		{engageURI, "engage", "How to"},
+		{shadowURI, "git", "Git as I use it"},
 	}}
 	same(t, call(t, hostOf(t, withEngage()...), "uri", "list_skills", args{}), Result{Object: want, Text: "- " + gitURI + " git: Git deployment workflow skill\n" +
-		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to"})
+		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to\n- " + shadowURI + " git: Git as I use it"})
 	same(t, call(t, hostOf(t, project(nil)), "uri", "list_skills", "").Text, "There are no skills.")
+}
+
+// list_skills, what is "currently supported", and what get_skill answers are the same
+// skills: shadowed ones and copies too, and none that is kept from models or skipped.
+func TestURIsAgree(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
+		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))
+	var answered, listed []string
+	for _, e := range viewOf(t, h).Entries {
+		if uri := e.URI().String(); !call(t, h, "uri", "get_skill", args{"uri": uri}).IsError {
+			answered = append(answered, uri)
+		}
+	}
+	for _, s := range call(t, h, "uri", "list_skills", args{}).Object.(SkillList).Skills {
+		listed = append(listed, s.URI)
+	}
+	_, text, _ := strings.Cut(call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text, "Currently supported: ")
+	supported := strings.Split(text, ", ")
+	for _, all := range [][]string{answered, listed, supported} {
+		slices.Sort(all)
+	}
+	if len(answered) != 4 {
+		t.Errorf("%q is answered", answered)
+	}
+	same(t, listed, answered)
+	same(t, supported, answered)
 }
 
 // However many there are, every URI is listed; descriptions give way.

@@ -82,7 +82,7 @@ func open(t testing.TB, files map[string]string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.site = web.New(web.Options{Catalog: f.catalog, Tools: tools, Version: "1.2.3", Engage: builtin.Engage, Usage: f.usage})
+	f.site = web.New(web.Options{Catalog: f.catalog, Tools: tools, Version: "1.2.3", Engage: builtin.New().Engage, Usage: f.usage})
 	server := httptest.NewServer(f.site)
 	t.Cleanup(server.Close)
 	f.url = server.URL

@@ -47,6 +47,7 @@ is no tool call, and then nothing is printed.`,
 			if err != nil {
 				return runError("", "cannot read standard input: %w", err)
 			}
+			from.sets = with.set
 			host, err := from.host(cmd.Context(), *env)
 			if err != nil {
 				return err

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,7 @@ const tokenVariable = "KNACK_TOKEN"
 func checkCommand(env *Env) *cobra.Command {
 	var f checkFlags
 	var protocol string
+	var timeout time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [PATH | URL]…",
@@ -40,7 +43,8 @@ For a URL, check how that MCP server serves skills over the Skills extension
 (SEP-2640): what it declares, the shape of its answers, each entry, and each file's
 size, digest and frontmatter. A token, if it wants one, is taken from the environment
 variable KNACK_TOKEN. Where it answers 429 with Retry-After, the check waits, a minute
-each time and five times at most.
+each time and five times at most. An answer over 32 MiB, or one that is not complete
+after a minute, ends the check.
 
 The exit status is 1 if there are errors (with --strict, or warnings) or, with --diff,
 anything to mend.`,
@@ -53,8 +57,10 @@ anything to mend.`,
 				return usageError("give a file, or leave --config out", "--config: the file's name is empty")
 			}
 			if !slices.ContainsFunc(args, isURL) {
-				if protocol != "" {
-					return usageError("give a URL", "--protocol is for a server")
+				for _, name := range []string{"protocol", "timeout"} {
+					if cmd.Flags().Changed(name) {
+						return usageError("give a URL", "--%s is for a server", name)
+					}
 				}
 				return checkFiles(cmd.Context(), env, &f, args)
 			}
@@ -76,7 +82,12 @@ anything to mend.`,
 			if err != nil || u.Host == "" {
 				return usageError("for example knack check http://localhost:8080/mcp", "'%s' is no http:// or https:// URL", args[0])
 			}
-			return checkServer(cmd.Context(), env, u, protocol, f.format)
+			if timeout <= 0 {
+				return usageError("for example --timeout 10m", "--timeout %s: it leaves no time", timeout)
+			}
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it was not done after %s; --timeout gives it more time", timeout))
+			defer cancel()
+			return checkServer(ctx, env, u, protocol, f.format)
 		},
 	}
 	f.from.register(cmd, env)
@@ -91,6 +102,7 @@ anything to mend.`,
 	flags.Lookup("fix").NoOptDefVal = "certain"
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")
 	flags.StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
+	flags.DurationVar(&timeout, "timeout", time.Hour, "end the check of a server after this `TIME`, for example 10m")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif", "github"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions(skillsext.Versions(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fix", cobra.FixedCompletions([]string{"certain", "guess"}, cobra.ShellCompDirectiveNoFileComp))
@@ -104,11 +116,9 @@ func isURL(arg string) bool {
 }
 
 func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
-	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: &http.Client{
-		Transport: &patient{&tokenBearer{token: env.Getenv(tokenVariable), host: u.Host, next: http.DefaultTransport}},
-		// Elsewhere is another server, and not for this token.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(tokenVariable), cancel)}
 	if env.StderrTerminal {
 		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
 	}
@@ -116,7 +126,13 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	if env.StderrTerminal {
 		fmt.Fprint(env.Stderr, "\r\x1b[K")
 	}
-	if err != nil {
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+	case errors.Is(cause, context.Canceled):
+		return runError("", "the check was interrupted")
+	case cause != nil: // what that did to the session says less
+		return runError("", "%s", unqueried(u, cause))
+	default:
 		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
@@ -128,6 +144,17 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
 	}
 	return err
+}
+
+// serverClient asks a server that is to be checked. It waits where the server says so,
+// sends the token to that server alone, and calls exceeded when an answer is over a
+// bound.
+func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
+	return &http.Client{
+		Transport: &patient{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
+		// Where a redirect leads is another server, which was not to be checked.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // unqueried words a failure to reach a server. A token can stand in the query or the

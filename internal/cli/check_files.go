@@ -204,7 +204,7 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 			continue
 		}
 		name := c.shown(cmp.Or(c.Skill.Entry, old))
-		if err := c.write(now, old); err != nil {
+		if err := c.write(*env, now, old); err != nil {
 			failed++
 			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
 			continue
@@ -222,11 +222,15 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 	return nil
 }
 
-// write changes the file on disk, and the spelling of old, if that is not "". A skill that is reached through a link lies
-// somewhere else, where nobody asked for changes.
-func (c *checkedSkill) write(now []byte, old string) error {
+// write changes the file on disk and, if old is not "", the spelling of that file's
+// name. A skill behind a link is left alone: the user did not ask for changes where the
+// link leads.
+func (c *checkedSkill) write(env Env, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
+	}
+	if err := behindNoLink(env, c.base, c.Skill.Dir()); err != nil {
+		return err
 	}
 	var err error
 	if c.Data != nil {
@@ -237,6 +241,17 @@ func (c *checkedSkill) write(now []byte, old string) error {
 	}
 	if err != nil {
 		return bare(err) // the file is named already
+	}
+	return nil
+}
+
+// behindNoLink refuses a change in a folder that a link takes out of the project of
+// base.
+func behindNoLink(env Env, base, folder string) error {
+	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
+		return fmt.Errorf("%w; give that folder itself", err)
+	} else if err != nil {
+		return err
 	}
 	return nil
 }

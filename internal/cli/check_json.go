@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -45,19 +45,9 @@ type reportCost struct {
 }
 
 type reportFinding struct {
-	Rule     skill.RuleID   `json:"rule"`
-	Severity skill.Severity `json:"severity"`
-	Group    check.Group    `json:"group"`
-	File     string         `json:"file"`
-	Line     int            `json:"line,omitempty"`
-	Column   int            `json:"column,omitempty"`
-	Length   int            `json:"length,omitempty"`
-	Field    string         `json:"field,omitempty"`
-	Message  string         `json:"message"`
-	Mend     string         `json:"mend,omitempty"`
-	Fix      string         `json:"fix,omitempty"`
-	Skill    string         `json:"skill,omitempty"`
-	Related  *reportPlace   `json:"related,omitempty"`
+	doctor.Problem
+	Skill   string       `json:"skill,omitempty"`
+	Related *reportPlace `json:"related,omitempty"`
 }
 
 type reportPlace struct {
@@ -87,16 +77,12 @@ func printCheckJSON(env *Env, run *checkRun, _ *checkFlags) error {
 		out.Skills = append(out.Skills, r)
 	}
 	for _, f := range run.findings {
-		rule, _ := check.RuleOf(f.Rule)
-		r := reportFinding{
-			Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: f.shown, Line: f.Position.Line, Column: f.Position.Column,
-			Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fix: f.Fix.String(),
-		}
+		r := reportFinding{Problem: doctor.ProblemOf(f.Finding, f.shown)}
 		if f.skill != nil {
 			r.Skill = f.skill.folder
 		}
-		if p := f.related; p != nil {
-			r.Related = &reportPlace{p.file, p.at.Line, p.at.Column}
+		if p := f.Related; p != nil {
+			r.Related = &reportPlace{p.File, p.Position.Line, p.Position.Column}
 		}
 		out.Findings = append(out.Findings, r)
 	}

@@ -1,49 +1,43 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// checkedSkill is a report with the names under which people know its files.
+// checkedSkill is a verdict with the names under which people know its files.
 type checkedSkill struct {
-	check.Report
+	*doctor.Verdict
 	folder   string // the skill's folder as it is shown
-	source   *sourceText
+	base     string // see [target]
+	source   *check.Source
 	settings config.Check
 }
 
 // shown is one of the skill's files as it is shown.
 func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, file) }
 
-// checkedFinding is a finding with its file as it is shown. Skill is nil where a
-// scan found it.
+// checkedFinding is a finding with its file as it is shown. Skill is nil for what a
+// scan met.
 type checkedFinding struct {
 	check.Finding
 	shown    string
 	skill    *checkedSkill
 	settings config.Check
-	related  *otherPlace // the other place that it speaks of
-	near     string      // the file that should be called SKILL.md, of a near miss
-}
-
-// otherPlace is a position in a file as it is shown.
-type otherPlace struct {
-	file string
-	at   skill.Position
+	near     string // the file that should be called SKILL.md, of a near miss
+	base     string // see [target], of a near miss
 }
 
 // checkRun is what one run of check found.
@@ -68,11 +62,12 @@ func (r *checkRun) files() string {
 // target is a place to look for skills: a root, and whether only the skill that
 // the root itself is counts.
 type target struct {
-	root     skill.Root
-	only     bool
-	given    string // as the user wrote it, "" for a root that nobody named
-	base     string // where the search for a configuration file begins
-	settings config.Check
+	catalog.Source // made when the target is scanned
+	root           skill.Root
+	only           bool
+	given          string // as the user wrote it, "" for a root that nobody named
+	base           string // where the search for a configuration file begins
+	settings       config.Check
 }
 
 // targets are the paths that were given, or else the project's roots. Lost are the
@@ -130,61 +125,70 @@ func checkRoot(abs, shown string) skill.Root {
 	return skill.Root{Label: shown, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(shown))}
 }
 
+// Scan is that of the folder, or of the skill that the folder is.
+func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := t.Source.Scan(ctx)
+	if t.only {
+		scan.Bundles = slices.DeleteFunc(slices.Clone(scan.Bundles), func(b *skill.Bundle) bool { return b.Path != "." })
+		scan.Version = 0 // it is another one now
+	}
+	return scan, err
+}
+
 // lookAt scans the targets and judges every skill found.
 func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
-	seen := map[string]bool{}
-	var bundles []*skill.Bundle
-	var shown []string
-	var settings []config.Check
-	for _, t := range all {
-		scan, err := dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches}).Scan(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			run.lost = append(run.lost, &failure{exitError, fmt.Errorf("%s: %s", t.root.Shown, skill.Reason(err)), ""})
-			continue
+	var sources []catalog.Source
+	by := map[string]*target{}
+	for i := range all {
+		t := &all[i]
+		if by[t.root.Label] != nil {
+			continue // it was given twice
 		}
-		found := 0
-		for _, b := range scan.Bundles {
-			if t.only && b.Path != "." {
-				continue
-			}
-			found++
-			if seen[b.Dir()] {
-				continue
-			}
-			seen[b.Dir()] = true
-			bundles = append(bundles, b)
-			shown = append(shown, path.Join(t.root.Shown, b.Path))
-			settings = append(settings, t.settings)
+		by[t.root.Label] = t
+		if t.given != "" && len(all) > 1 {
+			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as several --dir have
 		}
-		if found == 0 && t.given != "" {
-			run.lost = append(run.lost, noSkill(t))
+		t.Source = dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
+		sources = append(sources, t)
+	}
+	_, v, err := scanned(ctx, env, sources)
+	if err != nil {
+		return nil, err
+	}
+	done := waiting(env, judging)
+	judged, err := doctor.JudgeAll(ctx, v)
+	done()
+	if err != nil {
+		return nil, interrupted(err)
+	}
+	found, seen := map[string]int{}, map[string]bool{}
+	for _, d := range judged {
+		e := d.Entry
+		if found[e.Root.Label]++; seen[e.Dir()] {
+			continue // another target holds it too
 		}
-		if t.only {
-			continue
+		seen[e.Dir()] = true
+		t := by[e.Root.Label]
+		run.skills = append(run.skills, &checkedSkill{Verdict: d, folder: path.Join(t.root.Shown, e.Path), base: t.base, source: check.NewSource(d.Data), settings: t.settings})
+	}
+	for _, r := range v.Roots {
+		t := by[r.Label]
+		if r.Err != nil {
+			run.lost = append(run.lost, &failure{exitError, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""})
+		} else if found[r.Label] == 0 && t.given != "" {
+			run.lost = append(run.lost, noSkill(*t))
 		}
-		for _, n := range scan.Notices {
-			if f, ok := noticed(t, n); ok {
-				run.notices = append(run.notices, f)
+		for _, n := range r.Notices {
+			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
+			if !seen[at] {
+				seen[at] = true
+				run.notices = append(run.notices, noticed(*t, n))
 			}
 		}
 	}
-	run.skills = make([]*checkedSkill, len(bundles))
-	each(len(bundles), func(i int) {
-		s := &checkedSkill{Report: check.Skill(ctx, bundles[i]), folder: shown[i], settings: settings[i]}
-		s.source = newSourceText(s.Data)
-		for n, f := range s.Findings {
-			if f.Fix == check.None {
-				s.Findings[n].Mend = exactly(f.Mend, s.source, f.Position)
-			}
-		}
-		run.skills[i] = s
-	})
-	return run, ctx.Err()
+	return run, nil
 }
 
 // noSkill says that nothing was found in a place that somebody named, and which
@@ -219,24 +223,6 @@ func (r *checkRun) failure(env *Env) *failure {
 	return &failure{code, last.err, last.hint}
 }
 
-// each calls work for 0 to n-1, on every processor.
-func each(n int, work func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(2*runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := range next {
-				work(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-}
-
 // collect gathers the findings but those that flags or files leave out, with the
 // severities that these give them. Strict makes errors of warnings.
 func (r *checkRun) collect(f *checkFlags) {
@@ -257,37 +243,11 @@ func (r *checkRun) collect(f *checkFlags) {
 	for _, n := range r.notices {
 		add(n)
 	}
-	twins := r.twins()
-	for i, s := range r.skills {
-		all := make([]checkedFinding, 0, len(s.Findings)+1)
+	for _, s := range r.skills {
 		for _, found := range s.Findings {
-			all = append(all, checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
-		}
-		if t, ok := twins[i]; ok {
-			at, _ := slices.BinarySearchFunc(all, t.Finding, func(a checkedFinding, b check.Finding) int {
-				return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, -1)
-			})
-			first := r.skills[t.First]
-			all = slices.Insert(all, at, checkedFinding{Finding: t.Finding, shown: s.shown(t.File), skill: s, settings: s.settings,
-				related: &otherPlace{first.shown(first.Skill.Entry), t.FirstAt}})
-		}
-		for _, found := range all {
-			add(found)
+			add(checkedFinding{Finding: found, shown: s.shown(found.File), skill: s, settings: s.settings})
 		}
 	}
-}
-
-// twins are the skills whose name one before them has.
-func (r *checkRun) twins() map[int]check.Twin {
-	reports := make([]check.Report, len(r.skills))
-	for i, s := range r.skills {
-		reports[i] = s.Report
-	}
-	out := map[int]check.Twin{}
-	for _, t := range check.Twins(reports, func(i int) string { return r.skills[i].shown(r.skills[i].Skill.Entry) }) {
-		out[t.Index] = t
-	}
-	return out
 }
 
 func (r *checkRun) count(severity skill.Severity) (n int) {

@@ -110,8 +110,8 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 			at.Region = &sarifRegion{StartLine: 1} // GitHub shows no result without one
 		}
 		r.Locations = []sarifLocation{{at}}
-		if p := f.related; p != nil {
-			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.file)}, &sarifRegion{StartLine: p.at.Line, StartColumn: p.at.Column}}, sarifText{"the first"}}}
+		if p := f.Related; p != nil {
+			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.File)}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
 		}
 		results = append(results, r)
 	}

@@ -34,9 +34,26 @@ func atRoot(t *testing.T, name string) []byte {
 // ran is what a command line prints, and its exit status.
 func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(""), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
+	return ranWith(t, dir, "", args...)
+}
+
+// ranWith is [ran] with text on standard input.
+func ranWith(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	env := cli.Env{Stdout: new(locked), Stderr: new(locked), Stdin: strings.NewReader(stdin), Getenv: func(string) string { return "" }, Dir: dir, Home: t.TempDir()}
 	code = cli.Main(t.Context(), env, args)
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
+}
+
+// put writes a file, with the folders above it.
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // goodAndBad is a folder with a skill that is well and one that is not.
@@ -59,7 +76,10 @@ func goodAndBad(t *testing.T) (dir, good, bad string) {
 // The hooks match every spelling of SKILL.md and nothing else, and run a command
 // that there is.
 func TestPreCommitHooks(t *testing.T) {
-	var hooks []struct{ ID, Name, Entry, Language, Files string }
+	var hooks []struct {
+		ID, Name, Entry, Language, Files string
+		Args                             []string
+	}
 	readYAML(t, atRoot(t, ".pre-commit-hooks.yaml"), &hooks)
 	if len(hooks) != 2 {
 		t.Fatalf("%d hooks", len(hooks))
@@ -83,8 +103,12 @@ func TestPreCommitHooks(t *testing.T) {
 		}
 	}
 	dir, good, bad := goodAndBad(t)
+	hyphen := underHyphen(t, dir)
 	for _, h := range hooks {
-		args := strings.Fields(h.Entry)[1:]
+		args := append(strings.Fields(h.Entry)[1:], h.Args...)
+		if out, stderr, code := ran(t, dir, append(args, hyphen)...); code != 1 || !strings.Contains(out, "[name-missing]") {
+			t.Errorf("%s: a name with a hyphen: %d %s %s", h.ID, code, out, stderr)
+		}
 		if out, stderr, code := ran(t, dir, append(args, good)...); code != 0 {
 			t.Errorf("%s: %d %s %s", h.ID, code, out, stderr)
 		}
@@ -92,6 +116,14 @@ func TestPreCommitHooks(t *testing.T) {
 			t.Errorf("%s: %d %s", h.ID, code, out)
 		}
 	}
+}
+
+// underHyphen is a skill that is not well, by a path that looks like a flag.
+func underHyphen(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join("--ignore=name-missing", "SKILL.md")
+	put(t, filepath.Join(dir, path), "---\ndescription: Use when asked.\n---\n")
+	return path
 }
 
 type step struct {
@@ -116,6 +148,9 @@ func TestAction(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, s := range action.Runs.Steps {
+		if s.Uses != "" && !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(s.Uses) {
+			t.Errorf("%s can become another one: name the commit", s.Uses)
+		}
 		if strings.Contains(s.Run, "${{") {
 			t.Errorf("%s: an input becomes part of a script", s.Name)
 		}
@@ -161,6 +196,9 @@ func TestAction(t *testing.T) {
 	}
 	if out, err := script(dir, action.Runs.Steps[2], inputs("good\nbad\n", "github", "")...); err == nil || !strings.Contains(out, "::error ") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := script(dir, action.Runs.Steps[2], inputs(underHyphen(t, dir)+"\n", "github", "")...); err == nil || !strings.Contains(out, "title=name-missing::") {
+		t.Errorf("a path that looks like a flag: %v\n%s", err, out)
 	}
 	if out, err := script(dir, action.Runs.Steps[2], inputs(".", "sarif", "out.sarif")...); err == nil {
 		t.Errorf("nothing is found: %s", out)

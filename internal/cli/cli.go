@@ -200,6 +200,15 @@ func clean(s string) string {
 	return b.String()
 }
 
+// cleaned is a writer whose text becomes fit for a terminal. Each write must be whole
+// lines.
+type cleaned struct{ w io.Writer }
+
+func (c cleaned) Write(p []byte) (int, error) {
+	_, err := io.WriteString(c.w, clean(string(p)))
+	return len(p), err
+}
+
 // isUnseen: what a terminal would not show, or obey.
 func isUnseen(r rune) bool { return unicode.IsControl(r) || skill.IsUnseen(r) }
 

@@ -31,13 +31,13 @@ var asked = map[string]struct {
 	env          []string
 	files        map[string]string // below the home folder; HOME stands for its path
 }{
-	"claude-code": {"@anthropic-ai/claude-code", "claude", []string{"mcp", "list"}, nil,
-		map[string]string{".claude.json": `{"projects":{"HOME":{"hasTrustDialogAccepted":true,"enabledMcpjsonServers":["knack"]}}}`}},
+	"claude-code": {"@anthropic-ai/claude-code", "claude", []string{"mcp", "list"}, nil, nil},
 	"gemini-cli": {"@google/gemini-cli", "gemini", []string{"mcp", "list"}, nil,
 		map[string]string{".gemini/trustedFolders.json": `{"HOME":"TRUST_FOLDER"}`}},
 	"qwen-code": {"@qwen-code/qwen-code", "qwen", []string{"mcp", "list"}, nil,
 		map[string]string{".qwen/trustedFolders.json": `{"HOME":"TRUST_FOLDER"}`}},
 	"opencode": {"opencode-ai", "opencode", []string{"mcp", "list"}, nil, nil},
+	"kilo":     {"@kilocode/cli", "kilo", []string{"mcp", "list"}, nil, nil},
 	"codex": {"@openai/codex", "codex", []string{"exec", "--skip-git-repo-check", "-c", "model_provider=x",
 		"-c", `model_providers.x={name="x",base_url="` + noModel + `",wire_api="responses",request_max_retries=0,stream_max_retries=0}`, "hi"}, nil, nil},
 	"copilot-cli": {"@github/copilot", "copilot", []string{"-p", "hi"}, []string{"COPILOT_PROVIDER_BASE_URL=" + noModel, "COPILOT_MODEL=x"}, nil},
@@ -46,10 +46,6 @@ var asked = map[string]struct {
 // TestClientsConnect: the entry that connect writes makes the real client send the
 // token; with another token it is refused, so that it was not let in without.
 func TestClientsConnect(t *testing.T) {
-	folders := os.Getenv("KNACK_CLIENTS")
-	if folders == "" {
-		t.Skip("KNACK_CLIENTS names no folders that hold clients: npm install " + asked["gemini-cli"].npm + " and others, then KNACK_CLIENTS=…/node_modules/.bin")
-	}
 	token, line := access.NewToken()
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
@@ -58,28 +54,12 @@ func TestClientsConnect(t *testing.T) {
 	}
 	for id, a := range asked {
 		t.Run(id, func(t *testing.T) {
-			program := ""
-			for _, folder := range filepath.SplitList(folders) {
-				if found, err := exec.LookPath(filepath.Join(folder, a.program)); err == nil {
-					program = found
-				}
-			}
-			if program == "" {
-				t.Skipf("no folder of KNACK_CLIENTS holds %s: npm install %s", a.program, a.npm)
-			}
+			program := clientOfNPM(t, id)
 			for what, sent := range map[string]string{"ok": token, "refused token": token + "x"} {
 				audit := filepath.Join(t.TempDir(), "audit")
 				url := serving(t, "--dir", skills(t), "--token-file", tokens, "--audit", audit)
 				home := t.TempDir()
-				for at, text := range a.files {
-					at = filepath.Join(home, filepath.FromSlash(at))
-					if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(at, []byte(strings.ReplaceAll(text, "HOME", home)), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
+				settle(t, id, home)
 				var out, errs bytes.Buffer
 				env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
 				if code := cli.Main(t.Context(), env, []string{"connect", id, "--http", url, "--token", "--write", "--project", home}); code != 0 {
@@ -99,6 +79,98 @@ func TestClientsConnect(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// owned is how a client of npm adds a server by its own command line, and how it lists
+// its servers. OLD and DIR stand for a command and an argument; shows is what the list
+// has once for each server that it connects to, or would connect to.
+var owned = map[string]struct {
+	add, list []string
+	shows     string
+}{
+	"claude-code": {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "list"}, "Connected"},
+	"codex":       {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "list"}, "enabled"},
+	"gemini-cli":  {[]string{"mcp", "add", "-s", "user", "knack", "OLD", "serve", "--", "--dir", "DIR"}, []string{"mcp", "list"}, "Connected"},
+	"opencode":    {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "list"}, "connected"},
+	"kilo":        {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "list"}, "connected"},
+	"qwen-code":   {[]string{"mcp", "add", "knack", "OLD", "serve", "--", "--dir", "DIR"}, []string{"mcp", "list"}, "Connected"},
+	"copilot-cli": {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "get", "knack"}, "Enabled"},
+}
+
+// TestClientsOwnEntry: after the client's own command line has added a server called
+// knack, connect keeps its arguments and leaves one entry, which the client connects to.
+func TestClientsOwnEntry(t *testing.T) {
+	knack, err := exec.LookPath("knack") // this test, see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, o := range owned {
+		t.Run(id, func(t *testing.T) {
+			program := clientOfNPM(t, id)
+			home, older, skills := t.TempDir(), filepath.Join(t.TempDir(), "knack"), skills(t)
+			if err := os.Symlink(knack, older); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, id, home)
+			run := func(args []string) string {
+				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer stop()
+				cmd := exec.CommandContext(ctx, program)
+				for _, a := range args {
+					cmd.Args = append(cmd.Args, strings.NewReplacer("OLD", older, "DIR", skills).Replace(a))
+				}
+				cmd.Dir, cmd.WaitDelay = home, 5*time.Second
+				cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "NO_COLOR=1"}
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+				}
+				return string(out)
+			}
+			run(o.add)
+			var out, errs bytes.Buffer
+			env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Dir: home, Home: home}
+			if code := cli.Main(t.Context(), env, []string{"connect", id, "--command", knack, "--write"}); code != 0 || !strings.Contains(out.String(), older) {
+				t.Fatal(code, out.String(), errs.String())
+			}
+			list := run(o.list)
+			for text, want := range map[string]int{knack + " ": 1, older: 0, "--dir " + skills: 1, o.shows: 1} {
+				if got := strings.Count(strings.Join(strings.Fields(list), " "), text); got != want {
+					t.Errorf("%q %d times, want %d, in\n%s", text, got, want, list)
+				}
+			}
+		})
+	}
+}
+
+// clientOfNPM finds a client's program in the folders of KNACK_CLIENTS.
+func clientOfNPM(t *testing.T, id string) string {
+	t.Helper()
+	folders := os.Getenv("KNACK_CLIENTS")
+	if folders == "" {
+		t.Skip("KNACK_CLIENTS names no folders that hold clients: npm install " + asked["gemini-cli"].npm + " and others, then KNACK_CLIENTS=…/node_modules/.bin")
+	}
+	for _, folder := range filepath.SplitList(folders) {
+		if found, err := exec.LookPath(filepath.Join(folder, asked[id].program)); err == nil {
+			return found
+		}
+	}
+	t.Skipf("no folder of KNACK_CLIENTS holds %s: npm install %s", asked[id].program, asked[id].npm)
+	return ""
+}
+
+// settle makes the files that a client needs at home.
+func settle(t *testing.T, id, home string) {
+	t.Helper()
+	for at, text := range asked[id].files {
+		at = filepath.Join(home, filepath.FromSlash(at))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(strings.ReplaceAll(text, "HOME", home)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -223,24 +224,25 @@ var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
 
 // hide makes stars of what may be a token: it must not get into a terminal's memory or
 // a log.
-func (s *sourceText) hide(problems []skill.Problem) {
+func hide(source *check.Source, problems []skill.Problem) {
 	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
-	for i, line := range s.lines {
-		s.lines[i] = secrets.ReplaceAllStringFunc(line, stars)
-	}
-	for _, p := range problems {
-		runes, ok := s.characters(p.Position.Line)
-		if ok && strings.HasSuffix(p.Field, ".hash") && p.Position.Column <= len(runes) {
-			s.lines[p.Position.Line-1] = string(runes[:p.Position.Column-1]) + stars(string(runes[p.Position.Column-1:]))
-			s.number = 0 // its characters are others now
+	source.Hide(func(n int, line string) string {
+		line = secrets.ReplaceAllStringFunc(line, stars)
+		for _, p := range problems {
+			runes := []rune(line)
+			if p.Position.Line == n && strings.HasSuffix(p.Field, ".hash") && p.Position.Column <= len(runes) {
+				line = string(runes[:p.Position.Column-1]) + stars(string(runes[p.Position.Column-1:]))
+			}
 		}
-	}
+		return line
+	})
 }
 
 // token is how many characters the key or word at a position has.
-func token(source *sourceText, at skill.Position) int {
-	runes, _ := source.characters(at.Line)
-	rest := string(runes[min(at.Column-1, len(runes)):])
+func token(source *check.Source, at skill.Position) int {
+	line, _ := source.Line(at.Line)
+	runes := []rune(line)
+	rest := string(runes[min(max(at.Column-1, 0), len(runes)):])
 	if i := strings.IndexAny(rest, ": \t"); i >= 0 {
 		rest = rest[:i]
 	}
@@ -316,8 +318,8 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 			out.Warnings = append(out.Warnings, f.shown+": "+w)
 			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
 		}
-		source := newSourceText(f.data)
-		source.hide(f.problems)
+		source := check.NewSource(f.data)
+		hide(source, f.problems)
 		for _, p := range f.problems {
 			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
 			placed{f.shown, skill.SeverityError, p.Rule, p.Position, token(source, p.Position), p.Message, p.Mend}.write(env, &b, source)

@@ -3,21 +3,24 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/edit"
 )
 
 type connectFlags struct {
-	write, asJSON bool
-	token         bool
-	http, project string
-	command       string
+	write, asJSON, token, trust bool
+	http, project, scope        string
+	command, file               string
 }
 
 func connectCommand(env *Env) *cobra.Command {
@@ -29,47 +32,76 @@ func connectCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect [CLIENT]",
 		Short: "Print the configuration that a client needs, or write it",
-		Long: `List the clients that are used on this machine; with CLIENT, print the entry that
-it needs in its configuration file.
+		Long: `List the clients on this machine, and how each is connected; with CLIENT, print the
+entry that it needs in its configuration file.
 
-With --write the entry is added to that file. Comments, formatting and all else in
-it stay, the file from before is kept beside it (.bak), and a file that cannot be
-parsed is left alone. An entry that is there already is brought up to date.
+With --write the entry goes into that file: into the one that has an entry already, or
+else into your own for all projects. Comments, formatting and everything else in the
+file stay, and the file from before is kept beside it (.bak). An entry that is there
+already keeps its arguments, and what changes in it is shown. A file that cannot be
+parsed is left alone.
 
-The roots that the client reads itself are left out with --exclude: it would show
+Roots that the client reads itself are kept out of the lists with --exclude: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 		Args: between(0, 1, "the name of one client, or nothing"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				if f.write || f.http != "" || f.token {
-					return usageError("the clients are: "+strings.Join(ids, ", "), "--write, --http and --token want a client")
+				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
+					if cmd.Flags().Changed(flag) {
+						return usageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
+					}
 				}
-				return listClients(env, &f)
+				return f.list(env)
 			}
 			c, ok := client.Find(args[0])
 			if !ok {
 				return usageError("the clients are: "+strings.Join(ids, ", "), "there is no client '%s'", args[0])
 			}
-			if f.token && f.http == "" {
-				return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
+			if err := f.check(*env, c); err != nil {
+				return err
 			}
 			return f.connect(env, c)
 		},
 		ValidArgs: ids,
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.write, "write", false, "add the entry to the client's file")
+	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
+	flags.StringVar(&f.scope, "scope", "", "the entry is for you in all projects (user) or for everyone in this project (project): `SCOPE`")
+	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
 	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
 	flags.BoolVar(&f.token, "token", false, "that server wants a token: the client reads it from KNACK_TOKEN, or the entry has a place for it")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
+	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, not this one")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagDirname("project")
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
+// check refuses flags that the client has no use for.
+func (f *connectFlags) check(env Env, c client.Client) error {
+	scopes := c.Scopes()
+	switch {
+	case f.token && f.http == "":
+		return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
+	case f.scope != "" && f.scope != "user" && f.scope != "project":
+		return usageError("give user, for all your projects, or project, for everyone in this one", "--scope %s: there is no such scope", f.scope)
+	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
+		return usageError("leave --scope out", "%s has no file of a project", c.Name)
+	case f.scope == "project" && f.file == "" && f.places(env).Project == "":
+		return usageError("give it with --project", "the project's folder is not known")
+	case f.trust && !c.Trusts():
+		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no word for --trust", c.Name)
+	}
+	return nil
+}
+
 func (f *connectFlags) places(env Env) client.Places {
-	return client.Places{OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project), AppData: env.Getenv("APPDATA")}
+	return client.Places{
+		OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project),
+		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
+	}
 }
 
 // server is what the entry of a client says.
@@ -79,11 +111,11 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return client.Server{}, usageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
 		}
-		return client.Server{URL: f.http, Token: f.token}, nil
+		return client.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
 	}
-	s := client.Server{Command: executable(), Args: []string{"serve"}}
+	s := client.Server{Command: executable(), Args: []string{"serve"}, Trust: f.trust}
 	if f.command != "" {
-		s.Command = absolute(env, f.command)
+		s.Command, s.Switch = absolute(env, f.command), true
 	}
 	if !filepath.IsAbs(s.Command) {
 		return s, runError("give its path with --command", "the path of this executable is not known")
@@ -96,65 +128,111 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 
 // connection is the JSON form of connect.
 type connection struct {
-	Client  string `json:"client"`
-	Name    string `json:"name"`
-	Here    bool   `json:"here"`
-	File    string `json:"file,omitempty"`
-	State   string `json:"state"` // "connected", "outdated", "absent" or "refused"
-	Why     string `json:"why,omitempty"`
-	Entry   string `json:"entry,omitempty"`
-	Written bool   `json:"written,omitempty"`
-	Backup  string `json:"backup,omitempty"`
+	Client  string   `json:"client"`
+	Name    string   `json:"name"`
+	Here    bool     `json:"here"`
+	File    string   `json:"file,omitempty"`
+	Scope   string   `json:"scope,omitempty"` // "user", "project" or "local"
+	Key     string   `json:"key,omitempty"`   // where the entry is in the file
+	State   string   `json:"state"`           // "connected", "outdated", "absent", "other" or "refused"
+	Why     string   `json:"why,omitempty"`
+	Command []string `json:"command,omitempty"` // what the entry that is there starts
+	URL     string   `json:"url,omitempty"`     // where it leads to
+	Off     bool     `json:"off,omitempty"`     // it is turned off
+	Changes []diff   `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Entry   string   `json:"entry,omitempty"`
+	Written bool     `json:"written,omitempty"`
+	Backup  string   `json:"backup,omitempty"`
 }
 
-func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change) {
+type diff struct {
+	Key string `json:"key"`
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+}
+
+// state asks the client's files.
+func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
 	p := f.places(env)
-	out := connection{Client: c.ID, Name: c.Name, Here: c.Here(p), File: filepath.FromSlash(c.File(p))}
-	ch, err := c.Plan(p, s)
-	switch {
-	case err != nil:
-		out.State, out.Why = "refused", bare(err).Error()
-	case !ch.Changed():
-		out.State = "connected"
-	case client.Has(c, ch.Before):
-		out.State = "outdated"
-	default:
-		out.State = "absent"
+	choice := client.Choice{Scope: client.Scope(f.scope)}
+	if f.file != "" {
+		choice.File = absolute(env, f.file)
 	}
-	return out, ch
+	ch, err := c.Plan(p, s, choice)
+	out := connection{
+		Client: c.ID, Name: c.Name, Here: c.Here(p), File: ch.File, Scope: string(ch.Scope), Key: ch.Key,
+		State: string(ch.State), Command: ch.Command, URL: ch.URL, Off: ch.Off,
+	}
+	for _, d := range ch.Differences {
+		out.Changes = append(out.Changes, diff(d))
+	}
+	if err != nil {
+		out.State, out.Why = "refused", bare(err).Error()
+	}
+	return out, ch, err
 }
 
-func listClients(env *Env, f *connectFlags) error {
+func (f *connectFlags) list(env *Env) error {
 	all := []connection{}
 	for _, c := range client.Clients {
 		s, err := f.server(*env, c)
 		if err != nil {
 			return err
 		}
-		state, _ := f.state(*env, c, s)
+		s.Switch = false // an entry that leads to a URL is connected
+		state, _, _ := f.state(*env, c, s)
 		all = append(all, state)
 	}
 	if f.asJSON {
 		return printJSON(env.Stdout, all)
 	}
-	words := map[string]string{"connected": "connected", "outdated": "has an older entry", "absent": "not connected"}
 	var rest []string
 	for _, c := range all {
-		if !c.Here {
+		if !c.Here && c.State != "connected" && c.State != "outdated" {
 			rest = append(rest, c.Client)
 			continue
 		}
-		state := words[c.State]
-		if c.State == "refused" {
-			state = "cannot be changed: " + c.Why
-		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s  %s\n", c.Client, clean(atHome(*env, c.File)), clean(state))
+		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.sentence(*env)))
 	}
 	if len(rest) > 0 {
-		fmt.Fprintf(env.Stdout, "not found here: %s\n", strings.Join(rest, ", "))
+		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
 	}
-	fmt.Fprintln(env.Stderr, "hint: knack connect CLIENT prints the entry, with --write it goes into the file")
+	fmt.Fprintln(env.Stderr, "hint: knack connect CLIENT prints the entry; with --write it goes into the file")
 	return nil
+}
+
+// sentence says how a client is connected, and in which file.
+func (c connection) sentence(env Env) string {
+	file := atHome(env, c.File)
+	switch c.State {
+	case "connected":
+		return fmt.Sprintf("connected: %s (%s)", c.how(), file)
+	case "outdated":
+		return fmt.Sprintf("connected, and --write would update it: %s (%s)", c.how(), file)
+	case "other":
+		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.how(), file)
+	case "refused":
+		return fmt.Sprintf("cannot be connected: %s: %s", file, c.Why)
+	}
+	return fmt.Sprintf("not connected (%s)", file)
+}
+
+// how says what the entry that is there starts or leads to, and for whom.
+func (c connection) how() string {
+	out := "leads to " + c.URL
+	if len(c.Command) > 0 {
+		out = "starts " + c.Command[0]
+	}
+	switch c.Scope {
+	case "project":
+		out += ", in this project"
+	case "local":
+		out += ", in this project, for you alone"
+	}
+	if c.Off {
+		out += ", turned off"
+	}
+	return out
 }
 
 func (f *connectFlags) connect(env *Env, c client.Client) error {
@@ -168,15 +246,21 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	} else if err != nil {
 		return runError("", "%s: %w", c.Name, err)
 	}
-	state, ch := f.state(*env, c, s)
+	state, ch, planErr := f.state(*env, c, s)
 	state.Entry = entry
 	file := atHome(*env, state.File)
+	for _, err := range ch.Unread {
+		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
+	}
 	if f.write {
-		if state.State == "refused" {
-			return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
+		if err := refusal(c, state, file, planErr); err != nil {
+			return err
+		}
+		if !f.asJSON && ch.Changed() {
+			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return runError("", "%s cannot be written: %w", file, bare(err))
+			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, bare(err)), writeHint(c, err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
@@ -185,10 +269,64 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	}
 	if !f.write {
 		fmt.Fprint(env.Stdout, clean(entry))
-		f.explain(env, c, s, state, file)
-		return nil
+		explain(env, c, s, state, ch, file)
+	} else {
+		report(env, c, s, state, ch, file)
 	}
+	advise(env, c, s, state)
+	return nil
+}
+
+// refusal is why nothing is written, nil if something may be.
+func refusal(c client.Client, state connection, file string, err error) error {
 	switch {
+	case state.State == "other":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
+			"give that server another name there, or say with --command that this program is your knack"}
+	case state.State != "refused":
+		return nil
+	case errors.As(err, new(*edit.OutsideError)):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
+	}
+	return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
+}
+
+// showChanges shows what changes in an entry, as a difference.
+func showChanges(w io.Writer, state connection, file string) {
+	if len(state.Changes) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s, %s:\n", clean(file), clean(state.Key))
+	for _, d := range state.Changes {
+		if d.Old != "" {
+			fmt.Fprintf(w, "- %s: %s\n", clean(d.Key), clean(d.Old))
+		}
+		if d.New != "" {
+			fmt.Fprintf(w, "+ %s: %s\n", clean(d.Key), clean(d.New))
+		}
+	}
+}
+
+// writeHint says what to do about a file that could not be written.
+func writeHint(c client.Client, err error) string {
+	switch {
+	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
+		return c.Name + " or another program wrote it meanwhile: run the command again"
+	case errors.Is(err, edit.ErrReadOnly), errors.Is(err, fs.ErrPermission):
+		return "make it writable, or add by hand what knack connect " + c.ID + " prints"
+	}
+	return ""
+}
+
+// report says what --write did.
+func report(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+	switch {
+	case ch.Shared:
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
+		fmt.Fprintln(env.Stderr, "hint: --scope user adds one for all your projects, --scope project brings this one up to date")
+	case !state.Written && s.URL == "" && len(state.Command) == 0:
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
+		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
 	case !state.Written:
 		fmt.Fprintf(env.Stdout, "%s has the entry already\n", clean(file))
 	case state.Backup != "":
@@ -196,41 +334,49 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	default:
 		fmt.Fprintf(env.Stdout, "%s has the entry now\n", clean(file))
 	}
-	if f.token {
-		sayToken(env, c)
-	}
 	if state.Written {
-		fmt.Fprintf(env.Stderr, "hint: start %s anew to see the skills\n", c.Name)
+		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
-	return nil
 }
 
-// sayToken says where the client finds the token, which no entry holds.
-func sayToken(env *Env, c client.Client) {
-	if c.TokenFromEnvironment() {
-		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
-		return
-	}
-	fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
-}
-
-// explain says where the entry goes.
-func (f *connectFlags) explain(env *Env, c client.Client, s client.Server, state connection, file string) {
+// explain says where the entry goes that is printed.
+func explain(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
-	case state.State == "connected":
-		fmt.Fprintf(env.Stderr, "It stands in %s already.\n", clean(file))
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
+	case state.State == "refused" || state.State == "other" || ch.Shared:
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.sentence(*env)))
+	case state.State == "connected":
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.how()))
+	case state.State == "outdated":
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.how()))
+		showChanges(env.Stderr, state, file)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
 	}
-	if s.Token {
-		sayToken(env, c)
-	}
-	if c.Command != nil {
-		fmt.Fprintf(env.Stderr, "For all projects: %s\n", clean(c.Command(s)))
+	if c.Command != nil && state.State == "absent" {
+		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
 	if len(c.Reads) > 0 && s.URL == "" {
 		fmt.Fprintf(env.Stderr, "%s reads the folders behind --exclude itself.\n", c.Name)
+	}
+}
+
+// advise says what is left to do, and what to know.
+func advise(env *Env, c client.Client, s client.Server, state connection) {
+	if s.Token && c.TokenFromEnvironment() {
+		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
+	} else if s.Token && state.State != "connected" {
+		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
+	}
+	for _, sentence := range c.After[client.Scope(state.Scope)] {
+		fmt.Fprintln(env.Stderr, sentence)
+	}
+	if c.Trusts() && !s.Trust {
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool; --trust adds \"trust\": true, and it no longer asks for these.\n", c.Name)
+	}
+	if s.URL != "" && len(c.Reads) > 0 {
+		fmt.Fprintf(env.Stderr, "%s reads some folders of skills itself. If that server reads them too, their skills show twice: start it with --exclude %s, or use an entry without --http.\n",
+			c.Name, strings.Join(c.Reads, " --exclude "))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -27,7 +28,13 @@ func listCommand(env *Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(env.Stdout, listJSON(cmd.Context(), v, all))
+				done := waiting(env, judging)
+				out, err := listJSON(cmd.Context(), v, all)
+				done()
+				if err != nil {
+					return err
+				}
+				return printJSON(env.Stdout, out)
 			}
 			printList(env, v, all)
 			if len(v.Entries) == 0 && !all {
@@ -42,114 +49,32 @@ func listCommand(env *Env) *cobra.Command {
 	return cmd
 }
 
-// listing is the JSON form of list. Skills holds every available skill, those
-// that another one shadows marked by their status; with --all the skipped too.
+// listing is the JSON form of list. Skills holds every available skill, those that
+// another one shadows marked by their status; with --all the skipped too. Count is of
+// all that was found.
 type listing struct {
-	Skills []listedSkill `json:"skills"`
-	Roots  []listedRoot  `json:"roots"`
+	Count  doctor.Count        `json:"count"`
+	Skills []doctor.Skill      `json:"skills"`
+	Roots  []doctor.RootStatus `json:"roots"`
 }
 
-type listedSkill struct {
-	Name        string          `json:"name,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Status      catalog.Status  `json:"status"`
-	Available   bool            `json:"available"`
-	Publishable bool            `json:"publishable"`
-	URI         string          `json:"uri,omitempty"`
-	Root        string          `json:"root"`
-	Scope       skill.Scope     `json:"scope"`
-	Path        string          `json:"path"`
-	File        string          `json:"file"`
-	Dir         string          `json:"dir,omitempty"`
-	Link        string          `json:"link,omitempty"`
-	By          string          `json:"by,omitempty"`
-	NotForModel bool            `json:"notForModels,omitempty"`
-	Variants    []string        `json:"variants,omitempty"`
-	Problems    []listedProblem `json:"problems,omitempty"`
-}
-
-type listedProblem struct {
-	Rule     skill.RuleID   `json:"rule"`
-	Severity skill.Severity `json:"severity"`
-	Line     int            `json:"line,omitempty"`
-	Column   int            `json:"column,omitempty"`
-	Message  string         `json:"message"`
-	Mend     string         `json:"mend,omitempty"`
-}
-
-type listedRoot struct {
-	Label   string         `json:"label"`
-	Scope   skill.Scope    `json:"scope"`
-	Dir     string         `json:"dir,omitempty"`
-	Present bool           `json:"present"`
-	Count   int            `json:"count"`
-	Error   string         `json:"error,omitempty"`
-	Mend    string         `json:"mend,omitempty"`
-	Notices []listedNotice `json:"notices,omitempty"`
-}
-
-type listedNotice struct {
-	Path    string       `json:"path"`
-	Rule    skill.RuleID `json:"rule"`
-	Message string       `json:"message"`
-	Mend    string       `json:"mend,omitempty"`
-	Err     error        `json:"-"` // Message has it in words
-}
-
-func listJSON(ctx context.Context, v catalog.View, all bool) listing {
-	out := listing{Skills: []listedSkill{}, Roots: rootsJSON(v, all)}
-	for _, e := range v.Entries {
-		if e.Status != catalog.Skipped || all {
-			out.Skills = append(out.Skills, skillJSON(e, publishable(ctx, e)))
+func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
+	judged, err := doctor.JudgeAll(ctx, v)
+	if err != nil {
+		return listing{}, interrupted(err)
+	}
+	out := listing{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}}
+	for _, d := range judged {
+		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
+			out.Skills = append(out.Skills, doctor.SkillOf(d))
 		}
 	}
-	return out
-}
-
-func rootsJSON(v catalog.View, all bool) []listedRoot {
-	out := []listedRoot{}
-	for _, r := range v.Roots {
-		if r.Missing && r.Err == nil && len(r.Notices) == 0 && !all {
-			continue
+	for _, r := range doctor.Roots(v) {
+		if all || r.Present || r.Error != "" || len(r.Notices) > 0 {
+			out.Roots = append(out.Roots, r)
 		}
-		root := listedRoot{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
-		if r.Err != nil {
-			root.Error, root.Mend = r.Reason()
-		}
-		for _, n := range r.Notices {
-			root.Notices = append(root.Notices, listedNotice(n))
-		}
-		out = append(out, root)
 	}
-	return out
-}
-
-func skillJSON(e *catalog.Entry, publishable bool) listedSkill {
-	s := listedSkill{
-		Name: e.Name, Description: e.Description, Status: e.Status, Available: e.Available, Publishable: publishable,
-		URI: e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
-		NotForModel: !e.ModelInvocable, Variants: e.Others(),
-	}
-	if e.By != nil {
-		s.By = e.By.URI().String()
-	}
-	for _, p := range e.Problems {
-		s.Problems = append(s.Problems, listedProblem{
-			Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, Line: p.Position.Line, Column: p.Position.Column,
-			Message: p.Message, Mend: p.Mend,
-		})
-	}
-	return s
-}
-
-// publishable reports whether the Skills extension's lists would have the skill, as
-// doctor says why they do not: its files count too.
-func publishable(ctx context.Context, e *catalog.Entry) bool {
-	if !e.Publishable || e.Status == catalog.Skipped {
-		return false
-	}
-	in, err := lookInside(ctx, e)
-	return err == nil && len(unpublished(e, in)) == 0
+	return out, nil
 }
 
 // printList shows names, where each lies, and descriptions cut to the terminal.
@@ -162,7 +87,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	label := ""
-	shadowed := 0
+	shadowed, unlisted := 0, 0
 	for _, e := range v.Entries {
 		switch e.Status {
 		case catalog.Available:
@@ -173,20 +98,17 @@ func printList(env *Env, v catalog.View, all bool) {
 			printSkill(env, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:
 			shadowed++
+		case catalog.Unlisted:
+			unlisted++
 		}
 	}
 	if all {
 		printRest(w, v)
 	}
-	fmt.Fprintln(w, summary(v, shadowed, all))
+	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
 
-func heading(r skill.Root) string {
-	if r.Dir == "" {
-		return r.Label
-	}
-	return r.Label + " (" + clean(r.Shown) + ")"
-}
+func heading(r skill.Root) string { return clean(doctor.Heading(r)) }
 
 // printSkill prints a skill in one line, under the name by which it is called.
 func printSkill(env *Env, e *catalog.Entry, called string, width int) {
@@ -220,6 +142,7 @@ func printRest(w io.Writer, v catalog.View) {
 			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
 		}
 	}
+	printUnlisted(w, v)
 	if len(v.Skipped) > 0 {
 		fmt.Fprintln(w, "skipped")
 	}
@@ -228,6 +151,21 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
+}
+
+// printUnlisted names the skills of excluded roots, and what loads them.
+func printUnlisted(w io.Writer, v catalog.View) {
+	first := true
+	for _, e := range v.Entries {
+		if e.Status != catalog.Unlisted {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w, "unlisted")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  is of a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
+	}
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
@@ -251,7 +189,7 @@ func printRoots(w io.Writer, v catalog.View) {
 		state := fmt.Sprintf("%d found", r.Count)
 		switch {
 		case r.Err != nil:
-			state = unread(r)
+			state = doctor.Unread(r)
 		case r.Missing:
 			state = "not there"
 		}
@@ -266,20 +204,14 @@ func printRoots(w io.Writer, v catalog.View) {
 	}
 }
 
-// unread is why a root is not read and what to do, for a line that names it.
-func unread(r catalog.RootStatus) string {
-	reason, mend := r.Reason()
-	if !r.Late() {
-		reason = "cannot be read: " + reason
-	}
-	return reason + " (" + mend + ")"
-}
-
-func summary(v catalog.View, shadowed int, all bool) string {
-	n := len(v.Entries) - len(v.Skipped) - shadowed
+func summary(v catalog.View, shadowed, unlisted int, all bool) string {
+	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
 	s := skill.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
+	}
+	if unlisted > 0 {
+		s += fmt.Sprintf(", %d unlisted", unlisted)
 	}
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
@@ -297,7 +229,7 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
 	}
-	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
 		s += " (knack list --all says which and why)"
 	}
 	return s

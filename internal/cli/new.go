@@ -40,7 +40,7 @@ repository, below the working directory. --dir names another folder.`,
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			return makeSkill(env, at, args[0], description)
+			return makeSkill(env, projectFolder(*env, project), at, args[0], description)
 		},
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
@@ -51,13 +51,19 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
+// projectFolder is the folder that is worked in: --project, or the working directory;
+// "" if that is not known.
+func projectFolder(env Env, project string) string {
+	if project != "" {
+		return absolute(env, project)
+	}
+	return env.Dir
+}
+
 // projectRoot is the root of the repository that is worked in, or the folder
 // itself outside of one.
 func projectRoot(env Env, project string) string {
-	at := env.Dir
-	if project != "" {
-		at = absolute(env, project)
-	}
+	at := projectFolder(env, project)
 	if at == "" {
 		return ""
 	}
@@ -65,10 +71,16 @@ func projectRoot(env Env, project string) string {
 	return chain[len(chain)-1]
 }
 
-func makeSkill(env *Env, below, name, description string) error {
+// makeSkill writes the skill's folder into the folder below. project is the folder that
+// is worked in, "" if it is not known.
+func makeSkill(env *Env, project, below, name, description string) error {
 	if !skill.ValidName(name) {
 		return usageError("for example: knack new "+skill.SuggestName(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", skill.Echo(name), skill.MaxName)
+	}
+	if fault := skill.WindowsFault(name); fault != "" {
+		return usageError("for example: knack new "+skill.SuggestName(name),
+			"'%s' cannot be the name of a skill that everybody can use: on Windows no folder can be called so, for %s", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
 		return usageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
@@ -84,6 +96,11 @@ func makeSkill(env *Env, below, name, description string) error {
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
+	if project != "" {
+		if target, err := insideProject(*env, project, file); err != nil {
+			return runError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
+		}
+	}
 	err = edit.Create(file, []byte(template(name, description)), 0o666)
 	if errors.Is(err, edit.ErrExists) {
 		return existsError(*env, file, name)

@@ -49,6 +49,8 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
 			env.Setenv("KNACK_DIRS", "")
+			// Where knack is, for scripts that must not see the programs of this machine.
+			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			return os.MkdirAll(home, 0o755)
 		},
 		Condition: func(cond string) (bool, error) {

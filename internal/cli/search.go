@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/search"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -86,7 +87,7 @@ type searching struct {
 type foundSkills struct {
 	Called string  `json:"called"` // what loads it
 	Score  float32 `json:"score"`
-	listedSkill
+	doctor.Skill
 	Matches []foundMatch `json:"matches"`
 }
 
@@ -100,7 +101,7 @@ type foundMatch struct {
 func searchJSON(ctx context.Context, v catalog.View, query string, found catalog.Found) searching {
 	out := searching{Query: query, Total: found.Total, Skills: []foundSkills{}}
 	for _, h := range found.Hits {
-		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, listedSkill: skillJSON(h.Entry, publishable(ctx, h.Entry))}
+		f := foundSkills{Called: v.Called(h.Entry), Score: h.Score, Skill: doctor.SkillOf(doctor.Judge(ctx, h.Entry))}
 		for _, m := range h.Matches {
 			f.Matches = append(f.Matches, foundMatch{m.Word, m.Term, m.Field.String(), m.How.String()})
 		}

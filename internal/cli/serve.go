@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
@@ -53,6 +53,7 @@ http.listen, that is the address.`,
 			if err != nil {
 				return usageError("knack serve --tools SET", "--tools %s: %w", set, err)
 			}
+			from.sets = set
 			if err := op.settings(env, web.addr != ""); err != nil {
 				return err
 			}
@@ -113,8 +114,8 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build})
 	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: builtin.Engage,
-		Access: web.gate, Remote: web.addr != "", Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Access: web.gate,
+		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			warnOfRoots(log, *env, folders)
@@ -137,7 +138,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if env.StderrTerminal {
 		go func() {
 			if v, err := c.View(ctx); err == nil {
-				banner(env, v)
+				banner(env, v, tools)
 				op.level.Set(levelOf(op.logLevel))
 			}
 		}()
@@ -162,13 +163,13 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 
 // banner tells the person at the terminal what is served, from where, what was
 // skipped, and how a client connects.
-func banner(env *Env, v catalog.View) {
+func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skill.Count(len(v.Listed), "skill"))
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skill.Count(len(tool.Offered(v, tools)), "skill"))
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:
-			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), unread(r))
+			fmt.Fprintf(&b, "  %s: %s\n", heading(r.Root), doctor.Unread(r))
 		case !r.Missing:
 			fmt.Fprintf(&b, "  %s: %d found\n", heading(r.Root), r.Count)
 		}

@@ -16,7 +16,7 @@ import (
 // file: the text, whole. An answer that is an error, or that there is no such
 // skill, is printed too, and then the exit status says so.
 func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []string) error {
-	t, err := toolFor(as, args[0])
+	t, set, err := toolFor(as, args[0])
 	if err != nil {
 		return err
 	}
@@ -35,6 +35,7 @@ func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []s
 	if err != nil {
 		return runError("", "%w", err)
 	}
+	from.sets = set
 	host, err := from.host(cmd.Context(), *env)
 	if err != nil {
 		return err
@@ -61,35 +62,36 @@ func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []s
 
 // toolFor finds a tool that takes a skill: by name in the default set first, then
 // in the others; or as SET:TOOL. Of two that differ in how they call a skill, a
-// skill:// URI chooses the one that takes it.
-func toolFor(as, called string) (*tool.Tool, error) {
+// skill:// URI chooses the one that takes it. set is the set that it is found in.
+func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	sets := append([]string{tool.DefaultSet}, tool.SetNames()...)
 	name := as
 	if set, rest, ok := strings.Cut(as, ":"); ok {
 		sets, name = []string{set}, rest
 	}
 	var found []*tool.Tool
+	var in []string // the set of each
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {
-			return nil, usageError("", "--as %s: %w", as, err)
+			return nil, "", usageError("", "--as %s: %w", as, err)
 		}
 		for _, t := range tools {
 			if t.Name == name && len(t.Required()) > 0 {
-				found = append(found, t)
+				found, in = append(found, t), append(in, set)
 			}
 		}
 	}
 	if len(found) == 0 {
-		return nil, usageError("the tools are: "+strings.Join(skillTools(), ", "), "--as %s: no tool of this name takes a skill", as)
+		return nil, "", usageError("the tools are: "+strings.Join(skillTools(), ", "), "--as %s: no tool of this name takes a skill", as)
 	}
 	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
-	for _, t := range found {
+	for i, t := range found {
 		if (t.Required()[0] == "uri") == isURI {
-			return t, nil
+			return t, in[i], nil
 		}
 	}
-	return found[0], nil
+	return found[0], in[0], nil
 }
 
 // skillTools lists the tools that take a skill, each as SET:TOOL.

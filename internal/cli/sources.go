@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +26,7 @@ type sourceFlags struct {
 	project   string
 	exclude   []string
 	noBuiltin bool
+	sets      string // the tool sets that are served, as --tools has them; "" for the default
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
 }
@@ -34,7 +37,7 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
 	f.given = flags.Changed
 	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out the root with this `LABEL`, for example claude-user (repeatable)")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
 	_ = cmd.RegisterFlagCompletionFunc("exclude", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return labels(f.roots(*env, nil)), cobra.ShellCompDirectiveNoFileComp
@@ -129,23 +132,53 @@ func below(d, base string) (string, bool) {
 	return filepath.ToSlash(rel), true
 }
 
-// sources makes a source for each root that is not excluded.
+// sources makes a source for each root. Those that are excluded come last, so that no
+// skill that is listed gives way to one that is not.
 func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
 	if err := f.checkExcluded(roots); err != nil {
 		return nil, err
 	}
-	var out []catalog.Source
-	for _, r := range roots {
-		if f.excluded(r.Label) {
-			continue
+	var listed, unlisted []catalog.Source
+	add := func(label string, s catalog.Source) {
+		if f.excluded(label) {
+			unlisted = append(unlisted, s)
+		} else {
+			listed = append(listed, s)
 		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
-	if !f.noBuiltin && !f.excluded(builtin.Label) {
-		out = append(out, builtin.New())
+	for _, r := range roots {
+		r.Unlisted = f.excluded(r.Label)
+		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
-	return out, nil
+	if !f.noBuiltin {
+		var s catalog.Source = f.builtin()
+		if f.excluded(builtin.Label) {
+			s = unlistedSource{s}
+		}
+		add(builtin.Label, s)
+	}
+	return append(listed, unlisted...), nil
+}
+
+// unlistedSource is a source whose skills are in no list.
+type unlistedSource struct{ catalog.Source }
+
+func (s unlistedSource) Root() skill.Root {
+	r := s.Source.Root()
+	r.Unlisted = true
+	return r
+}
+
+// builtin is the source of the built-in skills, which speak of the tools that are served.
+func (f *sourceFlags) builtin() *builtin.Source {
+	var sets []string
+	for set := range strings.SplitSeq(f.sets, ",") {
+		if set = strings.TrimSpace(set); set != "" {
+			sets = append(sets, set)
+		}
+	}
+	return builtin.New(sets...)
 }
 
 // check refuses folders that were named and are none, before anything is served.
@@ -184,7 +217,7 @@ func folderError(flag, shown string, err error) error {
 	return runError(hint, "%s %s: %s", flag, shown, words)
 }
 
-// excluded: a label leaves out its root, and "claude-project" also the same
+// excluded: a label takes its root out of all lists, and "claude-project" also the same
 // folder of the project's parents, "claude-project-2" and so on.
 func (f *sourceFlags) excluded(label string) bool {
 	for _, x := range f.exclude {
@@ -199,7 +232,7 @@ func (f *sourceFlags) excluded(label string) bool {
 }
 
 // checkExcluded refuses a label that no root has or could have here: a typing
-// error would otherwise serve what should be left out.
+// error would otherwise list what should not be.
 func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 	if len(f.exclude) == 0 {
 		return nil // what there is to exclude is asked of the disk
@@ -245,18 +278,69 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 	if err != nil {
 		return nil, catalog.View{}, err
 	}
-	c := catalog.New(sources, catalog.Options{})
-	if err := c.Refresh(ctx); err != nil {
-		return nil, catalog.View{}, runError("", "the scan was interrupted: %w", err)
-	}
-	v, err := c.View(ctx)
+	c, v, err := scanned(ctx, &env, sources)
 	if err != nil {
 		return nil, v, err
 	}
+	if len(f.dirs) > 0 {
+		err = rootError(v)
+	}
+	return c, v, err
+}
+
+// scanned makes a catalogue and waits until it has read all of its sources, however long
+// that takes: a command that answers once must not answer with a part.
+func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
+	defer waiting(env, "the skills are still being read")()
+	c := catalog.New(sources, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return nil, catalog.View{}, interrupted(err)
+	}
+	v, err := c.View(ctx)
+	return c, v, err
+}
+
+// interrupted words why a command did not come to its end.
+func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
+
+// rootError is the error of the first root of --dir that could not be read, or nil. It
+// was a folder when the command began.
+func rootError(v catalog.View) error {
 	for _, r := range v.Roots {
-		if r.Err != nil && len(f.dirs) > 0 {
-			return nil, v, folderError("--dir", r.Shown, r.Err)
+		if r.Err != nil {
+			return folderError("--dir", r.Shown, r.Err)
 		}
 	}
-	return c, v, nil
+	return nil
+}
+
+// longWait is when a person at a terminal is told what a command waits for.
+const longWait = 2 * time.Second
+
+// judging is what a command waits for that tells of every problem.
+const judging = "the skills are being checked"
+
+// waiting tells a person at a terminal what a command waits for, if that takes longer
+// than a moment, until the function that it returns is called.
+func waiting(env *Env, what string) (done func()) {
+	if !env.StderrTerminal {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var said, ended bool
+	t := time.AfterFunc(longWait, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if said = !ended; said {
+			fmt.Fprintf(env.Stderr, "%s; Ctrl-C ends it", what)
+		}
+	})
+	return func() {
+		t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if ended = true; said {
+			fmt.Fprint(env.Stderr, "\r\x1b[K")
+		}
+	}
 }

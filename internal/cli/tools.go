@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/function"
-	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -36,6 +35,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if limit < 0 {
 				return usageError("give the number of characters that arrive whole, for example 1024", "--description-limit %d: it is negative", limit)
 			}
+			from.sets = with.set
 			host, err := from.host(cmd.Context(), *env)
 			if err != nil {
 				return err
@@ -94,7 +94,7 @@ func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Host{Catalog: c, Engage: builtin.Engage}, nil
+	return &tool.Host{Catalog: c, Engage: f.builtin().Engage}, nil
 }
 
 func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {

@@ -21,28 +21,27 @@ const Label = "builtin"
 // entry is how the built-in skills spell their main file.
 const entry = "SKILL.md"
 
-// skills holds one folder per skill, directly below "skills". Embedding leaves
-// out names that begin with a dot or an underscore.
+// skills holds one folder per skill, directly below "skills", but for engage. Embedding
+// leaves out names that begin with a dot or an underscore.
 //
 //go:embed skills
 var skills embed.FS
 
-// Engage is the text of the built-in skill engage, for a server that leaves the
-// others out: its URI always answers.
-func Engage() string {
-	data, err := skills.ReadFile("skills/engage/" + entry)
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(data)
-}
+// engage is the folder of the skill that is made for the tools of a server.
+const engage = "engage"
 
 // Source yields the built-in skills. It is immutable and safe for concurrent
 // use.
-type Source struct{}
+type Source struct{ engage string }
 
-// New returns the source of the built-in skills.
-func New() *Source { return &Source{} }
+// New returns the source of the built-in skills for a server with these tool sets, as
+// `knack serve --tools` names them; with none, for the default set. The skill engage
+// speaks of their tools.
+func New(sets ...string) *Source { return &Source{engageText(sets)} }
+
+// Engage is the text of the skill engage, for a server that leaves the built-in skills
+// out: its URI always answers.
+func (s *Source) Engage() string { return s.engage }
 
 // Root is where the skills come from. It has no folder on a disk.
 func (*Source) Root() skill.Root {
@@ -53,7 +52,7 @@ func (*Source) Root() skill.Root {
 // folder ("engage"), no Dir, and a stamp that changes only with the binary. The
 // only error is that of ctx: what is embedded was checked by this package's
 // tests.
-func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err := ctx.Err(); err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
@@ -61,7 +60,12 @@ func (*Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
-	scan := skill.Scan{Version: 1, Bundles: make([]*skill.Bundle, 0, len(folders))} // there is but one
+	scan := skill.Scan{Version: 1} // there is but one
+	b, err := bundle(engage, engageFS{s.engage})
+	if err != nil {
+		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
+	}
+	scan.Bundles = append(scan.Bundles, b)
 	for _, folder := range folders {
 		bundle, err := open(folder.Name())
 		if err != nil {
@@ -79,6 +83,10 @@ func open(folder string) (*skill.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	return bundle(folder, fsys)
+}
+
+func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 	info, err := fs.Stat(fsys, entry)
 	if err != nil {
 		return nil, err

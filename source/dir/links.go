@@ -44,9 +44,16 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 		out.notices = append(out.notices, skill.Notice{Path: at, Rule: rule, Message: message, Mend: mend})
 	}
 	if p.skill != nil {
-		if w.leaves(p, name, in) {
+		switch err := w.inSkill(p, name, in); {
+		case errors.Is(err, skill.ErrOutside):
 			say(RuleLinkOutside, "the link leads out of the skill's folder and is not followed",
 				"put a copy of the file into the skill")
+		case errors.Is(err, errLinkLoop):
+			say(RuleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill")
+		case errors.Is(err, errDotEntry):
+			say(RuleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name")
+		case errors.Is(err, fs.ErrNotExist):
+			say(RuleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
 		}
 		return
 	}
@@ -89,8 +96,9 @@ func (w *walk) bound(p *place) string {
 	return p.bound
 }
 
-// leaves asks the skill that holds p, whose rule it is, about a link in it.
-func (w *walk) leaves(p *place, name string, in *opened) bool {
+// inSkill asks the skill that holds p, whose rule it is, what keeps a link in it from
+// being followed; nil if nothing does.
+func (w *walk) inSkill(p *place, name string, in *opened) error {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {
 		rel = strings.TrimPrefix(rel, p.skill.path+"/")
@@ -98,7 +106,7 @@ func (w *walk) leaves(p *place, name string, in *opened) bool {
 	folder := w.folder(p.skill, 0)
 	f := &folder
 	if checkName(rel) != nil {
-		return false
+		return nil // no name that is served
 	}
 	err := errThroughLink
 	if in != nil {
@@ -109,7 +117,7 @@ func (w *walk) leaves(p *place, name string, in *opened) bool {
 	if errors.Is(err, errThroughLink) { // somebody is changing the folder: look afresh
 		_, err = f.Stat(rel)
 	}
-	return errors.Is(err, skill.ErrOutside)
+	return err
 }
 
 // resolve finds the real folder that a link leads to.

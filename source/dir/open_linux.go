@@ -164,13 +164,13 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !skill.MayBeNearMain(name) && !(r.texts && bytes.IndexByte(name, '.') < 0) || string(name) == "." || string(name) == ".." {
 				continue
 			}
-			c := child{string(name), kind == unix.DT_DIR, kind == unix.DT_LNK, kind == unix.DT_REG}
+			c := child{name: string(name), folder: kind == unix.DT_DIR, link: kind == unix.DT_LNK, regular: kind == unix.DT_REG}
 			if kind == unix.DT_UNKNOWN {
 				in, err := fdHandle(fd).lstat(c.name)
 				if err != nil {
 					continue // it has gone
 				}
-				c.folder, c.link = in.IsDir(), in.Mode()&fs.ModeSymlink != 0
+				c.folder, c.link, c.regular = in.IsDir(), in.Mode()&fs.ModeSymlink != 0, in.Mode().IsRegular()
 			}
 			r.add(c)
 		}

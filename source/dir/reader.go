@@ -9,10 +9,11 @@ import (
 )
 
 // child is an entry of a folder that a scan has use for: a folder, a link, a
-// spelling of SKILL.md, or a name that is nearly one.
+// spelling of SKILL.md, a name that is nearly one, or what is no regular file.
 type child struct {
 	name                  string
 	folder, link, regular bool
+	irregular             bool // a junction of Windows, or what else Go has no kind for
 }
 
 // reader is what one worker needs to read folders and files again and again.
@@ -59,12 +60,13 @@ func (r *reader) add(c child) {
 }
 
 func childOf(e fs.DirEntry) child {
-	return child{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0, e.Type().IsRegular()}
+	t := e.Type()
+	return child{e.Name(), e.IsDir(), t&fs.ModeSymlink != 0, t.IsRegular(), t&fs.ModeIrregular != 0 && !e.IsDir()}
 }
 
 // dull reports whether a scan has no use for an entry.
 func (c child) dull() bool {
-	return c.name == ".git" || c.name == "node_modules" || !c.folder && !c.link && !isEntry(c.name) && !skill.NearMain(c.name)
+	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !skill.NearMain(c.name)
 }
 
 func spellings(children []child) []string {

@@ -17,7 +17,7 @@ type wellKnown struct {
 	project string // below a project's folder; empty for none
 	user    string // below the home folder; empty for none
 	client  string
-	source  string // where that is documented, as far as it was read
+	source  string // where that is documented, or the client's own command that lists it
 }
 
 // wellKnownRoots are in order of precedence. Contract 002 fixes the first two
@@ -35,7 +35,17 @@ var wellKnownRoots = []wellKnown{
 	{"opencode-skill", ".opencode/skill", ".config/opencode/skill", "OpenCode", "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/skill.ts ({skill,skills}/**/SKILL.md)"},
 	{"goose", ".goose/skills", ".config/goose/skills", "Goose", "https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md; the user's: https://github.com/vercel-labs/skills#supported-agents"},
 	{"windsurf", ".windsurf/skills", ".codeium/windsurf/skills", "Windsurf", "https://docs.windsurf.com/windsurf/cascade/skills.md"},
-	{"amp", "", ".config/agents/skills", "Amp", "https://github.com/vercel-labs/skills#supported-agents"},
+	{"amp", "", ".config/agents/skills", "Amp, Crush", "https://github.com/vercel-labs/skills#supported-agents; amp skill list, 0.0.1790142911"},
+	{"amp-config", "", ".config/amp/skills", "Amp", "amp skill list, 0.0.1790142911"},
+	{"qwen", ".qwen/skills", ".qwen/skills", "Qwen Code", "https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/skills.md"},
+	{"cline", ".cline/skills", ".cline/skills", "Cline", "https://docs.cline.bot/customization/skills"},
+	{"clinerules", ".clinerules/skills", "", "Cline", "https://docs.cline.bot/customization/skills"},
+	{"continue", ".continue/skills", ".continue/skills", "Continue", "https://github.com/continuedev/continue/blob/main/extensions/cli/src/util/loadMarkdownSkills.ts"},
+	{"crush", ".crush/skills", ".config/crush/skills", "Crush", "https://github.com/charmbracelet/crush/blob/main/internal/config/load.go (GlobalSkillsDirs, projectSkillSubdirs)"},
+	{"kilo", ".kilo/skills", ".kilo/skills", "Kilo Code", "kilo debug skill, 7.7.7"},
+	{"kilo-config", "", ".config/kilo/skills", "Kilo Code", "kilo debug skill, 7.7.7"},
+	{"kilocode", ".kilocode/skills", ".kilocode/skills", "Kilo Code", "https://github.com/vercel-labs/skills#supported-agents; kilo debug skill, 7.7.7"},
+	{"opencode-home", "", ".opencode/skills", "OpenCode", "opencode debug skill, 1.18.33"},
 }
 
 // WellKnown lists the folders in which clients keep skills, first match first,

@@ -89,6 +89,7 @@ func TestWellKnown(t *testing.T) {
 		{"no project", nil, at("home"), []string{"copilot", "amp"}, []string{
 			"copilot-user global home/.copilot/skills",
 			"amp-user global home/.config/agents/skills",
+			"amp-config-user global home/.config/amp/skills",
 		}},
 		{"nothing", []string{""}, "", []string{"agent"}, nil},
 	}

@@ -84,10 +84,25 @@ func TestScan(t *testing.T) {
 		},
 		{
 			name: "what is nearly SKILL.md",
-			files: map[string]string{"a/SKILLS.md": "", "b/c/skill.md.txt": "", "d/SKILL.md": "", "d/SKILLS.md": "", "d/refs/skills.md": "",
-				"e/README.md": "", "f/SKILLS.md/SKILL.md": "", "skills.md": "", "g/SKILL.markdown": "->../d/SKILL.md", "h/ЅKILL.md": ""},
+			files: map[string]string{"a/SKILLS.md": "", "b/c/skill.md.txt": "\ufeff--- \r\nname: c", "d/SKILL.md": "", "d/SKILLS.md": "", "d/refs/skills.md": "",
+				"e/README.md": "", "f/SKILLS.md/SKILL.md": "", "skills.md": "---\n", "g/SKILL.markdown": "->../d/SKILL.md", "h/ЅKILL.md": "",
+				"i/skills.md": "----\n", "i/skill-1.md": "---", "j/SKIL.md": "", "j/skil.md": "---\n"},
 			paths:   []string{"d", "f/SKILLS.md"},
-			notices: []string{"a near-miss", "b/c near-miss", "g near-miss", "h near-miss"},
+			notices: []string{"a near-miss", "b/c near-miss", "g near-miss", "h near-miss", "i near-miss", "j near-miss"},
+		},
+		{
+			name: "what is nearly SKILL.md in a skill",
+			files: map[string]string{"s/SKILL.md": "", "s/a/SKILLS.md": "---\nname: a\ndescription: d\n---\n", "s/b/SKILLS.md": "about skills", "s/c/skills.md": "---\nname: c\ndescription: d\n---\n",
+				"s/e/SKILLS.md": "---\nname: e\n---\n", "s/SKILLS.md": "---\nname: s\ndescription: d\n---\n", "s/d/SKILLS.md": "---\n", "s/d/SKILL.md": ""},
+			paths:   []string{"s", "s/d"},
+			notices: []string{"s/a near-miss", "s/c near-miss"},
+		},
+		{
+			name: "links in a skill that lead nowhere",
+			files: map[string]string{"s/SKILL.md": "", "s/gone": "->nowhere", "s/loop": "->loop", "s/a/b": "->../../out", "s/a/up": "->../SKILL.md", "s/hidden": "->.env", "s/.env": "",
+				"s/.dot": "->nowhere", "s/n/SKILL.md": "", "s/n/gone": "->/nowhere/else", "s/round": "->../s/nowhere", "out": ""},
+			paths:   []string{"s", "s/n"},
+			notices: []string{"s/a/b link-outside", "s/gone link-dangling", "s/hidden link-dangling", "s/loop link-loop", "s/n/gone link-outside", "s/round link-dangling"},
 		},
 		{
 			name:    "a root that is nearly a skill",

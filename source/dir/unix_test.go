@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/knack-dev/knack/skill"
@@ -314,6 +315,21 @@ func TestScanSpecialEntry(t *testing.T) {
 			if !errors.Is(b.Fault(), skill.ErrNotRegular) {
 				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault())
 			}
+		}
+	}
+}
+
+// A pipe or a socket in a skill is none of its files, and that is said; beside the
+// skills it concerns no one.
+func TestSpecialFilesAreNoticed(t *testing.T) {
+	for name, d := range doors() {
+		root := tree(t, map[string]string{"a/SKILL.md": "", "a/b/": "", "c/": ""})
+		for _, p := range []string{"a/pipe", "a/b/pipe", "a/.pipe", "c/pipe", "pipe"} {
+			must(t, unix.Mkfifo(filepath.Join(root, p), 0o644))
+		}
+		scan := scanned(t, d, root)
+		if diff := cmp.Diff([]string{"a/b/pipe file-special", "a/pipe file-special"}, rules(scan)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -46,6 +46,7 @@ const (
 	RuleNearMiss      = skill.RuleID("near-miss")
 	RuleLinkAsText    = skill.RuleID("link-as-text")
 	RuleLinkToFile    = skill.RuleID("link-to-file")
+	RuleSpecial       = skill.RuleID("file-special")
 )
 
 // A place is a folder to visit. There are many, all at once.
@@ -341,9 +342,8 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
-	} else if p.skill == nil {
-		// Within a skill such a file is one of its own.
-		out.notices = append(out.notices, near(p, children)...)
+	} else {
+		w.near(&out, p, h, children)
 	}
 	var in opened
 	defer in.close()
@@ -358,6 +358,8 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		case c.folder:
 		case c.link && !isEntry(c.name):
 			w.meet(&out, p, c.name, &in)
+		case !c.link && !c.regular && !isEntry(c.name):
+			odd(&out, p, c)
 		}
 	}
 	return out
@@ -466,17 +468,4 @@ func unreadable(p *place, err error) found {
 		Message: "the folder cannot be read: " + out.err.Error(),
 		Mend:    "give yourself permission to read it, or move it out of the root", Err: out.err}}
 	return out
-}
-
-// near reports a file that was probably meant as the folder's SKILL.md.
-func near(p *place, children []child) []skill.Notice {
-	for _, c := range children {
-		// Beside the skills of a root, skills.md is a list of them.
-		if !c.folder && skill.NearMain(c.name) && !(p.path == "." && strings.HasPrefix(c.name, "skills")) {
-			name := skill.Spelt(c.name)
-			return []skill.Notice{{Path: p.path, Rule: RuleNearMiss,
-				Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}}
-		}
-	}
-	return nil
 }

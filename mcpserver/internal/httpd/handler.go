@@ -80,6 +80,9 @@ type Caller struct {
 	access.Principal
 	Token   string // empty if none was needed
 	Address string // empty over stdio
+	// Remote: the request may come from another machine, or be of someone that is not to
+	// know the folders of this one: it bears a token, rules hold, or a proxy passed it on.
+	Remote bool
 }
 
 // Handler serves MCP at /mcp, /healthz and /readyz, and [Options.Pages] elsewhere.
@@ -232,7 +235,18 @@ func (h *Handler) caller(r *http.Request) (c Caller, ok bool) {
 		c.Token = tokenOf(r)
 	}
 	c.Principal, ok = state.Know(r.Context(), c.Token)
+	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
 	return c, ok
+}
+
+// forwarded reports whether a proxy says that a request is another's.
+func forwarded(h http.Header) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // openStream is one that waits for news.

@@ -75,6 +75,7 @@ type Meta struct {
 	ClientInfo []byte // as it was written, nil without one
 	// Capabilities are the client's, as they were written, nil without any.
 	Capabilities []byte
+	CallID       string // a client's own id of the call, empty without one
 }
 
 // The keys of _meta that the server reads (2026-07-28).
@@ -82,6 +83,7 @@ const (
 	keyVersion      = `"io.modelcontextprotocol/protocolVersion"`
 	keyClientInfo   = `"io.modelcontextprotocol/clientInfo"`
 	keyCapabilities = `"io.modelcontextprotocol/clientCapabilities"`
+	keyCallID       = `"callId"` // Codex 0.169.0
 )
 
 // ParseParams reads the parameters of a method. It reports false where a member that the
@@ -170,6 +172,10 @@ func (m *Meta) parse(raw []byte) bool {
 			return once(&m.ClientInfo, value)
 		case keyCapabilities:
 			return once(&m.Capabilities, value)
+		case keyCallID:
+			if value[0] == '"' {
+				return m.CallID == "" && optional(value, &m.CallID)
+			}
 		}
 		return bytes.IndexByte(key, '\\') < 0
 	})

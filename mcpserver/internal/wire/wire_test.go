@@ -101,7 +101,7 @@ func TestParseParams(t *testing.T) {
 		"completing nothing":    {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"}}`, Params{}, false},
 		"completing both":       {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p","uri":"u"},"argument":{"name":"a","value":"v"}}`, Params{}, false},
 		"in a context":          {"completion/complete", `{"context":{},"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}`, Params{}, false},
-		"meta":                  {"tools/list", `{"_meta":{` + version + `:"2026-07-28","progressToken":7,"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{}}}`, Params{Meta: Meta{"2026-07-28", []byte(`{"name":"c"}`), []byte("{}")}}, true},
+		"meta":                  {"tools/list", `{"_meta":{` + version + `:"2026-07-28","progressToken":7,"callId":"exec-1","io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{}}}`, Params{Meta: Meta{Version: "2026-07-28", ClientInfo: []byte(`{"name":"c"}`), Capabilities: []byte("{}"), CallID: "exec-1"}}, true},
 		"meta of nothing":       {"tools/list", `{"_meta":null}`, Params{}, true},
 		"meta of no object":     {"tools/list", `{"_meta":5}`, Params{}, false},
 		"two versions":          {"tools/list", `{"_meta":{` + version + `:"a",` + version + `:"b"}}`, Params{}, false},

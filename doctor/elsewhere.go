@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -28,8 +27,8 @@ const (
 	elsewhereFound    = 10
 )
 
-// stray is something of the name that was asked for, where no skill is served.
-type stray struct {
+// Stray is something of the name that was asked for, where no skill is served.
+type Stray struct {
 	At   string `json:"path"`
 	Why  string `json:"why"`
 	Mend string `json:"mend"`
@@ -37,10 +36,10 @@ type stray struct {
 
 // elsewhere is one such search.
 type elsewhere struct {
-	x       *examined
+	r       *Report
 	key     skill.Key
-	strays  []stray
-	bare    []bareFolder
+	strays  []Stray
+	bare    []BareFolder
 	seen    map[string]bool // folders that are told of
 	folders int
 	cut     string // the folder in which time or number ran out
@@ -49,31 +48,31 @@ type elsewhere struct {
 
 // lookElsewhere searches the roots for what they hold beside skills, and the
 // repository for what lies in no root.
-func (x *examined) lookElsewhere(ctx context.Context, s *story, key skill.Key) {
+func (s *Story) lookElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
-	l := &elsewhere{x: x, key: key, seen: map[string]bool{}}
-	for _, b := range s.bare {
+	l := &elsewhere{r: s.report, key: key, seen: map[string]bool{}}
+	for _, b := range s.Folders {
 		l.seen[b.dir] = true
 	}
-	for _, r := range x.view.Roots {
+	for _, r := range l.r.view.Roots {
 		if r.Dir != "" && !r.Missing && r.Err == nil {
 			l.root(ctx, r.Dir)
 		}
 	}
-	if x.project != "" {
-		l.repository(ctx, x.project)
+	if l.r.o.Project != "" {
+		l.repository(ctx, l.r.o.Project)
 	}
 	l.clients(ctx)
 	if ctx.Err() != nil && l.cut == "" {
-		l.cut = l.shown(x.env.Home)
+		l.cut = l.shown(l.r.o.Home)
 	}
-	s.strays, s.bare = l.strays, append(s.bare, l.bare...)
+	s.Strays, s.Folders = append(s.Strays, l.strays...), append(s.Folders, l.bare...)
 	if l.full {
-		s.blind = append(s.blind, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
+		s.Blind = append(s.Blind, fmt.Sprintf("further: the search ended with the first %d that have the name", elsewhereFound))
 	}
 	if l.cut != "" {
-		s.blind = append(s.blind, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
+		s.Blind = append(s.Blind, l.cut+": it was searched for the name only in part, as it holds too much for a moment")
 	}
 }
 
@@ -131,7 +130,7 @@ func fileMend(name string) string {
 // leftOut looks for the skill below a folder that no scan enters.
 func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir(), "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.serving(filepath.Dir(b.Dir())))
+		l.add(b.Dir(), "lies below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
 	}
 }
 
@@ -152,8 +151,8 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 
 // clients looks beside the user's roots: plugins of a client lie in its folder.
 func (l *elsewhere) clients(ctx context.Context) {
-	for _, r := range dir.WellKnown(nil, l.x.env.Home) {
-		if at := filepath.Dir(r.Dir); at != l.x.env.Home && len(l.strays) < elsewhereFound {
+	for _, r := range dir.WellKnown(nil, l.r.o.Home) {
+		if at := filepath.Dir(r.Dir); at != l.r.o.Home && len(l.strays) < elsewhereFound {
 			l.noRoot(ctx, at)
 		}
 	}
@@ -162,7 +161,7 @@ func (l *elsewhere) clients(ctx context.Context) {
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
 		if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "holds the skill, and lies in no folder that is looked in", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
 		}
 	}
 }
@@ -186,16 +185,15 @@ func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle)
 
 // rooted reports whether a folder lies in a root.
 func (l *elsewhere) rooted(at string) bool {
-	return slices.ContainsFunc(l.x.view.Roots, func(r catalog.RootStatus) bool {
-		_, ok := below(at, r.Dir)
-		return ok
+	return slices.ContainsFunc(l.r.view.Roots, func(r catalog.RootStatus) bool {
+		return r.Dir != "" && within(r.Dir, at)
 	})
 }
 
 // owner is the skill in whose folder a path lies, or nil.
 func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
-	for _, e := range l.x.view.Entries {
-		if _, ok := below(at, e.Dir()); ok && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
+	for _, e := range l.r.view.Entries {
+		if e.Dir() != "" && within(e.Dir(), at) && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
 			owner = e
 		}
 	}
@@ -220,10 +218,10 @@ func (l *elsewhere) folder(at string) {
 	if err != nil {
 		return // a notice says so
 	}
-	b := bareFolder{At: l.shown(at), Files: []string{}, dir: at}
+	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.serving(filepath.Dir(at)))
+			l.add(at, "lies too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {
@@ -237,46 +235,14 @@ func (l *elsewhere) folder(at string) {
 func (l *elsewhere) add(at, why, mend string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, stray{l.shown(at), why, mend})
+		l.strays = append(l.strays, Stray{l.shown(at), why, mend})
 	}
 }
 
-// serving is the command that serves a folder beside all others, those that the
-// variable names today included.
-func (l *elsewhere) serving(at string) string {
-	if strings.ContainsRune(l.shown(at), filepath.ListSeparator) {
-		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"
-	}
-	kept := ""
-	if l.x.env.Getenv(dirsVariable) != "" {
-		kept = `"$` + dirsVariable + `"` + string(filepath.ListSeparator)
-	}
-	return dirsVariable + "=" + kept + shellWord(l.shown(at)) + " knack serve"
-}
+func (l *elsewhere) shown(at string) string { return l.r.o.Shown(at) }
 
-// shellWord writes a path so that a shell reads it as one word, byte for byte.
-func shellWord(path string) string {
-	home, rest := "", path
-	if strings.HasPrefix(path, "~/") {
-		home, rest = "~/", path[2:]
-	}
-	switch {
-	case !utf8.ValidString(rest) || clean(rest) != rest || skill.OneLine(rest) != rest:
-		var b strings.Builder
-		for _, c := range []byte(rest) {
-			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
-				fmt.Fprintf(&b, "\\%03o", c)
-			} else {
-				b.WriteByte(c)
-			}
-		}
-		return home + "$'" + b.String() + "'"
-	case strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~"):
-		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
-	}
-	return path
-}
-
-func (l *elsewhere) shown(at string) string {
-	return shown(at, []string{l.x.env.Dir}, l.x.env.Home)
+// within reports whether a path is a folder's or lies below it. Both are absolute.
+func within(folder, at string) bool {
+	rel, err := filepath.Rel(folder, at)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -1,0 +1,52 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// longestExact bounds a value that is written out in a mend, in bytes.
+const longestExact = 200
+
+// anyField is a line with which a field begins.
+var anyField = onDemand(`^[^\s:#-][^:#]*:`)
+
+// exactly fills the author's own value into a mend that asks for quotes around it: all
+// of its lines, as the one that can be typed instead. A mend without "'…'" stays as it
+// is, and so does one for a value whose end is not sure.
+func (s *Source) exactly(mend string, at skill.Position) string {
+	if !strings.Contains(mend, "'…'") {
+		return mend
+	}
+	first, _ := s.Line(at.Line)
+	line := strings.TrimLeft(first, " ")
+	key, value, ok := strings.Cut(line, ":")
+	value = strings.TrimSpace(value)
+	if !ok || value == "" || strings.ContainsAny(value[:1], "|>'\"") {
+		return mend
+	}
+	whole := value
+	for n := at.Line + 1; len(whole) <= longestExact; n++ {
+		next, _ := s.Line(n)
+		text := strings.TrimLeft(next, " \t")
+		if text == "" || next == "---" || len(next) == len(text) && anyField().MatchString(next) {
+			break
+		}
+		if indent := len(next) - len(text); indent <= len(first)-len(line) {
+			if indent == 0 {
+				return mend // it may belong to the value, or not
+			}
+			break
+		}
+		whole += " " + strings.TrimSpace(text)
+	}
+	if len(whole) > longestExact {
+		return mend
+	}
+	filled := strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	if whole != value {
+		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
+	}
+	return filled
+}

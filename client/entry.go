@@ -1,0 +1,218 @@
+package client
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Server is what an entry starts or connects to.
+type Server struct {
+	Command string   // absolute path of the executable
+	Args    []string // of the command
+	URL     string   // if it is not empty, a server that runs elsewhere
+	Token   bool     // the server behind the URL asks for a token: the entry says where it is, or has a place for it
+	Trust   bool     // the client is to call the tools without asking, see [Client.Trusts]
+	Switch  bool     // an entry that leads to a URL is to start Command from now on
+}
+
+// State says what a client's file has for knack.
+type State string
+
+// The states of an entry.
+const (
+	Absent    State = "absent"    // no entry
+	Connected State = "connected" // an entry as connect would write it, or one that leads to a server behind a URL
+	Outdated  State = "outdated"  // an entry that starts a knack in another way
+	Foreign   State = "other"     // an entry called knack that starts something else
+)
+
+// Difference is one field of an entry that changes. Old or New is empty for a field
+// that comes or goes.
+type Difference struct {
+	Key, Old, New string
+}
+
+// ways are the fields that say how a server is reached, in any client's words.
+var (
+	localWay  = []string{"command", "cmd", "args"} // in the order of the words
+	remoteWay = []string{"url", "httpUrl", "serverUrl", "uri"}
+)
+
+// started returns the words of the command that an entry starts, and the URL that it
+// leads to.
+func started(fields map[string]any) (words []string, url string) {
+	for _, key := range localWay {
+		switch v := fields[key].(type) {
+		case string:
+			words = append(words, v)
+		case []any:
+			for _, w := range v {
+				text, _ := w.(string)
+				words = append(words, text)
+			}
+		}
+	}
+	for _, key := range remoteWay {
+		if v, ok := fields[key].(string); ok {
+			url = v
+		}
+	}
+	return words, url
+}
+
+// startsKnack reports whether the words of a command begin with a knack, which is
+// known by its name, or by being the one that is to be started now.
+func startsKnack(words []string, now string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := func(at string) string {
+		base := strings.ToLower(path.Base(strings.ReplaceAll(at, `\`, "/")))
+		return strings.TrimSuffix(base, ".exe")
+	}
+	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
+}
+
+// keepArgs returns the arguments of an entry with what the client needs beside them:
+// a person's own stay, in their order. With --dir there is no root to leave out.
+func keepArgs(have, want []string) []string {
+	if !slices.Contains(have, "serve") {
+		return want
+	}
+	if slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") }) {
+		return have
+	}
+	out := slices.Clone(have)
+	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
+		flag, value := want[i], want[i+1]
+		if slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
+			continue
+		}
+		out = append(out, flag, value)
+	}
+	return out
+}
+
+func pairs(words []string) (out [][2]string) {
+	for i := 0; i+1 < len(words); i++ {
+		out = append(out, [2]string{words[i], words[i+1]})
+	}
+	return out
+}
+
+// change is what has to happen to an entry.
+type change struct {
+	state State
+	set   []field
+	drop  []string
+}
+
+// decide compares the entry that a file has, nil for none, with the one that s asks
+// for. What a person wrote stays: arguments, and every field that does not say how the
+// server is reached.
+func (c Client) decide(have map[string]any, s Server) change {
+	if have == nil {
+		return change{Absent, c.fresh(s), nil}
+	}
+	words, url := started(have)
+	switch {
+	case len(words) > 0 && !startsKnack(words, s.Command):
+		return change{state: Foreign}
+	case s.URL == "" && url != "" && len(words) == 0 && !s.Switch:
+		return change{state: Connected}
+	}
+	out := change{state: Connected}
+	if s.URL == "" {
+		if len(words) > 0 {
+			s.Args = keepArgs(words[1:], s.Args)
+		}
+		out.set = c.local(s)
+		out.drop = append(slices.Clone(remoteWay), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
+	} else {
+		out.set, out.drop = c.remote(s), slices.Clone(localWay)
+	}
+	switch sameWay := (s.URL == "") == (len(words) > 0); {
+	case !sameWay:
+		out.drop = append(out.drop, "type")
+	case s.URL == "" && (have["type"] != nil || c.untyped):
+		// Another spelling of the kind, "stdio" for "local", is as good.
+		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
+	}
+	if s.URL != "" && s.Token {
+		out.set = append(out.set, c.missingBearer(have)...)
+	}
+	if s.Trust {
+		out.set = append(out.set, c.trust...)
+	}
+	out.drop = slices.DeleteFunc(out.drop, func(key string) bool { return have[key] == nil || slices.Contains(keys(out.set), key) })
+	if len(differences(have, out)) > 0 {
+		out.state = Outdated
+	}
+	return out
+}
+
+// differences lists the fields of an entry that a change touches.
+func differences(have map[string]any, ch change) (out []Difference) {
+	for _, f := range ch.set {
+		now := plainValue(f.value)
+		if old, there := have[f.key]; !there {
+			out = append(out, Difference{Key: f.key, New: shown(f.key, now)})
+		} else if !reflect.DeepEqual(old, now) {
+			out = append(out, Difference{f.key, shown(f.key, old), shown(f.key, now)})
+		}
+	}
+	for _, key := range ch.drop {
+		out = append(out, Difference{Key: key, Old: shown(key, have[key])})
+	}
+	return out
+}
+
+// shown is a value for people. What may hold a secret is not shown.
+func shown(key string, v any) string {
+	if key == "headers" || key == "requestOptions" || strings.HasPrefix(key, "env") {
+		return "…"
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return "…"
+	}
+	return string(out)
+}
+
+func keys(fields []field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.key)
+	}
+	return out
+}
+
+// missingBearer is what our entry lacks for giving the token. A token that is there,
+// or the name of one, stays, as do other headers.
+func (c Client) missingBearer(have map[string]any) (out []field) {
+	for _, f := range c.bearer {
+		old, there := have[f.key]
+		if !there {
+			out = append(out, f)
+			continue
+		}
+		header, _ := f.value.(object)
+		headers, _ := old.(map[string]any)
+		if len(header) == 0 || len(headers) == 0 {
+			continue
+		}
+		all, mine := object{}, true
+		for _, k := range slices.Sorted(maps.Keys(headers)) {
+			_, text := headers[k].(string)
+			mine = mine && text && !strings.EqualFold(k, header[0].key)
+			all = append(all, field{k, headers[k]})
+		}
+		if mine {
+			out = append(out, field{f.key, append(all, header...)})
+		}
+	}
+	return out
+}

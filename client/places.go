@@ -1,0 +1,103 @@
+package client
+
+import (
+	"path"
+	"strings"
+)
+
+// Places are the folders and variables from which the clients' files follow.
+type Places struct {
+	OS      string              // as runtime.GOOS says it
+	Home    string              // the user's home folder
+	Project string              // the root of the project
+	AppData string              // %APPDATA% on Windows, else empty
+	Path    string              // the folders of programs, as PATH has them
+	Getenv  func(string) string // the variables that move a client's folder; nil if there are none
+}
+
+func (p Places) env(name string) string {
+	if p.Getenv == nil {
+		return ""
+	}
+	return p.Getenv(name)
+}
+
+// Scope says for what an entry is.
+type Scope string
+
+// The scopes of an entry.
+const (
+	User    Scope = "user"    // for one user, in all projects
+	Project Scope = "project" // for all users, in one project
+	Local   Scope = "local"   // for one user, in one project
+)
+
+// place is where a client looks for entries: a file, and the keys of the servers in it
+// if they are others than the client's own.
+type place struct {
+	scope Scope
+	file  func(Places) string
+	keys  func(Places) []string
+	// preferred: if a scope has no file yet, this one is made.
+	preferred bool
+}
+
+func user(file func(Places) string) place { return place{scope: User, file: file} }
+
+func project(rel string) place { return place{scope: Project, file: atProject(rel)} }
+
+func preferred(at place) place {
+	at.preferred = true
+	return at
+}
+
+func atHome(rel string) func(Places) string {
+	return func(p Places) string { return below(p.Home, rel) }
+}
+
+func atProject(rel string) func(Places) string {
+	return func(p Places) string { return below(p.Project, rel) }
+}
+
+// moved is a file at home, or in the folder that a variable names.
+func moved(variable, inside, rel string) func(Places) string {
+	return func(p Places) string {
+		if dir := p.env(variable); dir != "" {
+			return below(dir, inside)
+		}
+		return below(p.Home, rel)
+	}
+}
+
+// xdg is a file in the user's configuration folder, on every system.
+func xdg(rel string) func(Places) string { return moved("XDG_CONFIG_HOME", rel, ".config/"+rel) }
+
+// config is a file in the user's configuration folder as Linux, macOS and Windows have it.
+func config(unix func(Places) string, mac, windows string) func(Places) string {
+	return func(p Places) string {
+		switch {
+		case p.OS == "windows":
+			return below(p.AppData, windows)
+		case p.OS == "darwin" && mac != "":
+			return below(p.Home, mac)
+		}
+		return unix(p)
+	}
+}
+
+func below(dir, rel string) string {
+	if dir == "" {
+		return ""
+	}
+	return strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/") + "/" + rel
+}
+
+// base is the folder of a file.
+func base(file func(Places) string) func(Places) string {
+	return func(p Places) string {
+		if at := file(p); at != "" {
+			return path.Dir(at)
+		}
+		return ""
+	}
+}

@@ -1,0 +1,282 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/edit"
+)
+
+// maxFile bounds the files that are read, in bytes: a multiple of the largest settings
+// file that was seen.
+const maxFile = 16 << 20
+
+// Here reports whether the client is used on this machine: its program is in a folder of
+// PATH, or its own folder holds more than skills, which any tool may have put there.
+func (c Client) Here(p Places) bool {
+	return c.onPath(p) || c.folder != nil && used(filepath.FromSlash(c.folder(p)))
+}
+
+func used(folder string) bool {
+	if folder == "" {
+		return false
+	}
+	entries, _ := os.ReadDir(folder)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
+	})
+}
+
+func (c Client) onPath(p Places) bool {
+	if c.Program == "" {
+		return false
+	}
+	names := []string{c.Program}
+	if p.OS == "windows" { // npm makes a .cmd, an installer an .exe
+		names = []string{c.Program + ".exe", c.Program + ".cmd"}
+	}
+	for _, dir := range filepath.SplitList(p.Path) {
+		if !filepath.IsAbs(dir) {
+			continue // a project's folder could say what it likes
+		}
+		for _, name := range names {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Choice narrows where [Client.Plan] looks. Its zero value is: where the client has an
+// entry, or else the user's own file.
+type Choice struct {
+	Scope Scope  // only here
+	File  string // only this file, wherever it is
+}
+
+// Change is what a client's file has, and what [Change.Write] would make of it.
+type Change struct {
+	File    string // the file itself, if the client's path is a link to it
+	Scope   Scope
+	Key     string // where the entry is in the file, or would be, with dots
+	State   State
+	Command []string // what the entry that is there starts, with its arguments
+	URL     string   // where it leads to
+	Off     bool     // it is turned off
+	// Shared: it is an entry of the project, and the choice did not ask for the project.
+	// Write changes nothing then.
+	Shared bool
+	// Differences are the fields of the entry that change, none for a new entry.
+	Differences []Difference
+	// Unread are files in which the client looks too and which cannot be read.
+	Unread []*fs.PathError
+	Before []byte // nil if there is no file yet
+	After  []byte
+	Backup string // where the file's bytes from before were kept, after [Change.Write]
+
+	existed bool
+	mode    fs.FileMode
+}
+
+// Changed reports whether there is anything to write.
+func (c Change) Changed() bool {
+	return !c.Shared && c.State != Foreign && (!c.existed || !bytes.Equal(c.Before, c.After))
+}
+
+// found is a file in which the client looks.
+type found struct {
+	place
+	at, real string // as the client names it, and behind links; real is "" if there is none
+	data     []byte
+	mode     fs.FileMode
+	all      map[string]entry
+	err      error
+}
+
+// Plan reads the files in which the client looks, in its order, and merges the entry
+// into the one that has it already. If none has, that is the user's own file, or the
+// one that choice names.
+func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
+	if s.URL != "" && c.remote == nil {
+		return Change{}, ErrNoRemote
+	}
+	all := c.look(p, choice)
+	if len(all) == 0 {
+		return Change{}, errors.New("the folder of its file is not known")
+	}
+	i, name := pick(all, s, choice)
+	at := all[i]
+	path := append(c.keysAt(p, at.place), name)
+	ch := Change{
+		File: cmp.Or(at.real, at.at), Scope: at.scope, Key: strings.Join(path, "."), State: Absent,
+		Before: at.data, existed: at.real != "", mode: at.mode,
+	}
+	for j, other := range all {
+		if j != i && other.err != nil {
+			ch.Unread = append(ch.Unread, &fs.PathError{Op: "read", Path: other.at, Err: other.err})
+		}
+	}
+	if at.err != nil {
+		return ch, at.err
+	}
+	if !ch.existed && c.must != "" {
+		return ch, fmt.Errorf("it is not there yet: %s", c.must)
+	}
+	have := at.all[name]
+	todo := c.decide(have.fields, s)
+	words, url := started(have.fields)
+	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
+	ch.Off = have.fields["enabled"] == false || have.fields["disabled"] == true
+	ch.Shared = at.scope == Project && choice == Choice{} && have.fields != nil
+	if have.fields == nil {
+		ch.Differences = nil
+	}
+	var err error
+	ch.After, err = c.mergeAt(at.data, path, have, s)
+	return ch, err
+}
+
+// keysAt is the path of keys to the servers in a file.
+func (c Client) keysAt(p Places, at place) []string {
+	if at.keys != nil {
+		return at.keys(p)
+	}
+	return slices.Clone(c.keys)
+}
+
+// look reads the files of a choice.
+func (c Client) look(p Places, choice Choice) (all []found) {
+	if choice.File != "" {
+		f := found{place: place{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
+		c.read(p, &f)
+		return []found{f}
+	}
+	for _, at := range c.places {
+		if choice.Scope != "" && at.scope != choice.Scope || at.file(p) == "" {
+			continue
+		}
+		f := found{place: at, at: filepath.FromSlash(at.file(p)), mode: 0o600}
+		if at.scope == Project && choice.Scope == "" && c.isUsers(p, f.at) {
+			continue // the project is the home folder
+		}
+		if at.scope == Project {
+			f.mode = 0o644 // colleagues read it too
+		}
+		c.read(p, &f)
+		all = append(all, f)
+	}
+	return all
+}
+
+// isUsers reports whether a file is one of the user's own.
+func (c Client) isUsers(p Places, file string) bool {
+	return slices.ContainsFunc(c.places, func(at place) bool {
+		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
+	})
+}
+
+// sameFile reports whether two paths are one, or their folders are.
+func sameFile(a, b string) bool {
+	if a == b || filepath.Base(a) != filepath.Base(b) {
+		return a == b
+	}
+	x, err := os.Stat(filepath.Dir(a))
+	y, other := os.Stat(filepath.Dir(b))
+	return err == nil && other == nil && os.SameFile(x, y)
+}
+
+// pick returns which file is to be changed, and the name of the entry in it: the first
+// that has one, else the first that is there of the scope that is asked for.
+func pick(all []found, s Server, choice Choice) (at int, name string) {
+	for i, f := range all {
+		if _, ok := f.all[Name]; ok {
+			return i, Name
+		}
+	}
+	if s.URL == "" { // an entry under another name that starts a knack would be a second one
+		for i, f := range all {
+			for _, name := range slices.Sorted(maps.Keys(f.all)) {
+				if words, _ := started(f.all[name].fields); startsKnack(words, "") && slices.Contains(words, "serve") {
+					return i, name
+				}
+			}
+		}
+	}
+	scope := cmp.Or(choice.Scope, User)
+	best := -1
+	for i, f := range all {
+		switch {
+		case f.scope != scope:
+		case f.real != "" || f.err != nil: // it is there
+			return i, Name
+		case best < 0 || f.preferred:
+			best = i
+		}
+	}
+	return max(best, 0), Name
+}
+
+// read fills in what the file has. A link in a project, which may be a clone,
+// is not followed out of it; the home folder is no clone.
+func (c Client) read(p Places, f *found) {
+	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
+		if f.err = edit.Inside(root, f.at); f.err != nil {
+			return
+		}
+	}
+	info, err := os.Lstat(f.at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		f.real, err = filepath.EvalSymlinks(f.at) // settings are often links into a folder under version control
+	}
+	if err == nil {
+		info, err = os.Stat(f.real)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.err = errors.New("it is a link that leads nowhere")
+	case err != nil:
+		f.err = err
+	case !info.Mode().IsRegular():
+		f.err = edit.ErrIrregular
+	case info.Size() > maxFile:
+		f.err = fmt.Errorf("it has %d bytes, and knack changes files up to %d", info.Size(), maxFile)
+	default:
+		f.mode = info.Mode().Perm()
+		if f.data, f.err = os.ReadFile(f.real); f.err == nil {
+			f.all, f.err = c.servers(f.data, c.keysAt(p, f.place))
+		}
+	}
+}
+
+// Write puts the bytes in the file's place in one step, and keeps the ones from before
+// beside it. A file that has changed since it was read is left alone.
+func (c *Change) Write() error {
+	switch {
+	case !c.Changed():
+		return nil
+	case !c.existed:
+		return edit.Create(c.File, c.After, c.mode)
+	}
+	kept, err := edit.Backup(c.File, c.Before)
+	if err != nil {
+		return err
+	}
+	if err := edit.Replace(c.File, c.Before, c.After); err != nil {
+		return errors.Join(err, os.Remove(kept)) // nothing has changed that it would be a backup of
+	}
+	c.Backup = kept
+	return nil
+}

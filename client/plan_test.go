@@ -1,0 +1,441 @@
+package client
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/edit"
+)
+
+// tree makes a home folder and a project. A file's name begins with ~/ or with ./; what
+// begins with -> is a link.
+func tree(t *testing.T, files map[string]string) Places {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Places{OS: "linux", Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project")}
+	for _, d := range []string{p.Home, p.Project} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		at := p.at(name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if to, ok := strings.CutPrefix(text, "->"); ok {
+			if err := os.Symlink(p.at(to), at); err != nil {
+				t.Skip(err)
+			}
+		} else if err := os.WriteFile(at, []byte(strings.ReplaceAll(text, "PROJECT", p.Project)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p Places) at(name string) string {
+	switch {
+	case strings.HasPrefix(name, "~/"):
+		return filepath.Join(p.Home, filepath.FromSlash(name[2:]))
+	case strings.HasPrefix(name, "./"):
+		return filepath.Join(p.Project, filepath.FromSlash(name[2:]))
+	}
+	return name
+}
+
+// name is the reverse of at.
+func (p Places) name(at string) string {
+	at = strings.Replace(at, p.Home, "~", 1)
+	return filepath.ToSlash(strings.Replace(at, p.Project, ".", 1))
+}
+
+const (
+	ownCLI   = `{"mcpServers": {"knack": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"], "env": {}}}}`
+	elseCLI  = `{"mcpServers": {"knack": {"command": "npx", "args": ["-y", "serve"]}}}`
+	another  = `{"mcpServers": {"skills": {"command": "/old/knack.exe", "args": ["serve", "--dir=/mine"]}}}`
+	ownURL   = `{"mcpServers": {"knack": {"type": "http", "url": "https://skills.example.com/mcp", "headers": {"X": "y"}}}}`
+	theirs   = `{"mcp": {"knack": {"type": "local", "command": ["/old/knack", "serve"], "enabled": false}}}`
+	localCLI = `{"projects": {"PROJECT": {"mcpServers": {"knack": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}}`
+)
+
+// Which file is changed, and what of it, for every way in which an entry may be there.
+func TestPlan(t *testing.T) {
+	command := []Difference{{"command", `"/old/knack"`, `"/opt/knack"`}}
+	for name, c := range map[string]struct {
+		id     string
+		files  map[string]string
+		choice Choice
+		server Server
+		want   Change
+	}{
+		"nothing yet":               {"claude-code", nil, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
+		"no project's file":         {"claude-code", map[string]string{"./.mcp.json": `{"mcpServers": {"a": {}}}`}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
+		"of the user":               {"claude-code", map[string]string{"~/.claude.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"of the user in a project":  {"claude-code", map[string]string{"~/.claude.json": localCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"of the project":            {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, Shared: true}},
+		"of the project, asked for": {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"beside the project's":      {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: User}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
+		"under another name":        {"cursor", map[string]string{"~/.cursor/mcp.json": another}, Choice{}, here, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}}}},
+		"another server":            {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, here, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
+		"another server, by URL":    {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, remote, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
+		"behind a URL":              {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, URL: "https://skills.example.com/mcp"}},
+		"no longer behind a URL": {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{Command: "/opt/knack", Args: []string{"serve"}, Switch: true}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{
+			{"type", `"http"`, `"stdio"`}, {"command", "", `"/opt/knack"`}, {"args", "", `["serve"]`}, {"url", `"https://skills.example.com/mcp"`, ""}, {"headers", "…", ""},
+		}}},
+		"to another URL":         {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, Server{URL: "http://x"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"url", `"https://skills.example.com/mcp"`, `"http://x"`}}}},
+		"two files":              {"opencode", map[string]string{"~/.config/opencode/opencode.json": "{}", "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.jsonc", Scope: User, Key: "mcp.knack", State: Absent}},
+		"the file that is there": {"opencode", map[string]string{"~/.config/opencode/opencode.json": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Absent}},
+		"none of two files":      {"opencode", nil, Choice{}, here, Change{File: "~/.config/opencode/opencode.jsonc", Scope: User, Key: "mcp.knack", State: Absent}},
+		"the project's of four":  {"opencode", nil, Choice{Scope: Project}, here, Change{File: "./opencode.json", Scope: Project, Key: "mcp.knack", State: Absent}},
+		"in the other file": {"opencode", map[string]string{"~/.config/opencode/opencode.json": theirs, "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Outdated, Off: true, Command: []string{"/old/knack", "serve"}, Differences: []Difference{
+			{"command", `["/old/knack","serve"]`, `["/opt/knack","serve","--exclude","claude-user"]`},
+		}}},
+		"nested":            {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": `{"mcpServers": {"knack": {"transport": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}`}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"flat":              {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": ownCLI}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"a list":            {"continue", map[string]string{"~/.continue/config.yaml": "mcpServers:\n  - command: /old/knack\n    args:\n      - serve\n      - --dir\n      - /mine\n    name: knack\n"}, Choice{}, here, Change{File: "~/.continue/config.yaml", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+		"its own spelling":  {"copilot-cli", map[string]string{"~/.copilot/mcp-config.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.copilot/mcp-config.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
+		"without its kind":  {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownCLI, `"type": "stdio", `, "", 1)}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
+		"another transport": {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownURL, "http", "sse", 1)}, Choice{}, Server{URL: "https://skills.example.com/mcp"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"type", `"sse"`, `"http"`}}}},
+		"trust":             {"gemini-cli", map[string]string{"~/.gemini/settings.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Trust: true}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: []Difference{{"trust", "", "true"}}}},
+		"named":             {"cursor", map[string]string{"./mine.json": ownCLI}, Choice{File: "./mine.json"}, here, Change{File: "./mine.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := tree(t, c.files)
+			client, _ := Find(c.id)
+			if c.choice.File != "" {
+				c.choice.File = p.at(c.choice.File)
+			}
+			got, err := client.Plan(p, c.server, c.choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := got.Changed()
+			if err := got.Write(); err != nil {
+				t.Fatal(err)
+			}
+			after, _ := client.Plan(p, c.server, c.choice)
+			if wrong := after.Changed() || after.State == Absent && written; wrong {
+				t.Errorf("the second time it is %s", after.State)
+			}
+			for name, text := range c.files {
+				if now, err := os.ReadFile(p.at(name)); p.at(name) != got.File && (err != nil || string(now) != strings.ReplaceAll(text, "PROJECT", p.Project)) {
+					t.Errorf("%s is %s, %v", name, now, err)
+				}
+			}
+			if keeps := c.want.State == Connected || c.want.State == Foreign || c.want.Shared; written == keeps {
+				t.Errorf("written: %t", written)
+			}
+			got = Change{p.name(got.File), got.Scope, strings.ReplaceAll(got.Key, p.Project, "PROJECT"), got.State, got.Command, got.URL, got.Off, got.Shared, got.Differences, got.Unread, nil, nil, "", false, 0}
+			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(Change{})); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A person's arguments stay, and what the client needs is added once.
+func TestKeepArgs(t *testing.T) {
+	want := []string{"serve", "--exclude", "a-user", "--exclude", "b-user"}
+	for _, c := range []struct{ have, want string }{
+		{"serve", "serve --exclude a-user --exclude b-user"},
+		{"serve --exclude b-user", "serve --exclude b-user --exclude a-user"},
+		{"serve --exclude=a-user --exclude mine", "serve --exclude=a-user --exclude mine --exclude b-user"},
+		{"serve --tools runner", "serve --tools runner --exclude a-user --exclude b-user"},
+		{"serve --dir /mine", "serve --dir /mine"},
+		{"serve --dir=/mine --no-builtin", "serve --dir=/mine --no-builtin"},
+		{"", "serve --exclude a-user --exclude b-user"},
+		{"list", "serve --exclude a-user --exclude b-user"},
+	} {
+		if got := strings.Join(keepArgs(strings.Fields(c.have), want), " "); got != c.want {
+			t.Errorf("%q becomes %q, want %q", c.have, got, c.want)
+		}
+	}
+}
+
+// In the home folder the project's file may be the user's own.
+func TestProjectAtHome(t *testing.T) {
+	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})
+	p.Project = p.Home
+	c, _ := Find("gemini-cli")
+	if ch := write(t, c, p); ch.Shared || ch.Scope != User || ch.Backup == "" {
+		t.Errorf("%+v", ch)
+	}
+}
+
+// A variable that moves a client's folder moves its file.
+func TestMoved(t *testing.T) {
+	for _, c := range []struct{ id, variable, want string }{
+		{"claude-code", "CLAUDE_CONFIG_DIR", "/x/.claude.json"},
+		{"codex", "CODEX_HOME", "/x/config.toml"},
+		{"gemini-cli", "GEMINI_CLI_HOME", "/x/.gemini/settings.json"},
+		{"copilot-cli", "COPILOT_HOME", "/x/mcp-config.json"},
+		{"qwen-code", "QWEN_HOME", "/x/settings.json"},
+		{"opencode", "XDG_CONFIG_HOME", "/x/opencode/opencode.jsonc"},
+		{"kilo", "XDG_CONFIG_HOME", "/x/kilo/kilo.jsonc"},
+		{"amp", "XDG_CONFIG_HOME", "/x/amp/settings.json"},
+		{"cline", "CLINE_DIR", "/x/data/settings/cline_mcp_settings.json"},
+		{"cline", "CLINE_DATA_DIR", "/x/settings/cline_mcp_settings.json"},
+		{"cline", "CLINE_MCP_SETTINGS_PATH", "/x"},
+		{"continue", "CONTINUE_GLOBAL_DIR", "/x/config.yaml"},
+	} {
+		client, _ := Find(c.id)
+		p := Places{OS: "linux", Home: "/h", Getenv: func(name string) string {
+			if name == c.variable {
+				return "/x"
+			}
+			return ""
+		}}
+		if got := client.File(p); got != c.want {
+			t.Errorf("%s with %s: %s, want %s", c.id, c.variable, got, c.want)
+		}
+	}
+}
+
+// Every client has a file on every system, and a source.
+func TestClients(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Clients {
+		for _, os := range []string{"linux", "darwin", "windows"} {
+			file := c.File(Places{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
+			if file == "" || seen[os+file] || strings.Contains(file, `\`) {
+				t.Errorf("%s on %s: %q", c.ID, os, file)
+			}
+			seen[os+file] = true
+		}
+		nowhere := Places{OS: "linux"}
+		if _, err := c.Plan(nowhere, here, Choice{}); c.File(nowhere) != "" || c.Here(nowhere) || err == nil {
+			t.Errorf("%s is nowhere", c.ID)
+		}
+		if c.Source == "" || c.folder == nil {
+			t.Errorf("%s: no source, or no folder", c.ID)
+		}
+		for scope := range c.After {
+			if !strings.Contains(strings.Join(scopes(c), " "), string(scope)) {
+				t.Errorf("%s has no %s scope", c.ID, scope)
+			}
+		}
+	}
+}
+
+func scopes(c Client) (out []string) {
+	for _, s := range c.Scopes() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// A client is here if its program is on PATH, or if its folder holds more than skills.
+func TestHere(t *testing.T) {
+	c, _ := Find("codex")
+	for name, want := range map[string]struct {
+		files map[string]string
+		here  bool
+	}{
+		"nothing":           {nil, false},
+		"its folder":        {map[string]string{"~/.codex/auth.json": "{}"}, true},
+		"skills of a tool":  {map[string]string{"~/.codex/skills/a/SKILL.md": ""}, false},
+		"a program":         {map[string]string{"~/bin/codex": ""}, true},
+		"another program":   {map[string]string{"~/bin/codex2": ""}, false},
+		"a project's files": {map[string]string{"./.codex/config.toml": ""}, false},
+		"in the project":    {map[string]string{"./bin/codex": ""}, false},
+	} {
+		p := tree(t, want.files)
+		p.Path = strings.Join([]string{"", "bin", filepath.Join(p.Home, "bin")}, string(filepath.ListSeparator))
+		t.Chdir(p.Project) // PATH may name folders of it
+		for _, dir := range []string{p.Home, p.Project} {
+			_ = os.Chmod(filepath.Join(dir, "bin", "codex"), 0o755)
+		}
+		if got := c.Here(p); got != want.here {
+			t.Errorf("%s: %t", name, got)
+		}
+		_ = os.Chmod(filepath.Join(p.Home, "bin", "codex"), 0o644)
+		if name == "a program" && runtime.GOOS != "windows" && c.Here(p) {
+			t.Error("a file that cannot be run is taken for a program")
+		}
+	}
+}
+
+// A file is replaced in one step, its bytes from before are kept, and nothing is
+// written if nothing changes or another program was faster.
+func TestWrite(t *testing.T) {
+	for _, c := range Clients {
+		mine := "{}"
+		if c.format != formatJSON {
+			mine = "# mine\n"
+		}
+		p := tree(t, nil)
+		if c.Here(p) {
+			t.Errorf("%s is on an empty machine", c.ID)
+		}
+		if c.must != "" {
+			if err := os.MkdirAll(filepath.Dir(c.File(p)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(c.File(p), []byte(mine), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := write(t, c, p)
+		if (first.Backup != "") != (c.must != "") {
+			t.Errorf("%s: backup %q", c.ID, first.Backup)
+		}
+		if info, err := os.Stat(first.File); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
+		}
+		if again := write(t, c, p); again.Changed() || again.Backup != "" {
+			t.Errorf("%s: writes what is there already", c.ID)
+		}
+		if err := os.WriteFile(first.File, []byte(mine), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(first.File, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		ch, err := c.Plan(p, here, Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(first.File, []byte(mine+"\n"), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Write(); !errors.Is(err, edit.ErrChanged) {
+			t.Errorf("%s: writes over another's change: %v", c.ID, err)
+		}
+		second := write(t, c, p)
+		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" {
+			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, kept, err)
+		}
+		if info, err := os.Stat(second.File); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(first.File), ".knack-*")); len(left) > 0 {
+			t.Errorf("%s: leaves %q", c.ID, left)
+		}
+	}
+}
+
+func write(t *testing.T, c Client, p Places) Change {
+	t.Helper()
+	ch, err := c.Plan(p, here, Choice{})
+	if err == nil {
+		err = ch.Write()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID, err)
+	}
+	return ch
+}
+
+// A link among the user's files is kept, and what it leads to is changed. Links of a
+// project, which may be a clone, are not followed out of it, unless the file is named.
+func TestLinks(t *testing.T) {
+	const empty = "{}"
+	for name, c := range map[string]struct {
+		id     string
+		files  map[string]string
+		choice Choice
+		to     string // the file that is changed
+		out    bool   // it is refused
+	}{
+		"the user's file":          {"cursor", map[string]string{"~/.cursor/mcp.json": "->~/dot/mcp.json", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},
+		"the user's folder":        {"cursor", map[string]string{"~/.cursor": "->~/dot", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},
+		"inside of the project":    {"vscode", map[string]string{"./.vscode": "->./conf", "./conf/mcp.json": empty}, Choice{Scope: Project}, "./conf/mcp.json", false},
+		"a folder, out of it":      {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{Scope: Project}, "~/conf/mcp.json", true},
+		"an empty folder, out":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/x": empty}, Choice{Scope: Project}, "~/conf/mcp.json", true},
+		"a file, out of it":        {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json", "~/conf.json": empty}, Choice{Scope: Project}, "~/conf.json", true},
+		"to nowhere, out of it":    {"claude-code", map[string]string{"./.mcp.json": "->~/conf.json"}, Choice{Scope: Project}, "~/conf.json", true},
+		"two links, out of it":     {"gemini-cli", map[string]string{"./.gemini": "->./a", "./a": "->~/a", "~/a/settings.json": empty}, Choice{Scope: Project}, "~/a/settings.json", true},
+		"out of it, but named":     {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{File: "~/conf/mcp.json"}, "~/conf/mcp.json", false},
+		"named by its link":        {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{File: "./.vscode/mcp.json"}, "~/conf/mcp.json", true},
+		"out of it, not asked for": {"vscode", map[string]string{"./.vscode": "->~/conf", "~/conf/mcp.json": empty}, Choice{}, "~/.config/Code/User/mcp.json", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := tree(t, c.files)
+			client, _ := Find(c.id)
+			if c.choice.File != "" {
+				c.choice.File = p.at(c.choice.File)
+			}
+			before, _ := os.ReadFile(p.at(c.to))
+			ch, err := client.Plan(p, here, c.choice)
+			if errors.As(err, new(*edit.OutsideError)) != c.out || (err != nil) != c.out {
+				t.Fatal(err)
+			}
+			if err != nil {
+				if now, _ := os.ReadFile(p.at(c.to)); string(now) != string(before) {
+					t.Errorf("%s is %s", c.to, now)
+				}
+				return
+			}
+			if err := ch.Write(); err != nil || ch.File != p.at(c.to) {
+				t.Fatalf("%v, in %s", err, ch.File)
+			}
+			data, err := os.ReadFile(p.at(c.to))
+			if err != nil || !has(t, client, data, here) {
+				t.Errorf("%v\n%s", err, data)
+			}
+			for name, text := range c.files {
+				if info, err := os.Lstat(p.at(name)); strings.HasPrefix(text, "->") && (err != nil || info.Mode()&fs.ModeSymlink == 0) {
+					t.Errorf("the link %s is gone: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// What cannot be read or written is said, and left alone.
+func TestPlanRefuses(t *testing.T) {
+	claude, _ := Find("claude-code")
+	cursor, _ := Find("cursor")
+	more, _ := Find("continue")
+	for name, c := range map[string]struct {
+		client Client
+		files  map[string]string
+		want   string
+	}{
+		"malformed":        {claude, map[string]string{"~/.claude.json": "{\n  \"a\": 1,\n}"}, "line 3, column 1: the client reads no comma before a closing bracket"},
+		"a comment":        {claude, map[string]string{"~/.claude.json": "{\n  \"a\": 1 // b\n}"}, "line 2, column 10: the client reads no comments here"},
+		"cut off":          {cursor, map[string]string{"~/.cursor/mcp.json": "{\"mcpServers\": {"}, "line 1, column 17: the file ends in the middle of a value or a comment"},
+		"two keys":         {cursor, map[string]string{"~/.cursor/mcp.json": "{\"a\": 1, \"a\": 2}"}, `line 1, column 10: the key "a" appears twice`},
+		"no object":        {cursor, map[string]string{"~/.cursor/mcp.json": "{\"mcpServers\": []}"}, "line 1, column 16: mcpServers is not an object in braces"},
+		"a folder":         {cursor, map[string]string{"~/.cursor/mcp.json/x": ""}, "it is not a regular file"},
+		"a link nowhere":   {cursor, map[string]string{"~/.cursor/mcp.json": "->~/gone"}, "it is a link that leads nowhere"},
+		"not yet there":    {more, nil, "it is not there yet: start Continue once, which writes its models into it"},
+		"a list of others": {more, map[string]string{"~/.continue/config.yaml": "mcpServers:\n  a: {}\n"}, "line 2: mcpServers is not a list with a dash and a name for each server, below it"},
+	} {
+		p := tree(t, c.files)
+		if _, err := c.client.Plan(p, here, Choice{}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// One that the client would read first, and that cannot be read, is told beside the plan.
+	ch, err := claude.Plan(tree(t, map[string]string{"./.mcp.json": "{"}), here, Choice{})
+	if err != nil || ch.Scope != User || len(ch.Unread) != 1 || !strings.HasSuffix(ch.Unread[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unread[0].Err.Error(), "line 1") {
+		t.Errorf("%v: %+v", err, ch)
+	}
+	// Permissions are asked by the mode: tests may run as an account that could write.
+	p := tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
+	if err := os.Chmod(p.at("~/.cursor/mcp.json"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	ch, err = cursor.Plan(p, here, Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Write(); !errors.Is(err, edit.ErrReadOnly) {
+		t.Errorf("a file that is read-only: %v", err)
+	}
+	if left, _ := filepath.Glob(p.at("~/.cursor/*")); len(left) != 1 {
+		t.Errorf("something is left beside it: %q", left)
+	}
+}

@@ -1,0 +1,174 @@
+// Package doctor says what became of every skill that was found, and why.
+//
+// [Judge] is the one place that says what is wrong with a skill, and [Count] the one
+// that counts skills and problems: every command and page that tells of these asks here,
+// so that no two of them disagree. A [Report] is all of it as a value, with the roots and
+// with what clients are shown; a [Story] is what bears on one name. Both are written as
+// text for people, or as JSON.
+package doctor
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Options are what a report needs to know beside the view.
+type Options struct {
+	// Sources are those of the view. They are asked how they see changes, and for
+	// folders without a skill.
+	Sources []catalog.Source
+	// Dir is the working directory, Project the folder that is worked in, and Home the
+	// user's home folder: absolute paths, or "" if they are not known.
+	Dir, Project, Home string
+	// Shown writes an absolute path as people do.
+	Shown func(path string) string
+	// Serving is the command that serves a folder beside all others, given its absolute
+	// path.
+	Serving func(folder string) string
+}
+
+// Report is everything that is known of the roots and the skills of a view. Its
+// exported fields are its JSON form.
+type Report struct {
+	Count  Count    `json:"count"`
+	Roots  []Root   `json:"roots"`
+	Skills []Skill  `json:"skills"`
+	Lists  []List   `json:"lists"`
+	Limits []string `json:"limits"` // bounds of knack's, or of the specification, that were met
+
+	o        Options
+	view     catalog.View
+	fits     []tool.Fit
+	verdicts map[*catalog.Entry]*Verdict
+}
+
+// Root is a root with how its changes are seen.
+type Root struct {
+	RootStatus
+	Watching bool   `json:"watching"`
+	Polling  string `json:"pollingBecause,omitempty"`
+}
+
+// List is how much of the list of skills a client is shown.
+type List struct {
+	Client    string    `json:"client,omitempty"` // empty: every client without a known limit
+	Limit     int       `json:"limit,omitempty"`
+	Budget    int       `json:"budget"`
+	Need      int       `json:"need"`
+	Form      tool.Form `json:"form"`
+	Cut       int       `json:"cut,omitempty"`
+	Shortened []string  `json:"shortened,omitempty"`
+	Left      []string  `json:"left,omitempty"`
+}
+
+// Examine judges every skill of a view and looks at all that a scan leaves aside. The
+// view should be complete: Examine says of a root that is still being read that it is.
+// The error is the context's.
+func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
+	all, err := JudgeAll(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	watched := watchAll(ctx, o.Sources)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r := blank(v, o)
+	r.Count, r.Skills = CountOf(v, all), make([]Skill, len(all))
+	for i, d := range all {
+		r.verdicts[d.Entry] = d
+		r.Skills[i] = SkillOf(d)
+	}
+	for _, root := range Roots(v) {
+		w := watched[root.Label]
+		r.Roots = append(r.Roots, Root{root, w.on, w.why})
+	}
+	for _, f := range r.fits {
+		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
+	}
+	r.Limits = append(r.Limits, r.limits()...)
+	return r, nil
+}
+
+// blank is a report in which nothing is judged yet.
+func blank(v catalog.View, o Options) *Report {
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
+}
+
+func namesOf(entries []*catalog.Entry) []string {
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+// JudgeAll judges every skill of a view, in the order of its entries, on every
+// processor. The error is the context's.
+func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
+	all := make([]*Verdict, len(v.Entries))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
+		wg.Go(func() {
+			for i := range next {
+				all[i] = Judge(ctx, v.Entries[i])
+			}
+		})
+	}
+	for i := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return all, ctx.Err()
+}
+
+// watched says how changes below a root are seen.
+type watched struct {
+	on  bool
+	why string
+}
+
+// watchPatience bounds the wait for the system to say whether it watches: it takes a
+// call for each of a million folders at most.
+const watchPatience = 30 * time.Second
+
+// watchAll asks each root whether the system tells of changes below it, by beginning to
+// watch them all at once, as a server does.
+func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched {
+	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+	defer cancel()
+	out := map[string]watched{}
+	var waiting []*dir.Source
+	for _, s := range sources {
+		if d, ok := s.(*dir.Source); ok {
+			waiting = append(waiting, d)
+			go d.Watch(ctx, func() {})
+		}
+	}
+	for _, d := range waiting {
+		for {
+			on, why := d.Watching()
+			if on || why != "" {
+				out[d.Root().Label] = watched{on, why}
+				break
+			}
+			if ctx.Err() != nil {
+				out[d.Root().Label] = watched{false, "its disk has not answered yet"}
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package doctor
+
+import (
+	"cmp"
+	"path"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Problem is a finding in JSON, wherever one is written: in lists, reports and checks.
+type Problem struct {
+	Rule     skill.RuleID   `json:"rule"`
+	Severity skill.Severity `json:"severity"`
+	Group    check.Group    `json:"group"`
+	File     string         `json:"file"` // as people are shown it
+	Line     int            `json:"line,omitempty"`
+	Column   int            `json:"column,omitempty"`
+	Length   int            `json:"length,omitempty"` // in characters
+	Field    string         `json:"field,omitempty"`
+	Message  string         `json:"message"`
+	Mend     string         `json:"mend,omitempty"`
+	Fix      string         `json:"fix,omitempty"` // the level at which check --fix does it
+}
+
+// ProblemOf is a finding in a file with the name given.
+func ProblemOf(f check.Finding, file string) Problem {
+	rule, _ := check.RuleOf(f.Rule)
+	return Problem{
+		Rule: f.Rule, Severity: f.Severity, Group: rule.Group, File: file, Line: f.Position.Line, Column: f.Position.Column,
+		Length: f.Length, Field: f.Field, Message: f.Message, Mend: f.Mend, Fix: f.Fix.String(),
+	}
+}
+
+// Skill is a skill in JSON, in lists, searches and reports.
+type Skill struct {
+	Name        string         `json:"name,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Status      catalog.Status `json:"status"`
+	State       State          `json:"state"`
+	Available   bool           `json:"available"`
+	Publishable bool           `json:"publishable"`
+	URI         string         `json:"uri,omitempty"`
+	Root        string         `json:"root"`
+	Scope       skill.Scope    `json:"scope"`
+	Path        string         `json:"path"`
+	File        string         `json:"file"`
+	Dir         string         `json:"dir,omitempty"`
+	Link        string         `json:"link,omitempty"`
+	By          string         `json:"by,omitempty"` // the URI of the skill that shadows it
+	NotForModel bool           `json:"notForModels,omitempty"`
+	Variants    []string       `json:"variants,omitempty"`
+	Problems    []Problem      `json:"problems,omitempty"`
+	// Unpublished are the problems that keep it out of the Skills extension's lists.
+	Unpublished []Problem `json:"unpublishedBecause,omitempty"`
+	Runner      string    `json:"otherFileForRunner,omitempty"`
+	Files       int       `json:"files"`
+	More        bool      `json:"more,omitempty"` // there are more files than were counted
+	Bytes       int64     `json:"bytes"`
+	Hidden      int       `json:"dotEntries"`
+}
+
+// SkillOf is a skill as it was judged.
+func SkillOf(d *Verdict) Skill {
+	e := d.Entry
+	s := Skill{
+		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available,
+		Publishable: d.Publishable() && e.Status != catalog.Unlisted,
+		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
+		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
+		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,
+	}
+	if e.By != nil {
+		s.By = e.By.URI().String()
+	}
+	for _, f := range d.Findings {
+		s.Problems = append(s.Problems, ProblemOf(f, fileOf(e, f.File)))
+	}
+	for _, f := range d.Unpublished() {
+		s.Unpublished = append(s.Unpublished, ProblemOf(f, fileOf(e, f.File)))
+	}
+	return s
+}
+
+// fileOf is one of a skill's files as people are shown it; "" is its folder.
+func fileOf(e *catalog.Entry, file string) string {
+	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
+}
+
+// RootStatus is a root in JSON.
+type RootStatus struct {
+	Label   string      `json:"label"`
+	Scope   skill.Scope `json:"scope"`
+	Dir     string      `json:"dir,omitempty"`
+	Present bool        `json:"present"`
+	Count   int         `json:"count"`
+	Error   string      `json:"error,omitempty"`
+	Mend    string      `json:"mend,omitempty"`
+	Notices []Notice    `json:"notices,omitempty"`
+}
+
+// Notice is what a scan met on its way, in JSON.
+type Notice struct {
+	Path    string       `json:"path"`
+	Rule    skill.RuleID `json:"rule"`
+	Message string       `json:"message"`
+	Mend    string       `json:"mend,omitempty"`
+}
+
+// Roots are the roots of a view, those too that are not there.
+func Roots(v catalog.View) []RootStatus {
+	out := []RootStatus{}
+	for _, r := range v.Roots {
+		root := RootStatus{Label: r.Label, Scope: r.Scope, Dir: r.Dir, Present: !r.Missing, Count: r.Count}
+		if r.Err != nil {
+			root.Error, root.Mend = r.Reason()
+		}
+		for _, n := range r.Notices {
+			root.Notices = append(root.Notices, Notice{n.Path, n.Rule, n.Message, n.Mend})
+		}
+		out = append(out, root)
+	}
+	return out
+}
+
+// notFor000 says where contract 000, which reads SKILL.MD or else SKILL.md, reads another
+// file than everything else, or none; "" if it reads the same.
+func notFor000(e *catalog.Entry) string {
+	all := append([]string{e.Entry}, e.Others()...)
+	for _, want := range []string{"SKILL.MD", "SKILL.md"} {
+		for _, have := range all {
+			switch {
+			case have != want:
+			case have == e.Entry:
+				return ""
+			case e.Entry == "":
+				return "the tool set runner reads " + want + "; nothing else does"
+			default:
+				return "the tool set runner reads " + want + ", everything else " + e.Entry
+			}
+		}
+	}
+	if e.Entry == "" {
+		return ""
+	}
+	return "the tool set runner reads SKILL.MD or SKILL.md only, so it finds nothing here; everything else reads " + e.Entry
+}

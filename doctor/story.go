@@ -1,0 +1,218 @@
+package doctor
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Story is everything that bears on one name. Its exported fields are its JSON form.
+type Story struct {
+	Name      string `json:"name"`
+	Available bool   `json:"available"` // an agent that gives the name gets a skill
+	// Skills have the name, or are in a folder of it; Near have nearly the name.
+	Skills []Skill `json:"skills"`
+	Near   []Skill `json:"near"`
+	// Folders of that name hold no SKILL.md, Strays are where no skill is served, and
+	// Passed is what a scan met under that name.
+	Folders []BareFolder `json:"foldersWithoutSkill"`
+	Strays  []Stray      `json:"elsewhere"`
+	Passed  []Notice     `json:"passedOver"`
+	Blind   []string     `json:"notLookedAt"` // places where knack could not look
+
+	report  *Report
+	isPath  bool             // the name is the path of a skill
+	loads   *catalog.Entry   // what an agent gets that gives the name, or nil
+	entries []*catalog.Entry // Skills
+	near    []*catalog.Entry // Near
+	notices []placed         // Passed
+}
+
+// bareFiles is how many files of a folder without a skill are named.
+const bareFiles = 20
+
+// BareFolder is a folder in which no skill was found.
+type BareFolder struct {
+	At    string   `json:"folder"`
+	Files []string `json:"files"`
+	Link  string   `json:"link,omitempty"` // where it leads, if it is a link
+	dir   string   // its absolute path
+}
+
+// placed is a notice of a root.
+type placed struct {
+	root skill.Root
+	skill.Notice
+}
+
+// Tell tells of one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or a path.
+// It judges the skills that the story speaks of. The error is the context's.
+func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, error) {
+	r := blank(v, o)
+	s := &Story{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Passed: []Notice{}, Blind: []string{}}
+	key := skill.KeyOf(name)
+	s.collect(key)
+	s.lookForFolders(ctx)
+	s.lookAround(key)
+	s.Folders = slices.DeleteFunc(s.Folders, s.noticeKnowsBetter)
+	for _, e := range s.entries {
+		r.verdicts[e] = Judge(ctx, e)
+		s.Skills = append(s.Skills, SkillOf(r.verdicts[e]))
+	}
+	for _, e := range s.near {
+		s.Near = append(s.Near, SkillOf(Judge(ctx, e)))
+	}
+	for _, n := range s.notices {
+		s.Passed = append(s.Passed, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
+	}
+	s.Available = s.loads != nil && loadable(s.loads)
+	if s.isPath { // which means nothing to an agent, but the skill there does
+		s.Available = slices.ContainsFunc(s.entries, loadable)
+	}
+	return s, ctx.Err()
+}
+
+// collect finds the skills of the name, and those of nearly that name.
+func (s *Story) collect(key skill.Key) {
+	v := s.report.view
+	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
+	var owner *catalog.Entry
+	if uri, err := skill.ParseURI(s.Name); err == nil {
+		owner, _ = v.At(uri)
+	}
+	has := func(e *catalog.Entry, key skill.Key) bool {
+		return e.Name != "" && e.Key == key || skill.KeyOf(e.Folder()) == key
+	}
+	for _, e := range v.Entries {
+		isPath := s.report.isPath(e, s.Name)
+		s.isPath = s.isPath || isPath
+		if e == owner || e == s.loads || isPath || has(e, key) || labelled && strings.EqualFold(e.Root.Label, label) && has(e, skill.KeyOf(rest)) {
+			s.entries = append(s.entries, e)
+		}
+	}
+	for _, e := range slices.Concat(v.Near(s.Name, 3), v.SkippedNear(s.Name, 3)) {
+		if !slices.Contains(s.entries, e) && !slices.Contains(s.near, e) {
+			s.near = append(s.near, e)
+		}
+	}
+}
+
+// lookForFolders finds what has the name beside the skills: in the roots and, if there
+// is no skill of the name, in all other places.
+func (s *Story) lookForFolders(ctx context.Context) {
+	for _, source := range s.report.o.Sources {
+		f, ok := source.(folders)
+		if !ok {
+			continue
+		}
+		names, ok := f.Names(s.Name, bareFiles)
+		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == s.Name })
+		if ok && !known {
+			at := filepath.Join(f.Root().Dir, s.Name)
+			target, _ := os.Readlink(at) // fails if it is no link
+			s.Folders = append(s.Folders, BareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
+		}
+	}
+	if len(s.entries) == 0 {
+		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(s.Name), "/"+skill.MainFile)) // of a path
+		s.lookElsewhere(ctx, skill.KeyOf(last))
+	}
+}
+
+// lookAround collects what a scan met under the name, and where it could not look.
+func (s *Story) lookAround(key skill.Key) {
+	for _, r := range s.report.view.Roots {
+		if r.Err != nil {
+			s.Blind = append(s.Blind, Heading(r.Root)+": "+Unread(r))
+		}
+		for _, n := range r.Notices {
+			named := false
+			for part := range strings.SplitSeq(n.Path, "/") {
+				named = named || skill.KeyOf(part) == key
+			}
+			switch {
+			case named:
+				s.notices = append(s.notices, placed{r.Root, n})
+			case n.Rule == dir.RuleUnreadable, n.Rule == dir.RuleDepthLimit, n.Rule == dir.RuleFolderLimit, n.Rule == dir.RuleNoticesCut, n.Rule == dir.RuleNameNotUTF8, n.Rule == dir.RuleLinkIgnored:
+				s.Blind = append(s.Blind, noticeLine(r.Root, n))
+			}
+		}
+	}
+}
+
+// noticeKnowsBetter reports whether a notice says what a folder without a skill is.
+func (s *Story) noticeKnowsBetter(b BareFolder) bool {
+	return slices.ContainsFunc(s.notices, func(n placed) bool {
+		switch {
+		case shownBelow(n.root, n.Path) != b.At:
+			return false
+		case n.Rule == dir.RuleNearMiss:
+			return !slices.ContainsFunc(b.Files, skill.NearMain)
+		}
+		return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
+	})
+}
+
+// loadable reports whether an agent can load the skill, under whatever name.
+func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
+
+// held is the skill that can be loaded by another name only, if what was asked for is
+// its folder's.
+func (s *Story) held() *catalog.Entry {
+	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
+		return s.entries[i]
+	}
+	return nil
+}
+
+// isPath reports whether what a person typed is the skill's folder or its file.
+func (r *Report) isPath(e *catalog.Entry, name string) bool {
+	if e.Dir() == "" || !strings.ContainsAny(name, `/\`) && name != "." {
+		return false
+	}
+	at := name
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(r.o.Dir, at)
+	}
+	at = filepath.Clean(at)
+	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
+}
+
+// folders is a source that tells which folders lie beside its skills.
+type folders interface {
+	Root() skill.Root
+	Names(name string, limit int) ([]string, bool)
+}
+
+// holdsMain reports whether a folder holds a file that serves as SKILL.md.
+func holdsMain(folder string) bool {
+	return slices.ContainsFunc(skill.EntryNames[:], func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
+}
+
+// entriesOf lists a folder; nothing if it cannot be read.
+func entriesOf(folder string) []fs.DirEntry {
+	entries, _ := os.ReadDir(folder)
+	return entries
+}
+
+// newCommand writes a skill of a folder's name to start from; "" if the folder cannot
+// have one, or a shell would read its path otherwise.
+func newCommand(folder string) string {
+	name, parent := path.Base(folder), path.Dir(folder)
+	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
+		return ""
+	}
+	return "knack new --dir " + parent + " " + name
+}

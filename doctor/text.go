@@ -1,0 +1,348 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// paper writes text line by line. What came from a skill stays in one line; w should
+// take out what a terminal would obey.
+type paper struct {
+	w   io.Writer
+	err error
+}
+
+func (p *paper) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	text = indent + strings.NewReplacer("\r", " ", "\n", " ", "\t", " ").Replace(text[len(indent):])
+	if _, err := io.WriteString(p.w, strings.TrimRight(text, " ")+"\n"); p.err == nil {
+		p.err = err
+	}
+}
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	p := &paper{w: w}
+	p.line("roots, the first that has a name answers to it")
+	r.printRoots(p)
+	r.printSkills(p)
+	p.line("what clients are shown of the list of skills")
+	for _, f := range r.fits {
+		p.line("  %s", shownTo(f))
+	}
+	p.line("limits hit: %s", map[bool]string{true: "none"}[len(r.Limits) == 0])
+	for _, l := range r.Limits {
+		p.line("  %s", l)
+	}
+	p.line("%s", r.sum())
+	return p.err
+}
+
+// Heading names a root, and its folder if it has one.
+func Heading(r skill.Root) string {
+	if r.Dir == "" {
+		return r.Label
+	}
+	return r.Label + " (" + r.Shown + ")"
+}
+
+// Unread says why a root is not read and what to do, for a line that names it.
+func Unread(r catalog.RootStatus) string {
+	reason, mend := r.Reason()
+	if !r.Late() {
+		reason = "cannot be read: " + reason
+	}
+	return reason + " (" + mend + ")"
+}
+
+// shownBelow is the path of a file or folder below a root, as people write it.
+func shownBelow(r skill.Root, path string) string {
+	at := r.Shown
+	if at == "" {
+		at = r.Label
+	}
+	if path == "." {
+		return at
+	}
+	return strings.TrimSuffix(at, "/") + "/" + path
+}
+
+func noticeLine(r skill.Root, n skill.Notice) string {
+	line := shownBelow(r, n.Path) + ": " + n.Message
+	if n.Mend != "" {
+		line += " (" + n.Mend + ")"
+	}
+	return line
+}
+
+func (r *Report) printRoots(p *paper) {
+	var missing []string
+	for i, root := range r.view.Roots {
+		if root.Missing && root.Err == nil && len(root.Notices) == 0 {
+			missing = append(missing, Heading(root.Root))
+			continue
+		}
+		p.line("  %s: %s", Heading(root.Root), r.rootState(root, r.Roots[i]))
+		for _, e := range r.view.Entries {
+			if e.Root.Label == root.Label && e.Link() != "" {
+				p.line("    link followed: %s leads to %s", shownBelow(root.Root, e.Path), r.o.Shown(e.Link()))
+			}
+		}
+		for _, n := range root.Notices {
+			p.line("    %s", noticeLine(root.Root, n))
+		}
+	}
+	if len(missing) > 0 {
+		p.line("  not there: %s", strings.Join(missing, ", "))
+	}
+}
+
+// rootState is what there is to say of a root in one line.
+func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
+	if root.Err != nil {
+		return Unread(root)
+	}
+	if root.Missing {
+		return "not there"
+	}
+	s := fmt.Sprintf("%s, %d found", root.Scope, root.Count)
+	hidden := 0
+	for _, k := range r.Skills {
+		if k.Root == root.Label {
+			hidden += k.Hidden
+		}
+	}
+	if hidden > 0 {
+		s += fmt.Sprintf(", %s left out", dotEntries(hidden))
+	}
+	switch {
+	case root.Dir == "":
+		return s
+	case watch.Watching:
+		return s + ", watched for changes"
+	}
+	return s + ", looked at every 30 s because " + watch.Polling
+}
+
+func dotEntries(n int) string {
+	if n == 1 {
+		return "1 dot-entry"
+	}
+	return fmt.Sprintf("%d dot-entries", n)
+}
+
+func (r *Report) printSkills(p *paper) {
+	for _, group := range []struct {
+		status catalog.Status
+		title  string
+	}{
+		{catalog.Available, "available"},
+		{catalog.Shadowed, "shadowed: another skill answers to the name"},
+		{catalog.Copy, "copies"},
+		{catalog.Unlisted, "unlisted: in no list and no search, since --exclude names the root"},
+		{catalog.Skipped, "skipped: no agent can load these"},
+	} {
+		first := true
+		for _, e := range r.view.Entries {
+			if e.Status != group.status {
+				continue
+			}
+			if first {
+				p.line("%s", group.title)
+				first = false
+			}
+			r.printSkill(p, r.verdicts[e])
+		}
+	}
+}
+
+func (r *Report) printSkill(p *paper, d *Verdict) {
+	e := d.Entry
+	switch e.Status {
+	case catalog.Skipped:
+		reason, _ := e.SkipReason()
+		at := e.Place()
+		if pos := reason.Position.String(); pos != "" {
+			at += ":" + pos
+		}
+		p.line("  %s", at)
+		p.line("    %s", reason.Message)
+		if reason.Mend != "" {
+			p.line("    mend: %s", reason.Mend)
+		}
+		return
+	case catalog.Available:
+		p.line("  %s  %s", skill.OneLine(e.Name), e.Place())
+	case catalog.Unlisted:
+		p.line("  %s  load it as %s", e.Place(), r.view.Called(e))
+	case catalog.Copy:
+		p.line("  %s  is a copy of %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
+	default:
+		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
+	}
+	if !e.ModelInvocable {
+		p.line("    not for models: its SKILL.md says %s", skill.OneLine(e.Disabled))
+	}
+	unpublished := d.Unpublished()
+	for _, f := range unpublished {
+		p.line("    not published: %s", brief(f))
+	}
+	if problems := d.others(unpublished); problems != "" {
+		p.line("    %s", problems)
+	}
+	if len(d.Left) > 0 {
+		p.line("    left over: %s", leftOver(d.Left))
+	}
+	if other := notFor000(e); other != "" {
+		p.line("    %s", other)
+	}
+}
+
+// others counts the errors and warnings that were not told of.
+func (d *Verdict) others(told []check.Finding) string {
+	errors, warnings := d.Severe()
+	for _, f := range append(slices.Clip(told), duplicates(d.Findings)...) {
+		switch f.Severity {
+		case skill.SeverityError:
+			errors--
+		case skill.SeverityWarning:
+			warnings--
+		}
+	}
+	var parts []string
+	if errors > 0 {
+		parts = append(parts, skill.Count(errors, "error"))
+	}
+	if warnings > 0 {
+		parts = append(parts, skill.Count(warnings, "warning"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// duplicates are the findings that the line of a shadowed skill tells of.
+func duplicates(all []check.Finding) (out []check.Finding) {
+	for _, f := range all {
+		if f.Rule == check.RuleNameDuplicate {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// brief is a finding in one line, without its file.
+func brief(f check.Finding) string {
+	s := f.Message
+	if at := f.Position.String(); at != "" {
+		s = at + ": " + s
+	}
+	if ask, _, _ := strings.Cut(f.Mend, "\n"); ask != "" {
+		s += " (" + ask + ")"
+	}
+	return s
+}
+
+// leftOver says what files are that an interrupted knack left behind.
+func leftOver(names []string) string {
+	return some(names) + ": knack was interrupted while it wrote here (delete what it left)"
+}
+
+// shownTo says in one line what a client sees of the list.
+func shownTo(f tool.Fit) string {
+	who := "other clients: "
+	if f.Client != "" {
+		who = fmt.Sprintf("%s shows %s characters of a description: ", f.Client, thousands(f.Limit))
+	}
+	room := fmt.Sprintf("the list takes %s characters, there is room for %s; ", thousands(f.Need), thousands(f.Budget))
+	switch {
+	case f.Form == tool.FormWhole:
+		return who + room + "all of it fits"
+	case f.Form == tool.FormShortened:
+		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, some(namesOf(f.Shortened)))
+	case len(f.Left) == 0:
+		return who + room + "names alone, without descriptions"
+	}
+	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), some(namesOf(f.Left)))
+}
+
+// some names the first few of a list.
+func some(names []string) string {
+	const few = 5
+	if len(names) > few+1 {
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// mostPrompts is how many skills the server offers as prompts (product limit).
+const mostPrompts = 100
+
+// limits lists where a bound of knack's, or of the specification, was met.
+func (r *Report) limits() []string {
+	var out []string
+	for _, root := range r.view.Roots {
+		for _, n := range root.Notices {
+			switch n.Rule {
+			case dir.RuleDepthLimit, dir.RuleFolderLimit, dir.RuleNoticesCut:
+				out = append(out, noticeLine(root.Root, n))
+			}
+		}
+	}
+	prompts := 0
+	for _, e := range r.view.Entries {
+		if e.Status == catalog.Available && e.UserInvocable {
+			prompts++
+		}
+		for _, f := range r.verdicts[e].Findings {
+			switch f.Rule {
+			case check.RuleFilesMany, check.RuleFilesLarge:
+				out = append(out, path.Dir(e.Place())+": "+brief(f))
+			case skill.RuleFileTooLarge, skill.RuleFenceTooLong, skill.RuleNameLength, skill.RuleDescriptionLength:
+				out = append(out, e.Place()+": "+brief(f))
+			}
+		}
+	}
+	if prompts > mostPrompts {
+		out = append(out, fmt.Sprintf("%d skills could be prompts; clients are offered the first %d", prompts, mostPrompts))
+	}
+	return out
+}
+
+// sum is the report in one line.
+func (r *Report) sum() string {
+	c := r.Count
+	s := fmt.Sprintf("%d available", c.Available)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Unlisted, "unlisted"}, {c.Skipped, "skipped"},
+		{c.Skills - c.Unlisted - c.Skipped - c.Publishable, "not published"},
+	} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	if c.Errors+c.Warnings > 0 {
+		s += fmt.Sprintf("; %s, %s", skill.Count(c.Errors, "error"), skill.Count(c.Warnings, "warning"))
+	}
+	return s + "; knack doctor SKILL tells the story of one"
+}

@@ -1,0 +1,92 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyAttributes gives the file to the extended attributes of the file from, and takes
+// away those that from does not have. POSIX ACLs are among them: without its ACL a file
+// may be open to more users, and a new file can inherit an ACL from its folder.
+func copyAttributes(to, from string) error {
+	want, err := attributes(from)
+	if err != nil {
+		return ErrAttributes
+	}
+	have, err := attributes(to)
+	if err != nil {
+		return ErrAttributes
+	}
+	for name := range have {
+		if _, keep := want[name]; keep || strings.HasPrefix(name, "security.") {
+			continue // the kernel's security modules label every new file
+		}
+		if unix.Lremovexattr(to, name) != nil {
+			return ErrAttributes
+		}
+	}
+	for name, value := range want {
+		if now, ok := have[name]; ok && bytes.Equal(now, value) {
+			continue
+		}
+		if setAttribute(to, name, value, 0) != nil {
+			return ErrAttributes
+		}
+	}
+	return nil
+}
+
+// setAttribute is a variable for the tests: which attributes a user may not set depends
+// on the system.
+var setAttribute = unix.Lsetxattr
+
+// ofContent are the attributes that speak of a file's content: hashes and signatures
+// of it, and capabilities, which the kernel takes from a file that is written to
+// (xattr(7), capabilities(7)).
+var ofContent = map[string]bool{"security.capability": true, "security.ima": true, "security.evm": true}
+
+// attributes returns the extended attributes of a file by name, without those of its
+// content; none if the file system has no such thing.
+func attributes(path string) (map[string][]byte, error) {
+	names, err := sized(func(buf []byte) (int, error) { return unix.Llistxattr(path, buf) })
+	if errors.Is(err, unix.ENOTSUP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]byte{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		if name == "" || ofContent[name] {
+			continue
+		}
+		value, err := sized(func(buf []byte) (int, error) { return unix.Lgetxattr(path, name, buf) })
+		if errors.Is(err, unix.ENODATA) {
+			continue // it was taken away since it was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// sized reads a value of unknown size: get returns the size if its buffer is empty.
+func sized(get func(buf []byte) (int, error)) ([]byte, error) {
+	for {
+		size, err := get(nil)
+		if err != nil || size == 0 {
+			return nil, err
+		}
+		buf := make([]byte, size)
+		n, err := get(buf)
+		if errors.Is(err, unix.ERANGE) {
+			continue // it has grown
+		}
+		return buf[:max(n, 0)], err
+	}
+}

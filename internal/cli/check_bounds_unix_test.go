@@ -1,0 +1,155 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// hostile answers initialize as a server does, and everything else with body.
+func hostile(t *testing.T, body func(w http.ResponseWriter, r *http.Request, id string)) string {
+	t.Helper()
+	return newLoopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		call, _ := io.ReadAll(r.Body)
+		id, method := jsonText(call, "id"), jsonText(call, "method")
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case method == `"initialize"`:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}},"serverInfo":{"name":"x","version":"1"}}}`, id)
+		case id == "":
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			body(w, r, id)
+		}
+	}))
+}
+
+// jsonText is the raw value of a key of an object, "" if there is none.
+func jsonText(data []byte, key string) string {
+	_, rest, ok := bytes.Cut(data, []byte(`"`+key+`":`))
+	if !ok {
+		return ""
+	}
+	return string(rest[:bytes.IndexAny(rest, ",}")])
+}
+
+// checked runs knack check URL as a process, and returns its peak memory in MiB.
+func checkedURL(t *testing.T, url string, flags ...string) (memory int64, stderr string, code int) {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "knack", append([]string{"check", url}, flags...)...)
+	cmd.Stdout, cmd.Stderr = io.Discard, &errs
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // kilobytes
+	if runtime.GOOS == "darwin" {
+		memory >>= 10 // bytes
+	}
+	return memory, errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// A server that answers without end, with a bomb, or with what takes many times its
+// bytes once it is decoded, ends the check and not the machine.
+func TestCheckBounds(t *testing.T) {
+	begin := func(w http.ResponseWriter, id string) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"skills":["`, id)
+	}
+	forever := func(w io.Writer, text string) {
+		chunk := bytes.Repeat([]byte(text), max(1<<19/len(text), 1))
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		body func(w http.ResponseWriter, r *http.Request, id string)
+		want string
+	}{
+		"an endless body": {func(w http.ResponseWriter, _ *http.Request, id string) {
+			begin(w, id)
+			forever(w, "aaaaaaaa")
+		}, "the answer is larger than 32 MiB"},
+		"an endless stream of one event": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: ")
+			forever(w, "aaaaaaaa")
+		}, "the answer is larger than 32 MiB"},
+		"an endless stream of events": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			forever(w, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`+strings.Repeat("a", 1<<20)+"\"}}\n\n")
+		}, "the answer is larger than 32 MiB"},
+		"a refusal without end": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.WriteHeader(http.StatusBadRequest)
+			forever(w, "aaaaaaaa")
+		}, "the answer is larger than 32 MiB"},
+		"a gzip bomb of 13 MB": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.Copy(w, bomb(t))
+		}, "the answer is larger than 32 MiB"},
+		"many small values": {func(w http.ResponseWriter, _ *http.Request, id string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"skills":[%s{}]}}`, id, strings.Repeat("{},", 10<<20))
+		}, "the answer has more than 1000000 JSON values"},
+		"pages without end": {func(w http.ResponseWriter, r *http.Request, id string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"skills":[%s{}],"nextCursor":"%s"}}`, id, strings.Repeat("{},", 100_000), id)
+		}, "findings in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory, stderr, code := checkedURL(t, hostile(t, c.body))
+			t.Logf("%d MiB, status %d: %s", memory, code, strings.TrimSpace(stderr))
+			if !strings.Contains(stderr, c.want) || code == 0 {
+				t.Errorf("status %d: %s", code, stderr)
+			}
+			if memory > 600 {
+				t.Errorf("it took %d MiB", memory)
+			}
+		})
+	}
+}
+
+// A server that never ends its answer is waited for until the time is up.
+func TestCheckDrip(t *testing.T) {
+	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, " ")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	if _, stderr, code := checkedURL(t, url, "--timeout", "500ms"); code != 3 || !strings.Contains(stderr, "it was not done after 500ms; --timeout gives it more time") {
+		t.Errorf("status %d: %s", code, stderr)
+	}
+}
+
+// bomb is 13 MB of gzip that are 13 GB of text: a stream may have many members.
+func bomb(t *testing.T) io.Reader {
+	var member bytes.Buffer
+	z, err := gzip.NewWriterLevel(&member, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(bytes.Repeat([]byte("a"), 10<<20))
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return bytes.NewReader(bytes.Repeat(member.Bytes(), 13_000_000/member.Len()))
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// slow is a source with one skill, which takes its time to find it.
+type slow struct{ takes time.Duration }
+
+func (s slow) Root() skill.Root {
+	return skill.Root{Label: "slow", Scope: skill.ScopeProject, Shown: "slow"}
+}
+
+func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return skill.Scan{}, ctx.Err()
+	}
+	fsys := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: late\ndescription: Use when late.\n---\n")}}
+	return skill.Scan{Bundles: []*skill.Bundle{{Path: "late", Entry: "SKILL.md", FS: fsys}}}, nil
+}
+
+// A command that answers once waits for its roots, however long they take, and says so
+// at a terminal; doctor does too.
+func TestScannedWaits(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var said bytes.Buffer
+			_, v, err := scanned(t.Context(), &Env{Stderr: &said, StderrTerminal: terminal}, []catalog.Source{slow{10 * time.Minute}})
+			if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
+				t.Fatalf("%d skills, %v", len(v.Entries), err)
+			}
+			report, err := doctor.Examine(t.Context(), v, doctor.Options{Shown: func(path string) string { return path }})
+			if err != nil || report.Count.Available != 1 {
+				t.Errorf("%+v, %v", report.Count, err)
+			}
+			want := ""
+			if terminal {
+				want = "the skills are still being read; Ctrl-C ends it\r\x1b[K"
+			}
+			if said.String() != want {
+				t.Errorf("it says %q, want %q", said.String(), want)
+			}
+		})
+	}
+}
+
+// Ctrl-C ends the wait.
+func TestScannedInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := scanned(ctx, &Env{}, []catalog.Source{slow{time.Hour}}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A --dir that goes away between the look at it and the scan is an error with words, not
+// a list without its skills.
+func TestRootErrorOfMissing(t *testing.T) {
+	at := t.TempDir() + "/gone"
+	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: at, Shown: "gone"}, Required: true})
+	_, v, err := scanned(t.Context(), &Env{}, []catalog.Source{source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = rootError(v)
+	f, ok := err.(*failure)
+	if !ok || f.code != exitError || f.Error() != "--dir gone: there is no such folder" || f.hint == "" {
+		t.Errorf("%v", err)
+	}
+}

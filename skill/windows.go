@@ -1,0 +1,32 @@
+package skill
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reservedNames are devices on Windows, whatever follows the first dot
+// (learn.microsoft.com, Naming Files, Paths, and Namespaces).
+var reservedNames = map[string]bool{
+	"CON": true, "PRN": true, "AUX": true, "NUL": true, "CONIN$": true, "CONOUT$": true,
+	"COM1": true, "COM2": true, "COM3": true, "COM4": true, "COM5": true, "COM6": true, "COM7": true, "COM8": true, "COM9": true,
+	"LPT1": true, "LPT2": true, "LPT3": true, "LPT4": true, "LPT5": true, "LPT6": true, "LPT7": true, "LPT8": true, "LPT9": true,
+	"COM¹": true, "COM²": true, "COM³": true, "LPT¹": true, "LPT²": true, "LPT³": true,
+}
+
+// WindowsFault says why no file or folder can have a name on Windows, as what the name
+// has in it: "the name of a device". It is "" for a name that Windows takes.
+func WindowsFault(name string) string {
+	for _, r := range name {
+		if r < ' ' || strings.ContainsRune(`<>:"|?*\`, r) {
+			return fmt.Sprintf("the character %q", r)
+		}
+	}
+	if base, _, _ := strings.Cut(name, "."); reservedNames[strings.ToUpper(strings.TrimRight(base, " "))] {
+		return "the name of a device"
+	}
+	if strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
+		return "a dot or blank at its end"
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package dir
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// What a scan meets and does not serve, without being asked: each gets a notice.
+
+// near reports a file that was probably meant as the SKILL.md of the folder p, which has
+// none: one that is nearly called so and begins as a SKILL.md does, or that [isShouted].
+// In a skill it must have a name and a description too, since other files are the
+// skill's own, and whether to rename it is its author's choice.
+func (w *walk) near(out *found, p *place, h handle, children []child) {
+	for _, c := range children {
+		// Beside the skills of a root, skills.md is a list of them.
+		if c.folder || !skill.NearMain(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
+			continue
+		}
+		meant, whole := begins(h, c.name)
+		if p.skill == nil && !meant && !isShouted(c.name) || p.skill != nil && !whole {
+			continue
+		}
+		name := skill.Spelt(c.name)
+		n := skill.Notice{Path: p.path, Rule: RuleNearMiss, File: c.name, Meant: meant,
+			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
+		if p.skill != nil {
+			n.Meant, n.Mend = false, n.Mend+" if it is meant as a skill of its own"
+		}
+		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == RuleNearMiss }); i < 0 {
+			out.notices = append(out.notices, n)
+		} else if meant {
+			out.notices[i] = n // the first that begins as a SKILL.md does, else the first
+		}
+		if meant {
+			return
+		}
+	}
+}
+
+// isShouted reports whether a name is about no other thing than a SKILL.md: it has the
+// word in capitals, or in letters that only look like its own. A skills.md is a text
+// about skills, unless it begins as a SKILL.md does.
+func isShouted(name string) bool {
+	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
+}
+
+// begins reports whether a file begins as a SKILL.md does, and whether it has a name and
+// a description, too.
+func begins(h handle, name string) (fence, whole bool) {
+	if h == nil {
+		return false, false
+	}
+	f, err := h.open(name)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, skill.MaxFrontmatter))
+	if err != nil || !skill.BeginsAsMain(head) {
+		return false, false
+	}
+	d := skill.Parse(head)
+	_, named := d.Field("name")
+	_, described := d.Field("description")
+	return true, named && described
+}
+
+// odd reports an entry that is neither a folder nor a regular file nor a symbolic link.
+// Windows has junctions, which lead to folders as links do, and which Go takes for
+// neither; a pipe, a socket or a device matters in a skill only, whose files it would be
+// one of.
+func odd(out *found, p *place, c child) {
+	n := skill.Notice{Path: join(p.path, c.name), Rule: RuleSpecial,
+		Message: "is a pipe, a socket or a device, and is never served", Mend: "remove it, or put a regular file in its place"}
+	switch {
+	case p.skill != nil && strings.HasPrefix(c.name, "."), p.skill == nil && !c.irregular:
+		return
+	case c.irregular && p.skill != nil:
+		n.Rule, n.Message, n.Mend = RuleLinkIgnored, "is a junction, or another kind of link that is not followed", "put a copy of what it leads to into the skill"
+	case c.irregular:
+		n.Rule, n.Message = RuleLinkIgnored, "is a junction, or another kind of link that is not followed"
+		n.Mend = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
+	}
+	out.notices, out.texts = append(out.notices, n), true // rare enough to look at all again
+}
+
+func join(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return folder + "/" + name
+}

@@ -1,0 +1,65 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Offered lists the skills that some tools load, each once: those a model can have of
+// this view with these tools. Contract 003 loads fewer than contract 002 lists, 000 loads
+// what no other contract takes for a skill, and 004 what others shadow. The slice must
+// not be changed.
+func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
+	var lists [][]*catalog.Entry
+	done := map[string]bool{}
+	for _, t := range tools {
+		if done[t.Contract] {
+			continue // one of a contract's two tools lists, the other loads
+		}
+		done[t.Contract] = true
+		switch t.Contract {
+		case "000":
+			lists = append(lists, documents(v))
+		case "002":
+			lists = append(lists, v.Listed)
+		case "003":
+			lists = append(lists, strict(v))
+		case "004":
+			lists = append(lists, addressable(v))
+		}
+	}
+	if len(lists) == 1 {
+		return lists[0] // nearly always: most servers have one set
+	}
+	var all []*catalog.Entry
+	seen := map[*catalog.Entry]bool{}
+	for _, e := range slices.Concat(lists...) {
+		if !seen[e] {
+			seen[e] = true
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// documents are the skills whose documentation contract 000 reads.
+func documents(v catalog.View) (all []*catalog.Entry) {
+	for _, folder := range documented(v) {
+		if e := v.InFolder(folder); isDocument(e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// isDocument reports whether get_skill of contract 000 can read the skill's file, as far
+// as the scan knows: it was read, and it is UTF-8. A SKILL.MD beside it is another file,
+// which no scan reads.
+func isDocument(e *catalog.Entry) bool {
+	if slices.Contains(e.Others(), docNames[0]) {
+		return true
+	}
+	return e.Digest != (skill.Digest{}) && !slices.ContainsFunc(e.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleFileEncoding })
+}

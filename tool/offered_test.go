@@ -1,0 +1,107 @@
+package tool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// offeredHost has skills that the sets load in part.
+func offeredHost(t *testing.T) *Host {
+	t.Helper()
+	broken := "---\nname: broken\n---\n"
+	hidden := "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"
+	return hostOf(t,
+		project(map[string]string{
+			"git/SKILL.md": md("git", "d"), "other/SKILL.md": md("Odd Name", "d"), "elsewhere/SKILL.md": md("named", "d"), "lower/skill.md": md("lower", "d"),
+			"broken/SKILL.md": broken, "hidden/SKILL.md": hidden, "twice/SKILL.md": md("git", "again"), "latin/SKILL.md": "---\nname: latin\ndescription: caf\xe9\n---\n",
+		}),
+		global(map[string]string{"git/SKILL.md": md("git", "mine"), "deep/lower/SKILL.md": md("deeper", "d")}),
+	)
+}
+
+// loadedBy is how many skills of [offeredHost] each set loads.
+var loadedBy = map[string]int{"wave": 2, "universal": 5, "default": 5, "runner": 5, "uri": 7, "wave,uri": 7, "wave,universal": 5}
+
+// What is offered is what the served tools load: each skill is asked for with each tool,
+// under every name that it could have there.
+func TestOfferedLoads(t *testing.T) {
+	h := offeredHost(t)
+	v := viewOf(t, h)
+	for set, want := range loadedBy {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded := map[*catalog.Entry]bool{}
+		for _, tl := range tools {
+			for _, e := range v.Entries {
+				var a args
+				switch {
+				case tl.Contract == "000" && tl.Name == "get_skill" && v.InFolder(e.Folder()) == e:
+					a = args{"skill_name": e.Folder()}
+				case tl.Contract == "002" && e.Status == catalog.Available:
+					a = args{"name": e.Name}
+				case tl.Contract == "003" && (e.Status == catalog.Available || e.Status == catalog.Skipped):
+					a = args{"skill_name": e.Name}
+				case tl.Contract == "004" && tl.Name == "get_skill":
+					a = args{"uri": e.URI().String()}
+				default:
+					continue
+				}
+				if r := call(t, h, set, tl.Name, a); !r.IsError && !r.Absent {
+					loaded[e] = true
+				}
+			}
+		}
+		offered := Offered(v, tools)
+		if len(offered) != want || len(offered) != len(loaded) || slices.ContainsFunc(offered, func(e *catalog.Entry) bool { return !loaded[e] }) {
+			t.Errorf("%s: %d are offered, %d load: %v", set, len(offered), len(loaded), slices.Collect(maps.Keys(loaded)))
+		}
+	}
+}
+
+// The instructions count what is offered.
+func TestInstructionsCount(t *testing.T) {
+	v := viewOf(t, offeredHost(t))
+	for set, n := range loadedBy {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, want := Instructions(v, tools, Client{}), fmt.Sprintf("%d skills: ", n); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %.60q, want %q", set, text, want)
+		}
+	}
+}
+
+// Each skill of the list for a system prompt loads under the name that it has there.
+func TestPromptNamesLoad(t *testing.T) {
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d"), "lower/skill.md": md("lower", "d"), "twice/SKILL.md": md("git", "again"), "deep/git/SKILL.md": md("deep", "d")}),
+		global(map[string]string{"git/SKILL.md": md("mine", "d")}))
+	v := viewOf(t, h)
+	for set, by := range map[string][2]string{"universal": {"skill", "name"}, "wave": {"Skill", "skill_name"}, "runner": {"get_skill", "skill_name"}, "uri": {"get_skill", "uri"}} {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(Prompt(v, tools)) {
+			name, description, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": ")
+			if !ok || !strings.HasPrefix(line, "- ") || description == "" {
+				continue
+			}
+			n++
+			if r := call(t, h, set, by[0], args{by[1]: name}); r.IsError || r.Absent {
+				t.Errorf("%s: %s is listed: %s", set, name, r.Text)
+			}
+		}
+		if n != len(Offered(v, tools)) {
+			t.Errorf("%s: %d are listed, %d load", set, n, len(Offered(v, tools)))
+		}
+	}
+}
