@@ -65,9 +65,6 @@ type Options struct {
 	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
-	// Building, where it is not nil, is called before skills are read for the first time
-	// or indexed, and what it returns when that has ended: it takes the most memory.
-	Building func() (end func())
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -75,7 +72,6 @@ type Catalog struct {
 	interval time.Duration
 	patience time.Duration
 	log      *slog.Logger
-	building func() (end func())
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64 // nanoseconds that the last refresh asks for
@@ -85,21 +81,23 @@ type Catalog struct {
 	poke     chan struct{} // capacity 1: a refresh is wanted
 	ended    chan struct{} // capacity 1: a look has ended that a refresh went on without
 
-	gates gates                 // of the reads that calls wait for
-	index atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
-	turn  sync.Mutex            // held while one of those is made
-	ahead atomic.Bool           // the first snapshot is to be indexed before anybody searches
+	gates     gates                        // of the reads that calls wait for
+	manifests atomic.Pointer[[]*Manifests] // that were made of this catalogue
+	index     atomic.Pointer[index]        // the last one of a whole snapshot, to make the next one of
+	turn      sync.Mutex                   // held while one of those is made
+	ahead     atomic.Bool                  // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
 	sources []*held
-	dropped []*held             // replaced, and perhaps still watched
-	known   map[string][]known  // what was read of each skill, by the root's label, in path order
-	gone    map[place]time.Time // when a call found a skill's file gone
-	logged  map[string]bool     // what the current snapshot's log lines said
-	looked  time.Time           // when the last completed refresh began
-	took    time.Duration       // and how long it lasted
+	dropped []*held               // replaced, and perhaps still watched
+	known   map[string][]known    // what was read of each skill, by the root's label, in path order
+	gone    map[place]time.Time   // when a call found a skill's file gone
+	doubted map[place]skill.Stamp // of SKILL.md files that were seen to change under their stamp
+	logged  map[string]bool       // what the current snapshot's log lines said
+	looked  time.Time             // when the last completed refresh began
+	took    time.Duration         // and how long it lasted
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -191,6 +189,10 @@ func (c *Catalog) forgetAllBut(found []foundRoot) {
 			delete(c.known, label)
 		}
 	}
+	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
+		k := c.knownAt(at)
+		return k.skill == nil || k.skill.Stamp != stamp
+	})
 }
 
 // New makes a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
@@ -201,14 +203,11 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Building == nil {
-		o.Building = func() func() { return func() {} }
-	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
-		known: map[string][]known{}, gone: map[place]time.Time{},
+		known: map[string][]known{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}

@@ -30,7 +30,6 @@ type look struct {
 	err   error
 	begun time.Time
 	end   context.CancelFunc
-	built func() // ends what [Options.Building] began, once
 }
 
 // lookAtAll looks at the sources at once and waits for all of them; with
@@ -99,13 +98,8 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
-	l.built = func() {}
-	if first {
-		l.built = sync.OnceFunc(c.building())
-	}
 	go func() {
 		defer end()
-		defer l.built()
 		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
@@ -139,7 +133,6 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	default:
 	}
 	l.late = true
-	l.built() // a disk that hangs builds nothing
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.basis() {
@@ -219,7 +212,7 @@ func (c *Catalog) reuse(r *foundRoot) {
 	}
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
+		if k := was.at(b.Path); k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
 			r.skills[i] = k.skill
 			continue
 		}

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,8 +18,8 @@ const manifestTries = 4
 
 // Manifests makes the manifests of a catalogue's skills. Each file is hashed once
 // for each of its versions, as its stamp tells them apart; a file so young that a
-// second write could leave the same stamp is hashed again until it is older.
-// Nothing is hashed before it is asked for.
+// second write could leave the same stamp is hashed again until it is older, and so is one
+// that was seen to change under its stamp. Nothing is hashed before it is asked for.
 type Manifests struct {
 	catalog *Catalog
 	slots   chan struct{} // bounds what is hashed at once, over all callers
@@ -31,11 +30,11 @@ type Manifests struct {
 
 // digests are what is known of one skill's files.
 type digests struct {
-	busy  chan struct{} // capacity 1: held by the one who hashes
+	busy  chan struct{} // capacity 1: its holder may use the other fields
 	dir   string        // the folder they belong to; a root's label may move to another
-	files []skill.File  // in path order; of no file so young that its stamp proves nothing
-	// slow is when one pass last did not do.
-	slow time.Time
+	files []skill.File  // in path order, without those that are doubted
+	// doubted are the stamps, by path, under which a file was seen to change.
+	doubted map[string]skill.Stamp
 }
 
 // NewManifests makes an empty cache that forgets the skills which the catalogue
@@ -49,7 +48,16 @@ func NewManifests(c *Catalog) *Manifests {
 			delete(m.kept, place{e.Root.Label, e.Path})
 		}
 	})
-	return m
+	for {
+		all := c.manifests.Load()
+		more := []*Manifests{m}
+		if all != nil {
+			more = append(more, *all...)
+		}
+		if c.manifests.CompareAndSwap(all, &more) {
+			return m
+		}
+	}
 }
 
 // Of lists every file of a skill with the digest of its bytes as they are now.
@@ -115,7 +123,7 @@ func (m *Manifests) digests(e *Entry) *digests {
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !k.settled() {
+	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !c.settled(e.Root.Label, k) {
 		return nil
 	}
 	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
@@ -132,39 +140,55 @@ func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
 		return nil, err
 	}
 	defer func() { <-m.slots }()
-	return d.now(ctx, e)
-}
-
-// now makes the manifest: in one pass, or where that does not do, the long way.
-func (d *digests) now(ctx context.Context, e *Entry) ([]skill.File, error) {
-	if d.whole(ctx, e) {
-		return d.files, nil
-	}
-	if err := ctx.Err(); err != nil {
+	begun := time.Now()
+	files, err := e.Manifest(ctx, d.files)
+	if err != nil {
 		return nil, err
 	}
-	for range manifestTries {
-		files, err := listed(ctx, e)
-		if err != nil {
-			return nil, err
+	d.files = files
+	if doubt := func(f skill.File) bool { return f.Stamp.Racy(begun) || d.doubts(f) }; slices.ContainsFunc(files, doubt) {
+		d.files = slices.DeleteFunc(slices.Clone(files), doubt)
+	}
+	return files, nil
+}
+
+// doubts reports whether a file was seen to change under the stamp that it has.
+func (d *digests) doubts(f skill.File) bool {
+	stamp, ok := d.doubted[f.Path]
+	return ok && stamp == f.Stamp
+}
+
+// saw compares a file that was read with what a manifest kept of it. Other bytes under an
+// equal stamp, as a write through a mapping into a dirty page leaves them, end all that
+// was kept of the skill, and the file is hashed anew for as long as it has that stamp.
+func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
+	m.mu.Lock()
+	d := m.kept[place{e.Root.Label, e.Path}]
+	m.mu.Unlock()
+	if d == nil || d.dir != e.Dir() {
+		return
+	}
+	select {
+	case d.busy <- struct{}{}:
+		defer func() { <-d.busy }()
+	default:
+		return // a manifest is being made
+	}
+	if k, ok := skill.FileIn(d.files, path); ok && k.Stamp == stamp && k.Digest != digest() {
+		if d.doubted == nil {
+			d.doubted = map[string]skill.Stamp{}
 		}
-		read, err := d.hash(ctx, e, files)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went away meanwhile
-		}
-		if err != nil || !read {
-			return files, err
-		}
-		// What was hashed took its time: the whole must still be one state.
-		again, err := listed(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if sameFiles(files, again) {
-			return files, nil
+		d.doubted[path], d.files = stamp, nil
+	}
+}
+
+// saw tells all manifests of a file that was read.
+func (c *Catalog) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
+	if all := c.manifests.Load(); all != nil {
+		for _, m := range *all {
+			m.saw(e, path, stamp, digest)
 		}
 	}
-	return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrUnstable}
 }
 
 func acquire(ctx context.Context, slot chan struct{}) error {
@@ -174,88 +198,4 @@ func acquire(ctx context.Context, slot chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// listed lists a skill's files, within the limits of publication.
-func listed(ctx context.Context, e *Entry) ([]skill.File, error) {
-	files, more, err := e.List(ctx, skill.MaxFiles)
-	if err != nil {
-		return nil, err
-	}
-	var total int64
-	for _, f := range files {
-		total += f.Size
-	}
-	if more || total > skill.MaxSkillSize {
-		return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrTooLarge}
-	}
-	return files, nil
-}
-
-// slowFor is how long one pass is not tried again where it did not do.
-const slowFor = 10 * time.Second
-
-// whole makes the manifest in one pass, where that does.
-func (d *digests) whole(ctx context.Context, e *Entry) bool {
-	if time.Since(d.slow) < slowFor {
-		return false
-	}
-	files, ok := e.Whole(ctx, d.files)
-	if ok {
-		d.files = files
-	} else if ctx.Err() == nil {
-		d.slow = time.Now()
-	}
-	return ok
-}
-
-// hash fills in the digests, from what is known where that holds, and keeps them.
-// It reports whether a file was read.
-func (d *digests) hash(ctx context.Context, e *Entry, files []skill.File) (read bool, err error) {
-	keep := make([]skill.File, 0, len(files))
-	var buf []byte
-	for i, f := range files {
-		if k, ok := find(d.files, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
-			files[i] = k
-			keep = append(keep, k)
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return read, err
-		}
-		if buf == nil {
-			buf = make([]byte, skill.HashBuffer)
-		}
-		read = true
-		at := time.Now()
-		if files[i], err = e.Hash(f.Path, buf); err != nil {
-			return read, err
-		}
-		if !files[i].Stamp.Racy(at) {
-			keep = append(keep, files[i])
-		}
-	}
-	d.files = keep
-	return read, nil
-}
-
-// find finds a file among files that are in path order.
-func find(files []skill.File, path string) (skill.File, bool) {
-	i, ok := slices.BinarySearchFunc(files, path, func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
-	if !ok {
-		return skill.File{}, false
-	}
-	return files[i], true
-}
-
-func sameFiles(a, b []skill.File) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Path != b[i].Path || a[i].Size != b[i].Size || a[i].Stamp != b[i].Stamp {
-			return false
-		}
-	}
-	return true
 }

@@ -272,7 +272,7 @@ func (c *Catalog) take(found []foundRoot) {
 			f.version = f.scan.Version
 			now := inOrder(c.known[f.status.Label])
 			for _, s := range f.skills {
-				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !k.settled()) {
+				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !c.settled(f.status.Label, k)) {
 					f.version = 0
 				}
 			}
@@ -293,15 +293,13 @@ func (c *Catalog) take(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
-// settled: the file was read, and its stamp would tell if it changed.
-func (k known) settled() bool {
+// settled reports whether a file of a root was read, and its stamp would tell if it
+// changed. The caller holds mu.
+func (c *Catalog) settled(label string, k known) bool {
+	if stamp, ok := c.doubted[place{label, k.path()}]; ok && stamp == k.skill.Stamp {
+		return false
+	}
 	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
-}
-
-// current reports whether what was read still holds for the bundle. A file that
-// could not be read is tried again: the reason may be gone, and no stamp tells.
-func (k known) current(b *skill.Bundle) bool {
-	return k.settled() && b.Same(k.skill.Bundle)
 }
 
 // sameSkill: the same bytes in the same place, so that the older value, which
@@ -371,6 +369,9 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 			continue
 		}
 		f.skills[i] = fresh
+		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
+			c.doubted[at], f.version = fresh.Stamp, 0
+		}
 		c.know(at.label, []known{{fresh, &begun}})
 	}
 	c.rebuild(found)
@@ -430,7 +431,10 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		switch {
 		case err != nil:
 			return nil, e, err
-		case r.fresh == e.Skill:
+		case r.err == nil:
+			v.catalog.saw(e, skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
+		}
+		if r.fresh == e.Skill {
 			return r.data, e, nil
 		}
 		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
@@ -481,17 +485,21 @@ func readNow(e *Entry) reading {
 // context lasts. See [Within] for the errors beside those of the file.
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	type file struct {
-		data []byte
-		err  error
+		data  []byte
+		stamp skill.Stamp
+		err   error
 	}
 	f, err := Within(ctx, v, e, func() file {
-		data, _, err := e.ReadServed(path, skill.MaxFile)
-		return file{data, err}
+		data, stamp, err := e.ReadServed(path, skill.MaxFile)
+		return file{data, stamp, err}
 	})
 	if err != nil {
 		Traced(ctx, e, path, nil, err)
 		return nil, err
 	}
 	Traced(ctx, e, path, f.data, f.err)
+	if f.err == nil {
+		v.catalog.saw(e, path, f.stamp, func() skill.Digest { return skill.DigestOf(f.data) })
+	}
 	return f.data, f.err
 }

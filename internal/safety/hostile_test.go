@@ -29,7 +29,7 @@ func treeParts() []part {
 				{name: "reads-dot-files", changes: []change{{open, "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
 				{name: "slow", changes: sleeps, says: "the answer took"},
 				{name: "crashes", changes: []change{{"catalog/refresh.go", "	f, err := Within(ctx, v, e, func() file {\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	f, err := Within(ctx, v, e, func() file {\n"}}, says: "the server has ended"},
-				{name: "wrong-file", changes: []change{{"catalog/refresh.go", "data, _, err := e.ReadServed(path, skill.MaxFile)", "data, _, err := e.ReadServed(\"SKILL.md\", skill.MaxFile)"}}, says: "does not hold"},
+				{name: "wrong-file", changes: []change{{"catalog/refresh.go", "data, stamp, err := e.ReadServed(path, skill.MaxFile)", "data, stamp, err := e.ReadServed(\"SKILL.md\", skill.MaxFile)"}}, says: "does not hold"},
 			}},
 		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles,
 			broken: []variant{{name: "follows-links", changes: follows, says: "leaks"}}},

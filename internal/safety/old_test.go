@@ -28,7 +28,7 @@ const aged = 2500 * time.Millisecond
 func raceOldParts() []part {
 	return []part{{name: "old", promise: "folders of old files exchanged between and under calls: each answer is of the folder that is there (cases: swaps and answers)", run: swapsOfOld,
 		broken: []variant{{name: "believes-names", says: "not of version", changes: []change{
-			{"catalog/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}}}}}
+			{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}}}}}
 }
 
 func secretSessionParts() []part {

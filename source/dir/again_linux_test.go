@@ -66,6 +66,14 @@ func TestAgain(t *testing.T) {
 		}, false},
 		{"the skill behind a link changes", file("far/SKILL.md"), false},
 		{"what a linked SKILL.md leads to changes", file("linked/text.md"), false},
+		{"what a link to nowhere leads to comes", func(root string) error { return os.MkdirAll(root+"-out/later/SKILL.md", 0o755) }, false},
+		{"a link outside leads elsewhere", func(root string) error {
+			if err := os.Remove(root + "-out/current"); err != nil {
+				return err
+			}
+			return os.Symlink("v2", root+"-out/current")
+		}, false},
+		{"what a link leads to changes outside", func(root string) error { return os.WriteFile(root+"-out/v1/SKILL.md", []byte("new"), 0o644) }, false},
 		{"a link out of a skill now stays in it", func(root string) error {
 			if err := os.Remove(filepath.Join(root, "b/out")); err != nil {
 				return err
@@ -78,11 +86,12 @@ func TestAgain(t *testing.T) {
 	sources := make([]*Source, len(cases))
 	roots := make([]string, len(cases))
 	for i := range cases {
-		roots[i] = t.TempDir()
+		roots[i] = filepath.Join(t.TempDir(), "root")
 		add(t, roots[i], map[string]string{
 			"a/SKILL.md": "x", "a/notes.md": "n", "b/SKILL.md": "z", "deep/er/x.txt": "", "far/SKILL.md": "f", "other/SKILL.md": "o", "linked/text.md": "l",
 		})
-		for name, target := range map[string]string{"way": "far", "linked/SKILL.md": "text.md", "b/out": "../a/SKILL.md"} {
+		add(t, roots[i]+"-out", map[string]string{"v1/SKILL.md": "1", "v2/SKILL.md": "2", "current": "->v1"})
+		for name, target := range map[string]string{"way": "far", "linked/SKILL.md": "text.md", "b/out": "../a/SKILL.md", "later": roots[i] + "-out/later", "via": roots[i] + "-out/current"} {
 			if err := os.Symlink(target, filepath.Join(roots[i], name)); err != nil {
 				t.Fatal(err)
 			}

@@ -242,7 +242,7 @@ func (h fdHandle) keepsTimes() bool {
 	return false
 }
 
-func (h fdHandle) look(name string) (skill.Stamp, error) {
+func (h fdHandle) stamp(name string) (skill.Stamp, error) {
 	var st unix.Stat_t
 	const flags = unix.AT_NO_AUTOMOUNT | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Fstatat(int(h), name, &st, flags)

@@ -99,10 +99,10 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		s.remember(now)
 		return now.scan, nil
 	}
-	look, ok := top.(lookHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), load: s.opt.Load && before == nil, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	stamps, ok := top.(statHandle)
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), load: s.opt.Load && before == nil, keeps: ok && stamps.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
-		if stamp, err := look.look("."); err == nil {
+		if stamp, err := stamps.stamp("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
 		}
 		w.alone = before != nil

@@ -54,9 +54,10 @@ type place struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill *place // the innermost skill it lies in, maybe itself
-	sum   uint64 // of its stamp before its entries were read
-	sure  bool   // that stamp would tell if they changed
+	skill  *place // the innermost skill it lies in, maybe itself
+	sum    uint64 // of its stamp before its entries were read
+	sure   bool   // that stamp would tell if they changed
+	bundle int32  // 1 + the place of the skill that it is in the scan; 0: it is none
 }
 
 // origin is what all places have in common that were reached in one way. It does
@@ -125,6 +126,7 @@ type walk struct {
 type foundSkill struct {
 	bundle *skill.Bundle
 	skill  *skill.Skill // nil: it was not loaded
+	folder int          // its place in walk.folders
 }
 
 // result is what becomes of a visit: there are many, all at once.
@@ -172,6 +174,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		if i == 0 {
 			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
 		}
+		w.folders[s.folder].bundle = int32(i + 1)
 		w.scan.Bundles = append(w.scan.Bundles, s.bundle)
 		if w.load {
 			w.scan.Skills = append(w.scan.Skills, s.skill)
@@ -195,6 +198,7 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
+			r.folder = len(w.folders) - len(level) + i
 			w.skills = append(w.skills, r.foundSkill)
 		}
 		if more := r.more; more != nil {
@@ -202,7 +206,7 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 				w.special[r.bundle.Path] = true
 			}
 			w.sure = w.sure && more.err == nil && !more.texts
-			if len(w.links) <= lookLinks {
+			if len(w.links) <= mostOdd {
 				w.links = append(w.links, more.links...)
 			}
 			w.notice(more.notices...)
@@ -357,7 +361,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		switch {
 		case c.folder:
 		case c.link && !isEntry(c.name):
-			w.meet(&out, p, c.name, &in)
+			w.link(&out, p, c.name, &in)
 		case !c.link && !c.regular && !isEntry(c.name):
 			odd(&out, p, c)
 		}

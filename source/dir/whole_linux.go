@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -79,7 +80,7 @@ func (p *pass) end() {
 func (f *folder) openForList() (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY
 	if f.plain || f.base == f.alias {
-		return openat2(unix.AT_FDCWD, f.at("."), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+		return openat2(unix.AT_FDCWD, path.Join(f.base, f.sub), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	}
 	// The root's own path may have links in it, and nothing behind it.
 	h, err := kernelDoor{}.folder(f.base, false)
@@ -172,7 +173,7 @@ func (p *pass) file(dir int, path, name string) bool {
 	f := skill.File{Path: path}
 	i, ok := slices.BinarySearchFunc(p.known, path, func(k skill.File, path string) int { return cmp.Compare(k.Path, path) })
 	if ok {
-		if stamp, err := fdHandle(dir).look(name); err == nil && stamp == p.known[i].Stamp && p.settled(stamp) {
+		if stamp, err := fdHandle(dir).stamp(name); err == nil && stamp == p.known[i].Stamp && p.settled(stamp) {
 			f = p.known[i]
 		} else {
 			ok = false
