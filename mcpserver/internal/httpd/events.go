@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"iter"
@@ -10,107 +9,54 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// eventCost is what an event or a stream takes besides its bytes, as the bound
-// counts it: many small answers must not take a multiple of what a few large ones do.
-const eventCost = 256
+// Bounds of what is kept of one session's news. The news of a session are list changes of
+// some 100 bytes each.
+const (
+	keptEvents = 64
+	keptBytes  = 32 << 10
+)
 
-// events keeps what sessions were sent, so that a client whose stream broke can ask
-// for the rest. It is one queue for all sessions, the oldest goes first, and a stream
-// of which nothing is left goes too.
+// events keeps the last news of each session, so that a client whose stream broke can ask
+// for the rest. Answers to calls are JSON; nothing of them is kept.
 //
-// The SDK's own store bounds the bytes of the events alone and keeps an entry for
-// every stream, which is every POST, for as long as its session lives
-// (TestUpstreamKeepsEveryStream).
+// The SDK's own store would keep every answer, and an entry for every POST for as long as
+// its session lives (TestUpstreamKeepsEveryStream).
 type events struct {
-	max int // bytes, eventCost included
-
-	mu       sync.Mutex
-	held     int
-	queue    list.List // of *event, the oldest first
-	sessions map[string]map[string]*keptStream
+	mu sync.Mutex
+	of map[string]*news // by session
 }
 
-// keptStream is one answer to a POST, or a session's stream of news, whose id is "".
-type keptStream struct {
-	session, id string
-	first       int             // index of the first event that is left
-	kept        []*list.Element // its events, in order
-	opened      *list.Element   // its place in the queue, nil once that was taken away
-}
-
-type event struct {
-	of   *keptStream
-	data []byte
-}
-
-func newEvents(most int) *events {
-	return &events{max: most, sessions: map[string]map[string]*keptStream{}}
+type news struct {
+	first int // the index of the first event that is left
+	left  [][]byte
+	size  int
 }
 
 // Open implements [mcp.EventStore].
 func (s *events) Open(_ context.Context, session, stream string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.sessions[session]
-	if of == nil {
-		of = map[string]*keptStream{}
-		s.sessions[session] = of
-	}
-	if of[stream] == nil {
-		st := &keptStream{session: session, id: stream}
-		of[stream] = st
-		st.opened = s.push(event{of: st})
-		s.trim()
+	if stream == "" && s.of[session] == nil {
+		s.of[session] = &news{}
 	}
 	return nil
 }
 
-// Append implements [mcp.EventStore]. Of a stream that had to go nothing more is kept:
-// its indices are not known any longer.
+// Append implements [mcp.EventStore].
 func (s *events) Append(_ context.Context, session, stream string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.sessions[session][stream]; st != nil {
-		st.kept = append(st.kept, s.push(event{st, data}))
-		s.trim()
+	n := s.of[session]
+	if n == nil || stream != "" {
+		return nil
+	}
+	n.left, n.size = append(n.left, data), n.size+len(data)
+	for len(n.left) > keptEvents || n.size > keptBytes && len(n.left) > 1 {
+		n.size -= len(n.left[0])
+		n.left[0] = nil
+		n.left, n.first = n.left[1:], n.first+1
 	}
 	return nil
-}
-
-// push is called with the lock held, as are those below.
-func (s *events) push(e event) *list.Element {
-	s.held += eventCost + len(e.data)
-	return s.queue.PushBack(&e)
-}
-
-// trim lets the oldest go. The newest stays, whatever its size.
-func (s *events) trim() {
-	for s.held > s.max && s.queue.Len() > 1 {
-		s.dropOldest()
-	}
-}
-
-func (s *events) remove(at *list.Element) {
-	if at != nil {
-		s.held -= eventCost + len(s.queue.Remove(at).(*event).data)
-	}
-}
-
-func (s *events) dropOldest() {
-	at := s.queue.Front()
-	st := at.Value.(*event).of
-	if at == st.opened {
-		st.opened = nil
-	} else {
-		st.kept[0] = nil
-		st.kept = st.kept[1:]
-		st.first++
-	}
-	s.remove(at)
-	// A session has one stream of news, which is never over.
-	if st.id != "" && st.opened == nil && len(st.kept) == 0 {
-		delete(s.sessions[st.session], st.id)
-	}
 }
 
 // After implements [mcp.EventStore].
@@ -129,37 +75,25 @@ func (s *events) After(_ context.Context, session, stream string, index int) ite
 	}
 }
 
-func (s *events) after(session, stream string, index int) (data [][]byte, err error) {
+func (s *events) after(session, stream string, from int) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.sessions[session][stream]
-	if st != nil && index == 0 && stream == "" {
-		// Of a session's news, what comes behind no event that the client has: it has opened
-		// its stream anew, asks for nothing that is past, and the SDK counts from 0 again.
-		for _, at := range st.kept {
-			s.remove(at)
-		}
-		st.kept, st.first = nil, 0
+	n := s.of[session]
+	if n != nil && from == 0 && stream == "" {
+		// The client opens its stream anew: it asks for nothing that is past, and the SDK
+		// counts from 0 again.
+		*n = news{}
 	}
-	if st == nil || index < st.first {
+	if n == nil || stream != "" || from < n.first {
 		return nil, fmt.Errorf("events of a stream: %w", mcp.ErrEventsPurged)
 	}
-	for _, at := range st.kept[min(index-st.first, len(st.kept)):] {
-		data = append(data, at.Value.(*event).data)
-	}
-	return data, nil
+	return append([][]byte(nil), n.left[min(from-n.first, len(n.left)):]...), nil
 }
 
 // SessionClosed implements [mcp.EventStore].
 func (s *events) SessionClosed(_ context.Context, session string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.sessions[session] {
-		s.remove(st.opened)
-		for _, at := range st.kept {
-			s.remove(at)
-		}
-	}
-	delete(s.sessions, session)
+	delete(s.of, session)
 	return nil
 }

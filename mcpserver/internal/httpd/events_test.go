@@ -6,28 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// held counts what a store holds, by looking at all of it.
-func (s *events) count() (streams, kept, cost int) {
-	for _, of := range s.sessions {
-		for _, st := range of {
-			streams++
-			kept += len(st.kept)
-			if st.opened != nil {
-				cost += eventCost
-			}
-			for _, at := range st.kept {
-				cost += eventCost + len(at.Value.(*event).data)
-			}
-		}
-	}
-	return streams, kept, cost
-}
 
 func replay(s mcp.EventStore, session, stream string, index int) (got []string, err error) {
 	for data, e := range s.After(context.Background(), session, stream, index) {
@@ -39,127 +21,94 @@ func replay(s mcp.EventStore, session, stream string, index int) (got []string, 
 	return got, nil
 }
 
-// While there is room it answers as the SDK's store does.
+// TestEventsAsTheSDK: while there is room, news are kept as the SDK's store keeps them, but
+// for a stream that is opened anew.
 func TestEventsAsTheSDK(t *testing.T) {
-	ctx := context.Background()
-	ours, theirs := newEvents(1<<20), mcp.NewMemoryEventStore(nil)
+	ctx := t.Context()
+	ours, theirs := &events{of: map[string]*news{}}, mcp.NewMemoryEventStore(nil)
 	for _, s := range []mcp.EventStore{ours, theirs} {
-		for _, id := range []string{"", "x", "y"} {
-			if err := s.Open(ctx, "a", id); err != nil {
+		if err := s.Open(ctx, "a", ""); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if err := s.Append(ctx, "a", "", []byte(fmt.Sprint(i))); err != nil {
 				t.Fatal(err)
 			}
-			for i := range 5 {
-				if err := s.Append(ctx, "a", id, []byte(fmt.Sprint(id, i))); err != nil {
-					t.Fatal(err)
-				}
-			}
 		}
 	}
-	for _, id := range []string{"", "x", "y"} {
-		first := -1
-		if id == "" { // which begins anew behind nothing
-			first = 0
-		}
-		for index := first; index < 7; index++ {
-			got, err := replay(ours, "a", id, index)
-			want, wantErr := replay(theirs, "a", id, index)
-			if !reflect.DeepEqual(got, want) || err != nil || wantErr != nil {
-				t.Errorf("%q after %d: %q, %v; want %q, %v", id, index, got, err, want, wantErr)
-			}
+	for index := range 7 {
+		got, err := replay(ours, "a", "", index)
+		want, wantErr := replay(theirs, "a", "", index)
+		if !reflect.DeepEqual(got, want) || err != nil || wantErr != nil {
+			t.Errorf("after %d: %q, %v; want %q, %v", index, got, err, want, wantErr)
 		}
 	}
 	for _, s := range []mcp.EventStore{ours, theirs} {
-		if _, err := replay(s, "b", "x", -1); err == nil {
+		if _, err := replay(s, "b", "", -1); err == nil {
 			t.Errorf("%T knows a session that there was not", s)
 		}
 		_ = s.SessionClosed(ctx, "a")
-		if _, err := replay(s, "a", "x", -1); err == nil {
+		if _, err := replay(s, "a", "", -1); err == nil {
 			t.Errorf("%T knows a session that has ended", s)
 		}
 	}
 }
 
-// The oldest goes first, whosever it is, and what is left has the indices that it had.
-func TestEventsGoOldestFirst(t *testing.T) {
-	ctx := context.Background()
-	s := newEvents(10*eventCost + len("news"))
+// TestEventsAnew: a stream that is opened without Last-Event-ID has nothing that is past,
+// and counts from 0.
+func TestEventsAnew(t *testing.T) {
+	ctx := t.Context()
+	s := &events{of: map[string]*news{}}
 	_ = s.Open(ctx, "a", "")
-	_ = s.Open(ctx, "a", "x")
-	_ = s.Open(ctx, "b", "y")
-	for i := range 6 {
-		_ = s.Append(ctx, "a", "x", nil)
-		_ = s.Append(ctx, "b", "y", nil)
-		if i == 1 {
-			_ = s.Append(ctx, "a", "", []byte("news"))
-		}
-	}
-	// Of 3 openings and 13 events the last 10 stay, of which b's second is the oldest.
-	for _, c := range []struct {
-		session, id string
-		index, n    int // -1: gone
-	}{{"a", "x", 0, -1}, {"a", "x", 1, 4}, {"a", "x", 4, 1}, {"a", "x", 5, 0}, {"b", "y", -1, -1}, {"b", "y", 0, 5}} {
-		got, err := replay(s, c.session, c.id, c.index)
-		if c.n < 0 != errors.Is(err, mcp.ErrEventsPurged) || c.n >= 0 && len(got) != c.n {
-			t.Errorf("%s %q after %d: %d, %v; want %d", c.session, c.id, c.index, len(got), err, c.n)
-		}
-	}
-	// One event that is larger than the bound is kept, and all others go.
-	_ = s.Append(ctx, "b", "y", make([]byte, 100*eventCost))
-	if streams, kept, cost := s.count(); streams != 2 || kept != 1 || cost != s.held {
-		t.Errorf("%d streams, %d events, %d bytes, counted %d", streams, kept, cost, s.held)
-	}
-	// A stream of news goes on with its index, another that went is not begun anew.
-	_ = s.Append(ctx, "a", "", []byte("more"))
-	if got, err := replay(s, "a", "", 0); !reflect.DeepEqual(got, []string{"more"}) || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	// Opened anew, the stream has nothing that is past, and counts from 0.
-	for _, want := range []string{"", "next"} {
+	for range 2 {
 		if got, err := replay(s, "a", "", -1); len(got) > 0 || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 		_ = s.Append(ctx, "a", "", []byte("first"))
-		if want != "" {
-			_ = s.Append(ctx, "a", "", []byte(want))
-			if got, err := replay(s, "a", "", 0); !reflect.DeepEqual(got, []string{want}) || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
+		_ = s.Append(ctx, "a", "", []byte("next"))
+		if got, err := replay(s, "a", "", 0); !reflect.DeepEqual(got, []string{"next"}) || err != nil {
+			t.Errorf("%q, %v", got, err)
 		}
-	}
-	_ = s.Append(ctx, "a", "x", []byte("late"))
-	if got, err := replay(s, "a", "x", -1); !errors.Is(err, mcp.ErrEventsPurged) {
-		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// Calls without end in one session, or in sessions that come and go, take no more
-// than the bound.
+// TestEventsAreBounded: a session keeps its last news with the indices that they had, and
+// takes nothing of another's.
 func TestEventsAreBounded(t *testing.T) {
-	ctx := context.Background()
-	s := newEvents(1000 * eventCost)
-	for i := range 100_000 {
-		session := "a"
-		if i%2 == 1 {
-			session = fmt.Sprint("b", i/20)
-		}
-		_ = s.Open(ctx, session, fmt.Sprint(i))
-		if i%3 > 0 {
-			_ = s.Append(ctx, session, fmt.Sprint(i), []byte(strings.Repeat("x", i%300)))
-		}
-		if i%20 == 19 {
-			_ = s.SessionClosed(ctx, session)
+	ctx := t.Context()
+	s := &events{of: map[string]*news{}}
+	for _, session := range []string{"many", "large", "quiet"} {
+		_ = s.Open(ctx, session, "")
+	}
+	_ = s.Append(ctx, "quiet", "", []byte("kept"))
+	for i := range 1000 {
+		_ = s.Append(ctx, "many", "", []byte(fmt.Sprint(i)))
+		_ = s.Append(ctx, "large", "", make([]byte, keptBytes/3))
+		_ = s.Open(ctx, "many", fmt.Sprint(i))
+		_ = s.Append(ctx, "many", fmt.Sprint(i), []byte("an answer"))
+		_ = s.Append(ctx, fmt.Sprint(i), "", []byte("of a session that there is not"))
+	}
+	_ = s.Append(ctx, "large", "", make([]byte, 2*keptBytes))
+	for _, c := range []struct {
+		session string
+		index   int
+		n       int // -1: gone
+	}{{"many", 1000 - keptEvents - 2, -1}, {"many", 1000 - keptEvents - 1, keptEvents}, {"many", 998, 1}, {"many", 999, 0}, {"large", 998, -1}, {"large", 999, 1}, {"quiet", -1, 0}} {
+		got, err := replay(s, c.session, "", c.index)
+		if c.n < 0 != errors.Is(err, mcp.ErrEventsPurged) || c.n >= 0 && len(got) != c.n {
+			t.Errorf("%s after %d: %d, %v; want %d", c.session, c.index, len(got), err, c.n)
 		}
 	}
-	streams, _, cost := s.count()
-	if streams > 1000 || cost > s.max || cost != s.held || s.queue.Len() > 1000 {
-		t.Errorf("%d streams, %d bytes, counted %d, %d in the queue", streams, cost, s.held, s.queue.Len())
+	if _, err := replay(s, "many", "7", -1); !errors.Is(err, mcp.ErrEventsPurged) {
+		t.Error(err)
 	}
-	_ = s.SessionClosed(ctx, "a")
-	if len(s.sessions) != 0 || s.held != 0 || s.queue.Len() != 0 {
-		t.Errorf("without a session: %d sessions, %d bytes, %d in the queue", len(s.sessions), s.held, s.queue.Len())
+	if len(s.of) != 3 {
+		t.Errorf("%d sessions", len(s.of))
 	}
 }
 
+// TestUpstreamKeepsEveryStream: the SDK's store has an entry for every stream of a session
+// that goes on.
 func TestUpstreamKeepsEveryStream(t *testing.T) {
 	ctx := context.Background()
 	s := mcp.NewMemoryEventStore(nil)

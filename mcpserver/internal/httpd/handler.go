@@ -33,9 +33,6 @@ const (
 	// maxInitialize is for what a session keeps of its client; real ones send less than
 	// a hundredth.
 	maxInitialize = 64 << 10
-	// maxEvents bounds what is kept, of all sessions together, for clients that
-	// resume a stream; the oldest goes first.
-	maxEvents = 32 << 20
 )
 
 // Options of a handler; the server's HTTPOptions say what each is. All must be set but
@@ -122,9 +119,9 @@ func New(core Core, o Options) (*Handler, error) {
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard has its own list
 	})
-	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		EventStore: newEvents(maxEvents), // no timeout: the table of sessions has it
-		Logger:     o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
+	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{ // no timeout: the table of sessions has it
+		JSONResponse: true, EventStore: &events{of: map[string]*news{}},
+		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
 	mux := &routes{}
 	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))

@@ -3,7 +3,6 @@ package httpd
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -118,19 +117,10 @@ func (a *answer) FlushError() error {
 	return a.control.Flush()
 }
 
-// events are the events, or the one message, of what was held back.
-func (a *answer) events() iter.Seq[[]byte] {
-	return bytes.SplitAfterSeq(a.text.Bytes(), []byte("\n\n"))
-}
-
 // isError reports whether what was held back is an error.
 func (a *answer) isError() bool {
-	for event := range a.events() {
-		if _, _, no := errorIn(event); no != nil {
-			return true
-		}
-	}
-	return a.refused != 0
+	_, _, no := errorIn(a.text.Bytes())
+	return no != nil || a.refused != 0
 }
 
 // finish sends what was held back.
@@ -139,9 +129,7 @@ func (a *answer) finish() {
 		a.held()
 		if a.refused == 0 && a.begun {
 			a.head(a.status)
-			for event := range a.events() {
-				_, _ = a.paced.Write(worded(event))
-			}
+			_, _ = a.paced.Write(worded(a.text.Bytes()))
 			return
 		}
 	}
