@@ -1,6 +1,44 @@
 package mcpserver
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+)
+
+// NewHTTPWithout is NewHTTP without the core: the SDK has every call.
+func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
+	return newHTTP(s, o, func(wire.Call, wire.Params, httpd.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+		return nil, false
+	})
+}
+
+// RunCounting is Run, and taken hears of each call that the core takes.
+func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func()) error {
+	p := &pipe{server: s}
+	return s.run(ctx, t.transport(func(c wire.Call) (func(context.Context) wire.Answer, bool) {
+		work, ok := p.take(c)
+		if ok {
+			taken()
+		}
+		return work, ok
+	}), p)
+}
+
+// NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
+func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
+	return newHTTP(s, o, func(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+		work, ok := s.take(c, p, from, init)
+		if ok {
+			taken()
+		}
+		return work, ok
+	})
+}
 
 // LookEvery has the files that somebody subscribed to looked at more often than
 // users need.

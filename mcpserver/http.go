@@ -131,8 +131,12 @@ const firstLook = time.Minute
 // NewHTTP makes the HTTP side of a server, of which a server has one. The error says which
 // host or origin cannot be one.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
+	return newHTTP(s, o, s.take)
+}
+
+func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	h := &HTTP{server: s, begun: time.Now(), firstLook: firstLook}
-	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: s.take, Missing: s.missing, Waits: h.waits}
+	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Missing: s.missing, Waits: h.waits}
 	if s.audit {
 		core.Tell = func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
 	}

@@ -113,13 +113,16 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if !ok {
 		return s.mcp.Run(ctx, t)
 	}
-	core := &pipe{server: s}
-	over := pipes.transport(core.take)
+	p := &pipe{server: s}
+	return s.run(ctx, pipes.transport(p.take), p)
+}
+
+func (s *Server) run(ctx context.Context, over *stdio.Transport, p *pipe) error {
 	session, err := s.mcp.Connect(ctx, over, nil)
 	if err != nil {
 		return err
 	}
-	core.session.Store(session)
+	p.session.Store(session)
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {

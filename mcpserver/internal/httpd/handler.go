@@ -61,9 +61,7 @@ type Core struct {
 	SDK    *mcp.Server
 	Access *access.Gate
 	Counts *Counts
-	// Take makes the work of a call, or leaves it to the SDK. init is the handshake of the
-	// call's session, nil for a call of 2026-07-28.
-	Take func(c wire.Call, p wire.Params, from Caller, init *mcp.InitializeParams) (work func(context.Context) wire.Answer, ok bool)
+	Take   Take
 	// Tell hears of each request of which no method tells; nil if there is no audit log.
 	Tell func(who access.Subject, e audit.Event)
 	// Missing says whether something that was not found is there for others.
@@ -71,6 +69,10 @@ type Core struct {
 	// Waits says what the server is not ready for; empty if it is.
 	Waits func() string
 }
+
+// Take makes the work of a call, or leaves it to the SDK. init is the handshake of the
+// call's session, nil for a call of 2026-07-28.
+type Take func(c wire.Call, p wire.Params, from Caller, init *mcp.InitializeParams) (work func(context.Context) wire.Answer, ok bool)
 
 // Caller is who sends a request, and from where.
 type Caller struct {
