@@ -188,15 +188,6 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 	}
 }
 
-func mustMarshal(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // c044cdb mended the same for readOnlyHint.
 func TestUpstreamNeverSaysIsErrorFalse(t *testing.T) {
 	if text, err := json.Marshal(&mcp.CallToolResult{Content: []mcp.Content{}}); err != nil || strings.Contains(string(text), "isError") {
