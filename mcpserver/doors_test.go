@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 	codec "github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -31,14 +33,14 @@ type doors struct {
 // doorMeta is the _meta of a request of 2026-07-28.
 const doorMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
-func newDoors(t testing.TB, sets string) *doors {
+func newDoors(t testing.TB, sets string, change ...func(*mcpserver.Options)) *doors {
 	t.Helper()
 	files := fixtures()
 	for i := range 510 { // two pages of resources/list, and of a folder
 		files[fmt.Sprintf("many/n-%03d/SKILL.md", i)] = skillText(fmt.Sprintf("n-%03d", i), "One of many.")
 	}
 	files["a-first/large.txt"] = strings.Repeat("a line of 27 bytes, \"&<>\u2028\n", 10_000)
-	d := &doors{server: serve(t, scanned(t, folder(tree(t, files))), func(o *mcpserver.Options) { o.Tools = tools(t, sets) })}
+	d := &doors{server: serve(t, scanned(t, folder(tree(t, files))), append(change, func(o *mcpserver.Options) { o.Tools = tools(t, sets) })...)}
 	var err error
 	d.core, err = mcpserver.NewHTTPCounting(d.server, mcpserver.HTTPOptions{}, func() { d.taken.Add(1) })
 	must(t, err)
@@ -326,6 +328,60 @@ func TestDoorSequences(t *testing.T) {
 // messages there is none.
 var betterSequences = map[string]string{
 	"a handshake behind a call": "a call of 2026-07-28 does not decide for its era: the SDK says that the session is initialized already",
+}
+
+// TestDoorsObserve: audit, usage, counts and access see each call alike through either door.
+func TestDoorsObserve(t *testing.T) {
+	t.Parallel()
+	hidden, err := access.ParsePattern("skill://b-crlf/**")
+	must(t, err)
+	var uses []mcpserver.Use // answers are awaited one by one
+	d := newDoors(t, "default", func(o *mcpserver.Options) {
+		o.Audit, o.Observe = true, func(u mcpserver.Use) { uses = append(uses, u) }
+		o.Access = access.NewGate(access.State{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{hidden}}})})
+	})
+	counted := map[string]uint64{}
+	seen := func(ask func(), method string) any {
+		uses = nil
+		ask()
+		calls := map[string]uint64{}
+		for _, c := range d.core.Numbers().Calls {
+			if key := c.Method + " " + c.Outcome; c.Method == method {
+				calls[key] = c.Count - counted[key]
+				counted[key] = c.Count
+			}
+		}
+		return []any{uses, calls}
+	}
+	n := 0
+	for _, w := range d.ways(t, false) {
+		if w.name == "HTTP " || w.name == "stdio " { // there is no session to call in
+			continue
+		}
+		for _, r := range requests() {
+			if methods := []string{"ping", "no/such"}; slices.Contains(methods, r.method) {
+				continue
+			}
+			body := callText("7", r.method, r.params)
+			if w.name == "HTTP "+modern {
+				body = callText("7", r.method, withMeta(r.params, doorMeta))
+			}
+			var said string
+			seen(func() {}, r.method)
+			before := d.taken.Load()
+			core, sdk := seen(func() { said = w.ask(t, false, body) }, r.method), seen(func() { w.ask(t, true, body) }, r.method)
+			if diff := cmp.Diff(sdk, core, cmpopts.IgnoreFields(mcpserver.Use{}, "View")); diff != "" || d.taken.Load() > before && len(uses) != 1 {
+				t.Errorf("%s: %s: %d uses\n%s", w.name, body, len(uses), diff)
+			}
+			if strings.Contains(said, "CRLF.") {
+				t.Errorf("%s: %s shows what is hidden", w.name, body)
+			}
+			n++
+		}
+	}
+	if taken := d.taken.Load(); taken < int64(n)/2 {
+		t.Errorf("the core took %d of %d", taken, n)
+	}
 }
 
 // FuzzDoors sends whatever the core takes through both doors.
