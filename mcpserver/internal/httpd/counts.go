@@ -107,8 +107,7 @@ func why(w http.ResponseWriter, reason string) {
 
 // Numbers are those of now.
 func (h *Handler) Numbers() Numbers {
-	all, _ := h.sessions.count("")
-	n := Numbers{Streams: h.streams.count(), Sessions: all}
+	n := Numbers{Streams: h.streams.count(), Sessions: h.sessions.count()}
 	h.core.Counts.calls.Range(func(key, count any) bool {
 		k := key.(callKey)
 		n.Calls = append(n.Calls, CallCount{k.method, k.outcome, count.(*atomic.Uint64).Load()})

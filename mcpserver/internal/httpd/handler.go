@@ -112,7 +112,7 @@ func New(core Core, o Options) (*Handler, error) {
 		core: core, o: o, lines: limit.New(lineRate),
 		calls: make(chan struct{}, o.MaxCalls), entering: make(chan struct{}, o.MaxCalls),
 		arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading),
-		sessions: sessions{idle: o.SessionTimeout, begun: o.InitializeTimeout, of: map[string]*session{}},
+		sessions: sessions{idle: o.SessionTimeout, begun: o.InitializeTimeout, of: map[string]*session{}, making: map[string]int{}},
 		streams:  streams{most: o.MaxStreams, of: map[string]int{}},
 	}
 	h.ended, h.end = context.WithCancel(context.Background())

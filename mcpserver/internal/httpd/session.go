@@ -25,9 +25,9 @@ import (
 type sessions struct {
 	idle, begun time.Duration // without a request; the second before notifications/initialized
 
-	making sync.Mutex // held while a session may be made, so that the cap holds
 	mu     sync.Mutex
 	of     map[string]*session // by id
+	making map[string]int      // by client, sessions that are being made: they count for the cap
 }
 
 type session struct {
@@ -152,23 +152,50 @@ func (s *session) cancel(key string) {
 	}
 }
 
-// count counts all sessions, and a client's own.
-func (t *sessions) count(owner string) (all, own int) {
+// count counts the sessions.
+func (t *sessions) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return len(t.of)
+}
+
+// reserve takes room for one more session of a client, or says why there is none. If room
+// was taken, it must be given back once the session is in the table or refused.
+func (t *sessions) reserve(owner string, most int) (no string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, own := len(t.of), t.making[owner]
+	for _, n := range t.making {
+		all += n
+	}
 	for _, s := range t.of {
 		if s.owner == owner {
 			own++
 		}
 	}
-	return len(t.of), own
+	const end = "end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	switch {
+	case overShare(owner, own, all, most) && !t.evict(owner):
+		return fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end)
+	case all >= most && !t.evict(""):
+		return fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end)
+	}
+	t.making[owner]++
+	return ""
+}
+
+// release gives back the room that a session took while it was made.
+func (t *sessions) release(owner string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.making[owner]--; t.making[owner] == 0 {
+		delete(t.making, owner)
+	}
 }
 
 // evict ends the session without notifications/initialized that has been silent for
-// longest, if there is one: a client's, or with "" any.
+// longest, if there is one: a client's, or with "" any. The caller holds mu.
 func (t *sessions) evict(owner string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	var oldest *session
 	for _, s := range t.of {
 		if !s.initialized && s.busy == 0 && (owner == "" || s.owner == owner) && (oldest == nil || s.last.Before(oldest.last)) {
@@ -221,26 +248,16 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from Ca
 			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
 		return
 	}
-	h.sessions.making.Lock()
-	done := sync.OnceFunc(h.sessions.making.Unlock)
-	defer done()
 	owner := h.sharer(from)
-	all, own := h.sessions.count(owner)
-	most := h.o.MaxSessions
-	const end = "end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
-	switch {
-	case overShare(owner, own, all, most) && !h.sessions.evict(owner):
-		done()
-		refuseBusy(w, http.StatusTooManyRequests, s.id, fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end))
-		return
-	case all >= most && !h.sessions.evict(""):
-		done()
-		refuseBusy(w, http.StatusTooManyRequests, s.id, fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end))
+	if no := h.sessions.reserve(owner, h.o.MaxSessions); no != "" {
+		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
 	}
+	made := sync.OnceFunc(func() { h.sessions.release(owner) })
+	defer made()
 	a := newAnswer(w, h.o.WriteTimeout, s)
 	a.held = func() { // the SDK has answered, and nothing was written
-		defer done()
+		defer made()
 		id := w.Header().Get("Mcp-Session-Id")
 		for ss := range h.core.SDK.Sessions() {
 			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {
