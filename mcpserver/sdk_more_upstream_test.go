@@ -71,7 +71,7 @@ func TestUpstreamHasNoSessionCap(t *testing.T) {
 	options := reflect.TypeFor[mcp.StreamableHTTPOptions]()
 	for i := range options.NumField() {
 		if name := options.Field(i).Name; strings.Contains(name, "Session") && name != "SessionTimeout" || strings.Contains(name, "Initializ") {
-			t.Errorf("upstream has %s: http_session.go may lean on it", name)
+			t.Errorf("upstream has %s: internal/httpd/session.go may lean on it", name)
 		}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
@@ -147,7 +147,7 @@ func TestUpstreamHasNoCORS(t *testing.T) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("upstream answers a preflight: preflight in http_guard.go may go: %d %v", w.Code, w.Header())
+			t.Errorf("upstream answers a preflight: preflight in internal/httpd/guard.go may go: %d %v", w.Code, w.Header())
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
 		if got := w.Code != http.StatusForbidden; got != want {
-			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in http_guard.go", address, got)
+			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/httpd/guard.go", address, got)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestUpstreamHintsInEveryVersion(t *testing.T) {
 func TestUpstreamTakesAMismatchForAVersion(t *testing.T) {
 	status, text, _ := upstreamPost(t, false, "2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`)
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32022") || strings.Contains(text, `"2026-07-28",`) {
-		t.Errorf("upstream tells a header that does not agree: http_version.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream tells a header that does not agree: internal/httpd/headers.go may lean on it: %d %s", status, text)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestUpstreamTakesAMismatchForAVersion(t *testing.T) {
 func TestUpstreamOldVersionIsPlainText(t *testing.T) {
 	status, text, h := upstreamPost(t, false, "1999-01-01", upstreamPing)
 	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
-		t.Errorf("upstream answers an old version as a message: http_version.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream answers an old version as a message: internal/httpd/headers.go may lean on it: %d %s", status, text)
 	}
 }
 
