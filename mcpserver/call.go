@@ -31,8 +31,8 @@ type request struct {
 	httpd.Caller
 }
 
-// methods are those whose answer is a function of what the caller sees and of the
-// parameters. The SDK keeps the others.
+// methods have answers that are functions of what the caller sees and of the parameters.
+// The SDK keeps the others.
 var methods = map[string]func(*Server, context.Context, *request) (reply, error){
 	"tools/list":                  (*Server).listTools,
 	"tools/call":                  (*Server).callTool,

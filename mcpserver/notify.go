@@ -27,7 +27,7 @@ const (
 // lists have changed.
 func (s *Server) SetAccess(state access.State) {
 	if state.Policy != nil {
-		// Until here, those who saw everything were told of everything.
+		// Until here, sessions that saw everything were told of everything.
 		if whole, ready := s.catalog.Now(nil); ready {
 			s.subscribers.begin(whole)
 		}
@@ -68,7 +68,7 @@ func (u *subscribers) find(session *mcp.ServerSession) *subscriber {
 	return u.of[session]
 }
 
-// begin notes what those know who were told of everything.
+// begin notes the state that the sessions know that were told of everything.
 func (u *subscribers) begin(v catalog.View) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *Server) subscribe(r *request) {
 	}()
 }
 
-// principal is who a session is told as: the subject whose token it has, by the state in
-// force. It is nobody if the session never asked, or its token is no longer known.
+// principal returns the subject of a session's token, by the state in force. It reports
+// false if the session never asked, or its token is no longer known.
 func (s *Server) principal(ctx context.Context, session *mcp.ServerSession) (p access.Principal, ok bool) {
 	state, n := s.access.Now(), s.subscribers.find(session)
 	switch {

@@ -97,8 +97,7 @@ func useOf(r *request) (Use, *question) {
 	return u, q
 }
 
-// argumentsOf reads the arguments that name a skill or a file of one, by all the
-// contracts; whatever else a call has is nobody's business.
+// argumentsOf reads the arguments that name a skill or a file of one, by all the contracts.
 func argumentsOf(arguments json.RawMessage) (q question) {
 	var a struct {
 		Name      string `json:"name"`

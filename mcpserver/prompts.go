@@ -20,7 +20,7 @@ import (
 // Limits of prompts.
 const (
 	// maxPrompts is how many skills are prompts: clients show them as one menu,
-	// and whoever has more finds the rest by completion and by name.
+	// and the rest is found by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
 	// promptText is the only argument of a prompt.
@@ -65,7 +65,7 @@ func promptArguments(c tool.Client) []*mcp.PromptArgument {
 }
 
 // promptStart is where a cursor goes on: behind the skill that was listed last,
-// wherever it stands now; where that is gone, at the place that it had.
+// wherever it is now; if it is gone, at the place that it had.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	count, last, _ := strings.Cut(string(raw), " ")

@@ -59,8 +59,8 @@ func cursorAfter(version uint64, uri string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatUint(version, 10) + " " + uri))
 }
 
-// toldVersion is the version of a view that whoever has it may know: it counts changes
-// of what is hidden from them too.
+// toldVersion is the version in a cursor. It is 0 in a narrowed view, since the snapshot's
+// version counts changes of hidden skills too.
 func toldVersion(v catalog.View) uint64 {
 	if v.Narrowed() {
 		return 0

@@ -34,7 +34,7 @@ const (
 	// rootsGrace is how long a session that offers roots waits, once, for them to
 	// be named: its project's skills should be in the first list that it sees.
 	rootsGrace = 500 * time.Millisecond
-	// endGrace is what handlers have to end once nobody waits for them any more.
+	// endGrace is what handlers have to end after their session.
 	endGrace = time.Second
 )
 

@@ -20,19 +20,18 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// How long an answer may be kept. A list may be kept as long as the catalogue
-// itself may be behind the disk where nothing tells it of changes. An entry or a
-// file is read from the disk at each call, and nothing promises that it stands
-// still after it: a host that finds other bytes asks again and must then not be
-// given its own old copy.
+// How long an answer may be kept. A list may be kept as long as the catalogue itself may be
+// behind a disk without watches. An entry or a file is read from the disk at each call and
+// may change after it: a host that finds other bytes asks again, and must then not be given
+// its own old copy.
 var (
 	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
 	entryTTL  = 0
 )
 
-// cacheable are the hints of an answer that everyone who may ask gets alike. It
-// may be shared between users where anyone may ask; where a token is needed, a
-// shared cache would hand it to those who have none.
+// cacheable are the hints of an answer that is the same for everyone. It may be shared
+// between users if anyone may ask; if a token is needed, a shared cache would give it to
+// clients without one.
 func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	scope := "public"
 	if s.private {

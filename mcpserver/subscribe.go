@@ -18,8 +18,8 @@ import (
 
 // Resource subscriptions. A change of a SKILL.md is known from the catalogue, as
 // soon as it is there. No watcher looks at a skill's other files, so that each
-// file somebody subscribed to is looked at every subscriptionPeriod: its stamp,
-// and where that differs, its bytes. What is not seen: a file that was changed
+// file with a subscriber is looked at every subscriptionPeriod: its stamp, and if
+// that differs, its bytes. What is not seen: a file that was changed
 // and changed back in between, and a write that leaves size and times as they
 // were. Being deleted, and coming back, is a change.
 const (
@@ -195,7 +195,7 @@ func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
 	}
 }
 
-// run looks at the files until nobody waits for one.
+// run looks at the files until there is no subscription.
 func (w *subscriptions) run() {
 	tick := time.NewTicker(w.period)
 	defer tick.Stop()

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Numbers are what an HTTP server counts since it was made. They tell of nobody's
-// skills: who may see the numbers of one may see those of all.
+// Numbers are what an HTTP server has counted since it was made. They name no skill and no
+// client.
 type Numbers struct {
 	// Calls are those that came to a method, and Refusals the answers 401, 403 and
 	// 429. Both are in order of their fields.
@@ -51,7 +51,7 @@ const (
 )
 
 // Counts are kept for [Handler.Numbers]. The keys are methods that the server knows and
-// reasons, so that nobody can make them many.
+// reasons, so that no client can make them many.
 type Counts struct {
 	calls, refusals sync.Map // of *atomic.Uint64, by callKey and refusalKey
 }

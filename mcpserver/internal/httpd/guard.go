@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// guard stands before everything that is served over HTTP. A web page that a user
+// guard checks every request over HTTP before anything else. A web page that a user
 // visits can make the browser send requests here, and can point a name of its own
 // at this address (DNS rebinding): hence a list of Host values on every request,
 // and a list of origins on every request that names one, whatever its method.
@@ -22,7 +22,7 @@ type guard struct {
 	pages   http.Handler
 }
 
-// vary is what every answer says. Nobody appends to it in place.
+// vary is the Vary header of every answer. It must not be changed.
 var vary = []string{"Origin"}
 
 func newGuard(o Options) (*guard, error) {
@@ -69,8 +69,8 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 	})
 }
 
-// allowsHost: a name of the loopback, which no rebinding can make another's, or
-// one of the list.
+// allowsHost reports whether a Host is a name of the loopback, which no rebinding can make
+// another's, or one of the list.
 func (g *guard) allowsHost(host string) bool {
 	if last := g.last.Load(); last != nil && *last == host {
 		return true
@@ -101,7 +101,7 @@ func (g *guard) knows(host string) bool {
 	return false
 }
 
-// allowsOrigin: a page of this server, whose Host has been looked at, or one of
+// allowsOrigin reports whether an origin is this server's, whose Host is allowed, or one of
 // the list.
 func (g *guard) allowsOrigin(origin, host string) bool {
 	origin, host = strings.ToLower(origin), strings.ToLower(host)

@@ -27,8 +27,8 @@ const (
 	// at most 64 MiB.
 	smallBody   = 16 << 10
 	maxArriving = 4096
-	// maxLoading is how many larger ones, or such as do not say how large they are,
-	// arrive at once: at most 256 MiB.
+	// maxLoading is how many larger ones, or of unknown size, arrive at once: at most
+	// 256 MiB.
 	maxLoading = 64
 	// maxInitialize is for what a session keeps of its client; real ones send less than
 	// a hundredth.
@@ -74,7 +74,7 @@ type Core struct {
 // call's session, nil for a call of 2026-07-28.
 type Take func(c wire.Call, p wire.Params, from Caller, init *mcp.InitializeParams) (work func(context.Context) wire.Answer, ok bool)
 
-// Caller is who sends a request, and from where.
+// Caller is the sender of a request.
 type Caller struct {
 	access.Principal
 	Token   string // empty if none was needed
@@ -221,12 +221,13 @@ func take(places chan struct{}) bool {
 	}
 }
 
-// know is who sends a request with a token, by the state of access that is in force now.
+// know returns the principal of a token by the state of access in force.
 func (h *Handler) know(r *http.Request, token string) (access.Principal, bool) {
 	return h.core.Access.Now().Know(r.Context(), token)
 }
 
-// caller is who sends a request that has arrived as a whole.
+// caller returns the sender of a request whose body is here: the one place that decides
+// who asks and what they see.
 func (h *Handler) caller(r *http.Request) (c Caller, ok bool) {
 	state := h.core.Access.Now()
 	c.Address = hostOf(r)

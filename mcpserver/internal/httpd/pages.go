@@ -49,14 +49,14 @@ func (h *Handler) pages() http.Handler {
 	})
 }
 
-// noDoor lets nobody in.
+// noDoor is a Door without sign-in.
 type noDoor struct{ Door }
 
 func (noDoor) Opens(*http.Request) bool           { return false }
 func (noDoor) Known(*http.Request) (string, bool) { return "", false }
 
-// enter answers at the way in. It has places of its own: whoever has no token takes
-// none from a call of those who have.
+// enter answers requests to sign in. They have places of their own, so that a client
+// without a token takes none from calls with one.
 func (h *Handler) enter(door Door, w http.ResponseWriter, r *http.Request) {
 	if !take(h.entering) {
 		w.Header().Set("Retry-After", "1")
@@ -71,22 +71,21 @@ func (h *Handler) enter(door Door, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Door is a handler of pages that lets people in who have signed in with a token.
-// At /mcp it is not asked: what a browser sends along by itself, such as a cookie,
-// would let any page that it shows call tools.
+// Door is a handler of pages with sign-in by token. At /mcp it is not asked: what a browser
+// sends by itself, such as a cookie, would let any page that it shows call tools.
 type Door interface {
 	http.Handler
-	// Opens: for this request nobody must be known; it is one at the way in.
+	// Opens reports whether a request is one to sign in or out, which needs no token.
 	Opens(r *http.Request) bool
-	// Open answers such a request. It says who signed in or out by it, if anybody did.
+	// Open answers such a request. It returns the subject that signed in or out, if known.
 	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
 	// Known is the token with which the sender of a request signed in that has no
 	// Authorization header.
 	Known(r *http.Request) (token string, ok bool)
-	// Recheck lets nobody in any more whose token the verifier does not know.
+	// Recheck ends the sign-ins of tokens that the verifier no longer knows.
 	Recheck(ctx context.Context)
-	// Refuse answers, in words for who asks, a request that is not let through.
-	// Headers that belong to the status are set.
+	// Refuse answers a request that is refused, in words for its sender. Headers that
+	// belong to the status are set.
 	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
 }
 

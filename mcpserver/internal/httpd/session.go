@@ -279,8 +279,8 @@ func overShare(client string, own, all, most int) bool {
 	return client != "" && own >= share && all >= most-share
 }
 
-// sharer is the client that a session or stream counts for: as for [Handler.Limit], but by
-// the networks of IPv6, and "" for a client that is not limited.
+// sharer is the client that a session or stream counts for, as for [Handler.Limit]; "" for
+// a client that is not limited.
 func (h *Handler) sharer(c Caller) string {
 	if h.core.Access.Now().Verifier == nil && isLoopback(c.Address) {
 		return ""

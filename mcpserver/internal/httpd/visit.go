@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Visit is what the SDK's door has to know of an HTTP request: who sends it, and its place
+// Visit is what the SDK's door must know of an HTTP request: its sender, and its place
 // among the calls that are worked on. The place is held until the request is over and its
 // handler has ended: a client of a session may leave before, and were the place free by
 // then, clients that leave at once could have any number of calls worked on.

@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// How often a client may ask that is not known: far above what a person does, and below
-// what would keep a server from others.
+// How often an unknown client may ask: far above what a person does, and below what would
+// keep a server from others.
 var (
 	// refusalRate is how often an address is told that it may not ask.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
@@ -40,13 +40,8 @@ type limits struct {
 	clients, refused, unknown *limit.Clients
 }
 
-// Limit sets how often each client may ask, from now on. A client is a subject, or,
-// where there are no tokens or they have no name, an address; but where there are no
-// tokens, this machine's own address is not limited. An address whose tokens are
-// refused is told so a hundred times, and then five times a second; requests that
-// are let in do not count there. What needs no token counts for the address too, 400
-// at once and 20 a second. Counts go on where the rate is the one that holds. The
-// zero rate ends all limits.
+// Limit sets how often each client may ask, from now on. The server's method of that name
+// says who counts as one client.
 func (h *Handler) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
 		h.limits.Store(nil)
@@ -66,7 +61,7 @@ type exchange struct {
 	r       *http.Request
 	address string
 	who     access.Principal
-	known   bool           // who asks has been let in: by a token, or where none is needed
+	known   bool           // the sender was let in, by a token or because none is needed
 	trace   *catalog.Trace // not at /mcp
 	status  int
 	method  string // of MCP, of a call
@@ -96,7 +91,7 @@ func hostOf(r *http.Request) string {
 // watch answers a request.
 func (h *Handler) watch(w http.ResponseWriter, r *http.Request) {
 	if h.core.Tell == nil && h.limits.Load() == nil {
-		h.root.ServeHTTP(&exchange{ResponseWriter: w, h: h, r: r}, r) // it counts refusals, and nobody asks for more
+		h.root.ServeHTTP(&exchange{ResponseWriter: w, h: h, r: r}, r) // it counts refusals
 		return
 	}
 	x := &exchange{ResponseWriter: w, h: h, address: hostOf(r)}
@@ -154,8 +149,8 @@ func (h *Handler) admitsUnknown(w http.ResponseWriter, r *http.Request) bool {
 	return wait == 0
 }
 
-// networkOf is what one that nobody knows is told apart by: an address, or the 64
-// bits that are given out to one customer, who has all addresses below them.
+// networkOf is what tells unknown clients apart: an address, or for IPv6 its first 64 bits,
+// below which one customer has all addresses.
 func networkOf(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {
@@ -186,8 +181,8 @@ func (h *Handler) tooOften(w http.ResponseWriter, r *http.Request, wait time.Dur
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader counts refusals. Whose tokens were refused too often is told to wait;
-// a host or an origin that is not served stays one, and costs as little.
+// WriteHeader counts refusals. A client whose tokens were refused too often is told to
+// wait; a host or an origin that is not served stays one, and costs as little.
 func (x *exchange) WriteHeader(status int) {
 	if x.status != 0 {
 		if !x.mute {
@@ -232,9 +227,9 @@ func surfaceOf(r *http.Request) string {
 	return audit.Web
 }
 
-// tell has the answer noted in the audit log. At /mcp a method tells of itself, and
-// what came as far as none is noted here where it was refused. Probes for health are
-// none of anybody's decisions, nor is what everybody is given alike.
+// tell writes the answer to the audit log. At /mcp a method does that itself, so that only
+// refused requests without one are written here. Probes for health, and what everyone is
+// given alike, are left out.
 func (x *exchange) tell() {
 	r := x.r
 	e := audit.Event{

@@ -2,6 +2,6 @@
 //
 // One goroutine reads lines. What the core takes of them is answered in a goroutine a
 // call; the rest goes to the SDK, for which a [Transport] is one of its own. A ledger keeps
-// the books on both: who is owed an answer, how many calls are worked on, and what a
+// the books on both: which answers are owed, how many calls are worked on, and what a
 // cancellation takes back.
 package stdio

@@ -190,7 +190,7 @@ func (c *conn) awaitAnswers() {
 	}
 }
 
-// deliver hands r to Read. Its error says that nobody reads any more.
+// deliver hands r to Read. Its error says that the session is over.
 func (c *conn) deliver(r received) error {
 	select {
 	case c.inbox <- r:

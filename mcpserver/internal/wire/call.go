@@ -86,9 +86,9 @@ const (
 	keyCallID       = `"callId"` // Codex 0.169.0
 )
 
-// ParseParams reads the parameters of a method. It reports false where a member that the
+// ParseParams reads the parameters of a method. It reports false if a member that the
 // method takes is of another type or given twice, and for members that ask for more than
-// an answer. What the method does not take is passed over.
+// an answer. Members that the method does not take are skipped.
 func ParseParams(method string, raw []byte) (p Params, ok bool) {
 	if raw == nil {
 		return p, true
