@@ -27,7 +27,7 @@ func httpParts() []part {
 				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/internal/httpd/serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
 				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "if r.ContentLength > 0 && r.ContentLength <= smallBody {", "if false {"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
-					{server, "		w.Header().Set(\"Connection\", \"close\") // what comes is not read\n		h.tooLarge(w)\n		return nil, false\n", "		return h.read(w, r)\n"}, {server, "io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))", "io.ReadAll(r.Body)"}}},
+					{server, "	if r.ContentLength > h.o.MaxBody {\n", "	if r.ContentLength > h.o.MaxBody {\n		all, err := io.ReadAll(r.Body)\n		return all, err == nil\n	}\n	if r.ContentLength < -1 {\n"}}},
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{

@@ -522,7 +522,7 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	large := strings.Repeat("0123456789", 100_000)
 	in, client := io.Pipe()
 	from, out := io.Pipe()
-	o := Options{In: in, Out: out, Core: func(c wire.Call) (func(context.Context) wire.Answer, bool) {
+	o := Options{In: in, Out: out, Drain: time.Hour, Core: func(c wire.Call) (func(context.Context) wire.Answer, bool) {
 		id := bytes.Clone(c.ID)
 		return func(context.Context) wire.Answer { return wire.Answer{ID: id, Result: said(large)} }, c.Method == "large"
 	}}

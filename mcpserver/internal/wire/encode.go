@@ -46,7 +46,9 @@ func (e *Encoder) flush() {
 func (e *Encoder) empty() {
 	e.sent += int64(len(e.buf))
 	if e.out != nil && e.err == nil {
-		_, e.err = e.out.Write(e.buf)
+		if _, e.err = e.out.Write(e.buf); e.err != nil {
+			e.buf = nil // the writer may still read it
+		}
 	}
 	e.buf = e.buf[:0]
 }
@@ -212,7 +214,7 @@ func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) er
 }
 
 func (e *Encoder) free() {
-	if cap(e.buf) > keptBuffer || e.err != nil { // a writer that failed may still hold it
+	if cap(e.buf) > keptBuffer || e.err != nil {
 		return
 	}
 	*e = Encoder{buf: e.buf[:0]}

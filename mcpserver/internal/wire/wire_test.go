@@ -316,6 +316,30 @@ func TestAnswerNotWritten(t *testing.T) {
 	}
 }
 
+// keeper is a writer that fails and goes on reading what it was given, as one does that
+// cannot be interrupted.
+type keeper struct {
+	given []byte
+	then  string // what was given, at that time
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	k.given, k.then = p, string(p)
+	return 0, errors.New("no")
+}
+
+// What a writer was given does not change any more, though it has failed.
+func TestAnswerLeavesWhatWasGiven(t *testing.T) {
+	k := &keeper{}
+	a := Answer{ID: []byte("1"), Result: texted{text: strings.Repeat("0123456789", 10*flushAt/10) + strings.Repeat("x", 10*flushAt)}}
+	if err := a.Write(k, "\n", func(int64) error { return nil }); err == nil {
+		t.Fatal("no error")
+	}
+	if string(k.given) != k.then {
+		t.Error("the buffer was used again")
+	}
+}
+
 // FuzzKey gives an id another spelling: it stays the same call.
 func FuzzKey(f *testing.F) {
 	f.Add("a<\"", int64(5))
