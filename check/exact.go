@@ -6,19 +6,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// longestExact bounds a value that is written out in a mend, in bytes.
+// longestExact bounds a value that is written out in a suggested fix, in bytes.
 const longestExact = 200
 
-// anyField is a line with which a field begins.
+// someValue is the placeholder for the author's value in a suggestion.
+const someValue = "'…'"
+
+// anyField matches a line that begins a field.
 var anyField = onDemand(`^[^\s:#-][^:#]*:`)
 
-// exactly fills the author's own value into a mend that asks for quotes around it: all
-// of its lines, as the one that can be typed instead. A mend without "'…'" stays as it
-// is, and so does one for a value whose end is not sure.
+// exactly inserts the author's value into a suggestion to quote it: all of its lines, as
+// one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.
 func (s *Source) exactly(mend string, at skill.Position) string {
-	if !strings.Contains(mend, "'…'") {
-		return mend
-	}
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
@@ -35,7 +34,7 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 		}
 		if indent := len(next) - len(text); indent <= len(first)-len(line) {
 			if indent == 0 {
-				return mend // it may belong to the value, or not
+				return mend // it may or may not belong to the value
 			}
 			break
 		}
@@ -44,7 +43,7 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 	if len(whole) > longestExact {
 		return mend
 	}
-	filled := strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	filled := strings.Replace(mend, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
 	if whole != value {
 		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
 	}

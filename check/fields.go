@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// known are the specification's fields.
+// known lists the specification's fields.
 var known = map[string]bool{
 	"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true,
 }
@@ -18,14 +18,18 @@ func unknownFields(s *subject) (out []Finding) {
 		if known[f.Key] {
 			continue
 		}
+		if len(out) == maxRuns {
+			break
+		}
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
 		mend := "put it under metadata: where no client needs it here"
-		near := skill.NearField(f.Key)
-		if _, there := s.doc.Field(near); near != "" && !there {
-			mend = "write " + near + ": where that was meant, else " + mend
+		if near := skill.NearField(f.Key); near != "" {
+			if _, there := s.doc.Field(near); !there {
+				mend = "write " + near + ": where that was meant, else " + mend
+			}
 		}
-		out = append(out, s.at(l.offset+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
+		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
 	}
 	return out
 }
@@ -35,8 +39,8 @@ var (
 	reXMLTag   = onDemand(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
 )
 
-// onDemand compiles an expression when it is first asked for: a server that starts asks
-// for none.
+// onDemand compiles an expression at its first use, so that it does not delay the start of
+// a server.
 func onDemand(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -79,7 +83,7 @@ func allowedToolsForm(s *subject) []Finding {
 	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
 }
 
-// outsideParens drops what stands in parentheses.
+// outsideParens removes text in parentheses.
 func outsideParens(s string) string {
 	depth := 0
 	return strings.Map(func(r rune) rune {
@@ -95,8 +99,8 @@ func outsideParens(s string) string {
 	}, s)
 }
 
-// toolsOf lists the tools of allowed-tools in any of its forms; ok is false where
-// some reader would see others.
+// toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
+// reader would see other tools.
 func toolsOf(v skill.Value) (tools []string, ok bool) {
 	switch v.Kind {
 	case skill.String:
@@ -128,7 +132,7 @@ func toolsOf(v skill.Value) (tools []string, ok bool) {
 		return nil, false
 	}
 	for _, tool := range tools {
-		// "Bash(git add:*)": whoever splits at blanks alone reads two tools.
+		// "Bash(git add:*)": a reader that splits at blanks sees two tools.
 		if tool == "" || strings.ContainsAny(tool, ", \t\r\n'\"") {
 			return nil, false
 		}
