@@ -18,9 +18,8 @@ import (
 
 // readDirectory lists the direct children of a skill's folder, or of one in it, as
 // they are on disk now, in the order of the URIs' text. Every served skill has
-// folders, a published one or not. What no other surface serves is not here
-// either: dot-entries, links that leave, names that no URI can carry, folders
-// deeper than manifests go.
+// folders, a published one or not. It leaves out dot-entries, links that leave, names that
+// no URI can carry and folders deeper than manifests go, as every surface does.
 func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	asked, after := r.params.URI, ""
 	if asked == "" {
@@ -112,8 +111,8 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 	return out, nil
 }
 
-// child describes one entry, as resources/list does; nil where it is neither a
-// regular file nor a folder, or leads out of the skill.
+// child describes one entry, as resources/list does. It returns nil if the entry is neither
+// a regular file nor a folder, or leads out of the skill.
 func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 	info, err := fs.Stat(e.FS, c.path)
 	if err != nil {

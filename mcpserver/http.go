@@ -39,8 +39,8 @@ const (
 // thousand files.
 var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 
-// HTTPOptions of a server. The zero value serves loopback names. Who may ask is in
-// [Options.Access].
+// HTTPOptions of a server. The zero value serves loopback names. [Options.Access]
+// decides on callers.
 type HTTPOptions struct {
 	// Hosts are the names under which clients reach the server, "name" for every
 	// port or "name:port", besides those of the loopback.
@@ -50,13 +50,13 @@ type HTTPOptions struct {
 	Origins []string
 	// Issuers are the OAuth authorization servers, by their issuer URLs, whose tokens the
 	// Verifier of [Options.Access] knows, and Resource is the URL of MCP as clients have
-	// it. If they are set, clients are told so (RFC 9728), and if not, that there are none.
+	// it. Clients are told of them (RFC 9728), or that tokens have no issuer.
 	Issuers  []string
 	Resource string
-	// Pages, if set, answers at every path that is none of this package's, behind
-	// the same checks. What it reads of the catalogue in a request's context is what
-	// the request's subject may see, and [access.SubjectOf] that context is who. If it is
-	// a [Door] too, people can sign in.
+	// Pages, if set, answers at every path that is not one of this package's, behind the
+	// same checks. In a request's context the catalogue shows what the request's subject
+	// may see, and [access.SubjectOf] returns that subject. If Pages is a [Door] too,
+	// people can sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request
@@ -123,9 +123,8 @@ type HTTP struct {
 	firstLook time.Duration // the constant; tests wait for less
 }
 
-// firstLook bounds how long a server is not ready for roots that were never read. What is
-// there is then served without them: a disk that never answers keeps no server from its
-// clients.
+// firstLook bounds how long a server is not ready for roots that were never read. After it
+// the other roots are served: a disk that never answers keeps no server from its clients.
 const firstLook = time.Minute
 
 // NewHTTP makes the HTTP side of a server, of which a server has one. The error says which
@@ -177,8 +176,8 @@ func (s *Server) missing(who access.Principal, asked string, fault error) audit.
 	return audit.NotFound
 }
 
-// waits says for which roots the server waits, or nothing. Anyone may ask: their names are
-// for those who are shown everything.
+// waits says for which roots the server waits, or nothing. Anyone may ask, so that it names
+// them only if everyone sees everything.
 func (h *HTTP) waits() string {
 	v, ready := h.server.catalog.Now(nil)
 	switch {

@@ -153,7 +153,7 @@ func (s *Server) mayHear(ctx context.Context, session *mcp.ServerSession, method
 	}
 	if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 		whole, _ := s.catalog.Now(nil)
-		// What is gone was in sight when the session subscribed to it.
+		// A deleted file was in sight when the session subscribed to it.
 		return addresses(v, p.URI) || !addresses(whole, p.URI) && s.subscriptions.has(session, p.URI)
 	}
 	return s.subscribers.news(session, method, v)

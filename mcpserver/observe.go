@@ -18,7 +18,7 @@ import (
 // Use is something that a client did with skills, and was answered: it asked for
 // the tools (tools/list), called one (tools/call), read a resource
 // (resources/read) or took a prompt (prompts/get). With [Options.Audit] it is
-// anything that anybody asked for, whatever came of it.
+// any request, with any outcome.
 type Use struct {
 	Client string // what it calls itself, or empty
 	Method string
@@ -26,8 +26,8 @@ type Use struct {
 	// Arguments are the call's, as they were given.
 	Arguments json.RawMessage
 	URI       string // of the resource
-	// View is what the call's subject could see when it was answered; empty where
-	// it did not come so far.
+	// View is what the call's subject could see when it was answered; empty if it was
+	// refused before.
 	View    catalog.View
 	Subject access.Subject // whose token the call bore
 	// Event is the same for the audit log; its zero value without [Options.Audit].
@@ -37,9 +37,8 @@ type Use struct {
 // Answered reports whether the client was given what it asked for.
 func (u Use) Answered() bool { return u.Event.Result == "" || u.Event.Result == audit.OK }
 
-// observed begins to watch a request for [Options.Observe]. What it returns is called when
-// the request was answered. Only answers without an error are told of, unless the rest is
-// wanted too.
+// observed begins to watch a request for [Options.Observe]. The caller calls the returned
+// function after the answer. Failed requests are observed with [Options.Audit] only.
 func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
 	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
 		return ctx, func(bool) {}
@@ -160,7 +159,7 @@ func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalo
 	return faultOf(trace.Fault(), q.file != "" || u.Method != "tools/call")
 }
 
-// faultOf is how a request for something that is in sight failed. Where nothing was
+// faultOf is how a request for something that is in sight failed. If nothing was
 // opened, it asked for what is not there, or for nothing.
 func faultOf(fault error, forFile bool) audit.Result {
 	switch {

@@ -86,8 +86,8 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 }
 
 // getPrompt answers with the skill's text as it is on disk now, in the user's name,
-// below the folder of its other files. What the user wrote stands at the end, as the
-// user's: plain text, in which nothing is expanded.
+// below the folder of its other files. The user's request is at the end, as plain
+// text, in which nothing is expanded.
 func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {

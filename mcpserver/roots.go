@@ -126,8 +126,8 @@ func (r *clientRoots) settle() {
 
 // await has every call wait a moment for the roots of a session that offers them:
 // also one that names a skill, since it may be one of the project's. Once the client
-// has named them, the wait is for their skills, as long as for the first ones. What
-// takes longer is not waited for again. Since 2026-07-28 a server cannot ask.
+// has named them, the wait is for their skills, as long as for the first ones. After
+// that, no call waits again. Since 2026-07-28 a server cannot ask.
 func (r *clientRoots) await(ctx context.Context, req *request) {
 	switch {
 	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"):

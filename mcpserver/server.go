@@ -47,11 +47,11 @@ type Options struct {
 	// they also are for a request that a proxy has passed on, that bears a token, or that
 	// comes while a policy holds: then others than this machine's user may ask.
 	Remote bool
-	// Private: not everyone who can reach the server may ask, or what it serves is
-	// one person's own (over stdio), so that no shared cache may keep its answers.
+	// Private: some clients that can reach the server may not ask, or the skills are one
+	// person's own (over stdio), so that no shared cache may keep the answers.
 	Private bool
-	// Access is who may ask over HTTP, and what each of them sees; nil lets everyone see
-	// everything. [Server.SetAccess] puts another state in force.
+	// Access decides over HTTP on callers and what each of them sees; nil lets everyone
+	// see everything. [Server.SetAccess] puts another state in force.
 	Access *access.Gate
 	// Roots, if set, is called with the folders that a client names as its roots.
 	// It returns when the catalogue has taken them in. The catalogue is one for all

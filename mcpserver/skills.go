@@ -117,8 +117,8 @@ func (s *Server) entriesNow(ctx context.Context, v catalog.View, of []*catalog.E
 	return out, ctx.Err()
 }
 
-// entryNow is the entry of a published skill as it is on disk now; nil, and why,
-// where it is not published. Frontmatter and manifest are of one state.
+// entryNow is the entry of a published skill as it is on disk now. It is nil, with the
+// reason, if the skill is not published. Frontmatter and manifest are of one state.
 func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
 	if !publishable(e) {
 		return nil, nil

@@ -170,8 +170,8 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, id, r) }, true
 }
 
-// in completes a request with what its session's handshake says. It reports false if there
-// was none, and the request needs one.
+// in completes a request with what its session's handshake says. It reports false if the
+// request needs a handshake and none was made.
 func (r *request) in(init *mcp.InitializeParams) bool {
 	if init == nil {
 		return r.modern

@@ -152,7 +152,7 @@ func isToken(s string) bool {
 }
 
 // authenticated asks for a token, if tokens are required, before anything else of the
-// request is read. What its sender sees is decided again when all of it is here.
+// request is read. Its sender is looked up again when its body is here.
 func (h *Handler) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := h.know(r, tokenOf(r))

@@ -226,8 +226,8 @@ func (h *Handler) know(r *http.Request, token string) (access.Principal, bool) {
 	return h.core.Access.Now().Know(r.Context(), token)
 }
 
-// caller returns the sender of a request whose body is here: the one place that decides
-// who asks and what they see.
+// caller returns the sender of a request whose body is here, and what they see: the one
+// place that decides so.
 func (h *Handler) caller(r *http.Request) (c Caller, ok bool) {
 	state := h.core.Access.Now()
 	c.Address = hostOf(r)

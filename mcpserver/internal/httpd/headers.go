@@ -91,8 +91,8 @@ const (
 	encodedEnds   = "?="
 )
 
-// decodedName is what the header Mcp-Name says. The SDK would compare it with the body as
-// it came.
+// decodedName is what the header Mcp-Name says. The SDK would compare it with the body
+// undecoded.
 func decodedName(value string) (string, *jsonrpc.Error) {
 	encoded, ok := strings.CutPrefix(value, encodedBegins)
 	if !ok {
@@ -145,7 +145,7 @@ func agreed(header string, s sent) *jsonrpc.Error {
 	switch {
 	case s.version != "" && s.version != header:
 		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Protocol-Version must say what " + mcp.MetaKeyProtocolVersion + " says in the body"}
-	case header == "": // there was none before 2025-06-18
+	case header == "": // the header came with 2025-06-18
 		return nil
 	case s.version != "" && header < skillsext.Since:
 		// A version that has sessions, in the form of those that have none.

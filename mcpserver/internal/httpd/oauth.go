@@ -22,7 +22,7 @@ const protectedResource = "/.well-known/oauth-protected-resource"
 var unissued = []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
 
 // describe registers what clients that have no token find. Tokens that an operator
-// hands out have no issuer, and metadata without one is none (MCP authorization,
+// hands out have no issuer, and metadata must name one (MCP authorization,
 // "Authorization Server Location"): a client that reads 404 says that it lacks a
 // token, one that reads anything else tries to register itself.
 func (h *Handler) describe(mux *routes) error {
@@ -71,7 +71,7 @@ func (h *Handler) describe(mux *routes) error {
 	return nil
 }
 
-// admitsAny counts a request for what everybody is told alike.
+// admitsAny counts a request whose answer is the same for everyone.
 func (h *Handler) admitsAny(w http.ResponseWriter, r *http.Request) bool {
 	if h.core.Access.Now().Verifier == nil {
 		return h.admits(w, r, access.Principal{})

@@ -159,8 +159,8 @@ func (t *sessions) count() int {
 	return len(t.of)
 }
 
-// reserve takes room for one more session of a client, or says why there is none. If room
-// was taken, it must be given back once the session is in the table or refused.
+// reserve takes room for one more session of a client, or says why it cannot. If room was
+// taken, it must be given back once the session is in the table or refused.
 func (t *sessions) reserve(owner string, most int) (no string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -288,7 +288,7 @@ func (h *Handler) sharer(c Caller) string {
 	return nameOf(c.Subject, networkOf(c.Address))
 }
 
-// take takes a place among the streams, or says why there is none.
+// take takes a place among the streams, or says why it cannot.
 func (t *streams) take(client string) (no string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

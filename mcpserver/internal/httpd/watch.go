@@ -28,8 +28,8 @@ var (
 	// unknownRate is for what an address may ask for without a token: the way in, and
 	// the files that pages are made of, some ten for one person.
 	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
-	// lineRate is how much of that, and of refusals, is written down one by one. What
-	// comes more often has a line at the second, the fourth, the eighth and so on: a
+	// lineRate is how much of that, and of refusals, is written down one by one.
+	// Beyond it the second, the fourth, the eighth and so on has a line: a
 	// flood writes some lines in ten seconds, and takes weeks to fill the files.
 	lineRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
@@ -79,7 +79,7 @@ func exchangeOf(r *http.Request) *exchange {
 }
 
 // hostOf is the address of a request's connection, without the port. Headers that
-// name another are not asked: anybody can write them.
+// name another are not trusted: any client can write them.
 func hostOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *Handler) watch(w http.ResponseWriter, r *http.Request) {
 	h.root.ServeHTTP(x, x.r)
 }
 
-// admits counts a request of a subject. Where it comes too often, it is answered so.
+// admits counts a request of a subject. If it comes too often, it is answered so.
 func (h *Handler) admits(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x := exchangeOf(r)
 	if x == nil {

@@ -54,7 +54,7 @@ func (r *lineReader) next() ([]byte, error) {
 	return line, nil
 }
 
-// read gathers one line, as it came. Beyond the limit, with room for the line
+// read gathers one line, unchanged. Beyond the limit, with room for the line
 // end and a byte-order mark, it only looks for the newline.
 func (r *lineReader) read() (line []byte, tooLong bool, err error) {
 	room := r.limit + len("\r\n") + len(byteOrderMark)

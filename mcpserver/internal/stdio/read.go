@@ -170,7 +170,7 @@ func (c *conn) finish(err error) {
 
 // awaitAnswers waits until no answer is owed, for as long as drain allows. Only
 // then may the SDK hear that the input has ended: from then on it writes nothing.
-// What is still owed then is given up, whether it is being made or being written.
+// Answers that are still owed then are given up, whether they are being made or written.
 func (c *conn) awaitAnswers() {
 	timer := time.NewTimer(max(c.drain, 0))
 	defer timer.Stop()

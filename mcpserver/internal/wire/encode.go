@@ -24,7 +24,7 @@ const (
 	keptBuffer = 256 << 10
 )
 
-// Encoder writes JSON by appending to a buffer. What exceeds the buffer goes to a writer
+// Encoder writes JSON by appending to a buffer. A full buffer goes to a writer,
 // piece by piece. Nothing is escaped for HTML. Its methods write what they are told:
 // commas and colons are the caller's.
 type Encoder struct {
@@ -128,7 +128,7 @@ func (e *Encoder) Base64(data []byte) {
 	e.flush()
 }
 
-// Value writes what encoding/json makes of v, or null where it makes nothing of it.
+// Value writes v as encoding/json does, or null if v has no JSON.
 func (e *Encoder) Value(v any) {
 	if err := e.value(v); err != nil {
 		e.Raw("null")

@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What clients are told of errors is worded here, for both transports. The SDK's own
-// texts repeat what was sent, whole, and name Go types; some have the code 0. They are
-// known by how they begin, since what follows may be the client's words.
+// This file words errors for clients, for both transports. The SDK's own texts repeat whole
+// requests and name Go types; some have the code 0. They are known by how they begin, since
+// the rest may be the client's words.
 
 // maxMessage bounds what an error says, in bytes.
 const maxMessage = 512
