@@ -194,7 +194,7 @@ func mcpProbes(tools []*tool.Tool) (all []probe) {
 func TestMatrixIsWhole(t *testing.T) {
 	c := catalog.New(nil, catalog.Options{})
 	site := web.New(web.Options{Catalog: c, Verifier: access.NewTokens(nil)})
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{Pages: site, Verifier: access.NewTokens(nil)})
+	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: access.NewTokens(nil)})}), mcpserver.HTTPOptions{Pages: site})
 	if err != nil {
 		t.Fatal(err)
 	}
