@@ -176,7 +176,7 @@ func (r fileRead) listing(names []string) string {
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case errors.Is(r.cause, errNoSkill), r.entry == nil && isUnsure(r.cause):
+	case errors.Is(r.cause, errNoSkill), r.entry == nil && IsUnsure(r.cause):
 		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`

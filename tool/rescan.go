@@ -44,8 +44,9 @@ const (
 // did not end in time.
 var ErrBusy = errors.New("the machine is busy, and a look at the folders of skills has not ended in time; try again in a moment")
 
-// isUnsure reports whether an error says that a skill may exist although none was found.
-func isUnsure(err error) bool {
+// IsUnsure reports whether an error says that a skill may exist although none was found:
+// [ErrBusy], a [*catalog.Incomplete], or [skill.ErrUnstable].
+func IsUnsure(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
 }
 
@@ -90,6 +91,13 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 	key := skill.KeyOf(name)
 	v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
 	return v, in(v), unsure
+}
+
+// Named finds the skill of a name, see [catalog.Snapshot.Named]. If the view does not know
+// it, Named looks in a view of the current disk, which it returns. If it finds nothing,
+// unsure says why there may be such a skill; see [IsUnsure].
+func (h *Host) Named(ctx context.Context, v catalog.View, name string) (now catalog.View, e *catalog.Entry, unsure error) {
+	return h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 }
 
 // fresher returns a view that knows the folders with matching names at the time of the

@@ -78,7 +78,7 @@ func getByURI() *Tool {
 				}
 			}
 			d, err := h.Document(ctx, uri)
-			if isUnsure(err) || errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
+			if IsUnsure(err) || errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
 				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
 					uri, d, err = plain, Document{Text: h.Engage(), ModelInvocable: true}, nil
 				}
@@ -87,7 +87,7 @@ func getByURI() *Tool {
 				err = unsure
 			}
 			switch {
-			case isUnsure(err):
+			case IsUnsure(err):
 				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, skill.RedactURI(asked)), nil
 			case errors.Is(err, ErrUnknown):
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
