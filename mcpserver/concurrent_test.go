@@ -104,6 +104,9 @@ func (l *library) churn(ctx context.Context) error {
 	}
 	for v := 1; ctx.Err() == nil; v++ {
 		i := rand.N(librarySize)
+		if v <= 3 { // one of each kind, however few there are on a busy machine
+			i = [...]int{librarySize - 1, librarySize - 1, 0}[v-1]
+		}
 		folder, file := filepath.Join(l.root, name(i)), filepath.Join(l.root, name(i), "SKILL.md")
 		spare := filepath.Join(l.aside, fmt.Sprint(v))
 		var err error
@@ -113,7 +116,7 @@ func (l *library) churn(ctx context.Context) error {
 			err = l.skills[i].change(text(i, v), func() error { return os.Rename(spare, folder) })
 			present[i] = true
 			l.changes[1].Add(1)
-		case i >= librarySize/2 && v%3 == 0:
+		case i >= librarySize/2 && (v == 1 || v%3 == 0):
 			err = l.skills[i].change("", func() error { return os.Rename(folder, spare) })
 			present[i] = false
 			l.changes[2].Add(1)
@@ -266,7 +269,7 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 	for i := range callers {
 		wg.Go(func() {
-			for n := i; busy.Err() == nil; n++ {
+			for n := i; n == i || busy.Err() == nil; n++ {
 				if err := l.ask(t.Context(), clients[i%sessions], n); err != nil && wrong.Add(1) <= 10 {
 					t.Error(err)
 				}
@@ -278,8 +281,8 @@ func TestConcurrentCallers(t *testing.T) {
 	t.Logf("%d answers, %d of them busy, %d of them wrong, %d changes, %d added, %d removed; %d lists compared with their snapshot, %d not",
 		answers.Load(), l.busy.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load(), l.lists[0].Load(), l.lists[1].Load())
 	for i := range l.changes {
-		if l.changes[i].Load() == 0 && !testing.Short() {
-			t.Errorf("too few changes of kind %d", i)
+		if l.changes[i].Load() == 0 {
+			t.Errorf("no change of kind %d", i)
 		}
 	}
 	if l.lists[0].Load() == 0 { // on a busy machine several snapshots come and go during a call
