@@ -100,18 +100,29 @@ func isOneLine(s string) bool {
 // AppendVisibleJSON appends a JSON text for people to look at: with the same value, and
 // what they would not see, or what drives a terminal, as escapes.
 func AppendVisibleJSON(b, text []byte) []byte {
-	for _, r := range string(text) {
+	from := 0
+	for i := 0; i < len(text); {
+		if text[i] < 0x7f { // below the blank only what stands between values
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
 		switch {
-		case r < ' ' || r != 0x7f && !unicode.IsControl(r) && !IsUnseen(r): // below the blank only what stands between values
-			b = utf8.AppendRune(b, r)
+		case r == utf8.RuneError:
+			b = utf8.AppendRune(append(b, text[from:i]...), r)
+		case !unicode.IsControl(r) && !IsUnseen(r):
+			i += size
+			continue
 		case r > 0xffff:
 			one, two := utf16.EncodeRune(r)
-			b = fmt.Appendf(b, `\u%04x\u%04x`, one, two)
+			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x\u%04x`, one, two)
 		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
+			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x`, r)
 		}
+		i += size
+		from = i
 	}
-	return b
+	return append(b, text[from:]...)
 }
 
 // Count is a number with the word for what was counted, one or many: "1 skill",

@@ -53,7 +53,7 @@ func discoveryOf(v catalog.View) []byte {
 		b = skill.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
 		b = append(b, '}')
 	}
-	return append(b, "]}\n"...)
+	return skill.AppendVisibleJSON(nil, append(b, "]}\n"...))
 }
 
 func (s *Site) wellKnownSkill(r *request) error {
