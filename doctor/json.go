@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"path"
 
 	"github.com/knack-dev/knack/catalog"
@@ -84,7 +83,7 @@ func SkillOf(d *Verdict) Skill {
 
 // fileOf is one of a skill's files as people are shown it; "" is its folder.
 func fileOf(e *catalog.Entry, file string) string {
-	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
+	return path.Join(e.Root.Name(), e.Path, file)
 }
 
 // RootStatus is a root in JSON.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,12 +39,14 @@ type healthPage struct {
 func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
 
 type rootRow struct {
-	Label, Shown string
-	Scope        skill.Scope
-	Count        int
-	Error        string
-	Notices      []skill.Notice
-	More         int // notices that are not shown
+	Label       string
+	URI         string // with which those of its skills begin
+	Scope       skill.Scope
+	Count       int
+	Error, Mend string
+	Late        bool // it is no error, but not read yet
+	Notices     []skill.Notice
+	More        int // notices that are not shown
 }
 
 type skippedRow struct {
@@ -154,16 +155,15 @@ func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 }
 
 func rootRowOf(root catalog.RootStatus) rootRow {
-	w := rootRow{Label: root.Label, Shown: root.Shown, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	w := rootRow{Label: root.Label, URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	if root.Prefix != "" {
+		w.URI += root.Prefix + "/"
+	}
 	if len(w.Notices) > healthRows {
 		w.More, w.Notices = len(w.Notices)-healthRows, w.Notices[:healthRows]
 	}
-	if root.Err != nil {
-		w.Error = skill.Reason(root.Err)
-		if errors.Is(root.Err, catalog.ErrLate) {
-			w.Error = catalog.ErrLate.Error()
-		}
-	}
+	w.Error, w.Mend = root.Reason()
+	w.Late = root.Late()
 	return w
 }
 
