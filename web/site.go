@@ -65,6 +65,7 @@ type Site struct {
 	reports   latest[*healthPage]
 	indexes   latest[tagged] // of discovery
 	metrics   *metrics
+	checks    *checks
 	sessions  *access.Sessions // nil where nobody needs to sign in
 	arriving  chan struct{}    // places of forms on their way
 }
@@ -78,7 +79,7 @@ func New(o Options) *Site {
 		o.Usage = NewUsage()
 	}
 	s := &Site{
-		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(),
+		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}

@@ -82,8 +82,10 @@ func (h *house) send(r role, p probe) string {
 		method = http.MethodGet
 	}
 	got := h.ask(method, path, p.body, headers...)
-	// One server may have its index sooner than the other; what it finds is compared.
-	for end := time.Now().Add(time.Minute); strings.Contains(got.body, "The index of the newest change is still being made") && time.Now().Before(end); {
+	// One server may have its index sooner than the other, or its skills checked; what
+	// there is then is compared.
+	unready := regexp.MustCompile(`The index of the newest change is still being made|[Ss]till (?:being check|check)|being checked again|not checked yet`)
+	for end := time.Now().Add(time.Minute); unready.MatchString(got.body) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 		got = h.ask(method, path, p.body, headers...)
 	}
