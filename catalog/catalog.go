@@ -92,14 +92,13 @@ type Catalog struct {
 	building func() (end func())
 	expected func()
 
-	current atomic.Pointer[Snapshot]
-	rest    atomic.Int64 // nanoseconds that the last refresh asks for
-	last    atomic.Pointer[refreshed]
-	ready   chan struct{} // closed with the first snapshot
-	large   chan struct{} // closed when that is known to take its time
-	isLarge sync.Once
-	poke    chan struct{} // capacity 1: a refresh is wanted
-	ended   chan struct{} // capacity 1: a look has ended that a refresh went on without
+	current  atomic.Pointer[Snapshot]
+	rest     atomic.Int64 // nanoseconds that the last refresh asks for
+	last     atomic.Pointer[refreshed]
+	ready    chan struct{} // closed with the first snapshot
+	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
+	poke     chan struct{} // capacity 1: a refresh is wanted
+	ended    chan struct{} // capacity 1: a look has ended that a refresh went on without
 
 	gates  gates                 // of the reads that calls wait for
 	index  atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
@@ -226,7 +225,7 @@ func New(sources []Source, o Options) *Catalog {
 	}
 	return &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, expected: o.Expected, sources: hold(sources),
-		ready: make(chan struct{}), large: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
+		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{},
 		logged:      map[string]bool{},
@@ -251,23 +250,6 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
-}
-
-// Soon is View, and gives up at once where the first snapshot is known to take
-// longer than a moment; see [Visitor].
-func (c *Catalog) Soon(ctx context.Context) (View, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-c.large:
-			cancel()
-		case <-done:
-		}
-	}()
-	return c.View(ctx)
 }
 
 func (c *Catalog) view(sight *Sight) View {

@@ -25,6 +25,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			c.watch(ctx)
 		}
 		tick := time.NewTimer(c.Interval())
+		joining := false
 		for wait := true; wait; {
 			wait = false
 			select {
@@ -38,6 +39,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			case <-c.poke:
 				c.settle(ctx)
 			case <-c.ended:
+				joining = true
 			}
 		}
 		select {
@@ -45,7 +47,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 		default:
 		}
 		tick.Stop()
-		if err := c.Refresh(ctx); err != nil {
+		if err := c.refresh(ctx, joining); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,9 @@ func (c *Catalog) watch(ctx context.Context) {
 
 // Refresh looks at every source once and publishes the result. It fails only when
 // the context ends. Calls go on meanwhile, on the snapshot before.
-func (c *Catalog) Refresh(ctx context.Context) error {
+func (c *Catalog) Refresh(ctx context.Context) error { return c.refresh(ctx, false) }
+
+func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	select {
 	case c.refreshing <- struct{}{}:
 		defer func() { <-c.refreshing }()
@@ -134,7 +138,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	found, err := c.lookAtAll(ctx, sources)
+	found, err := c.lookAtAll(ctx, sources, joining)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	if p != nil && p.Cursor != "" {
 		return nil, errWhole()
 	}
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	for _, t := range s.tools {
 		d := t.Define(v, c)
 		tools = append(tools, &mcp.Tool{
-			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly,
+			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta,
 		})
 	}
 	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
@@ -56,7 +56,7 @@ var keptContracts = []string{"001", "002"}
 
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r, err := t.Call(ctx, s.host, req.Params.Arguments)
+		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 			catalog.Doubt(ctx)
 		}
 		return &mcp.CallToolResult{
-			Content:           content(r, req.Session),
+			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
 			StructuredContent: r.Object,
 			IsError:           r.IsError,
 			Meta:              r.Meta,

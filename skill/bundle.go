@@ -31,6 +31,9 @@ type Root struct {
 	// Prefix is the first part of its skills' URIs: the label where several roots
 	// are served, so that none can take over another's URI; else empty.
 	Prefix string
+	// Unlisted: its skills are in no list and no search, since somebody else shows them,
+	// but load by name and by URI.
+	Unlisted bool
 }
 
 // Name is what answers call the root's folder: as people at this machine write it, or by

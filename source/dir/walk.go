@@ -327,6 +327,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // again and again
 	out := w.results[:len(level)]
 	var at, seen, below, counted, links atomic.Int64
+	progress := skill.Progress(ctx)
 	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
@@ -350,6 +351,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 				} else {
 					found = w.visit(level[i], r)
 				}
+				progress.Add(1)
 				out[i] = resultOf(&found)
 				met += len(found.folders)
 			}
