@@ -194,7 +194,7 @@ type problemObject struct {
 }
 
 func writeProblem(r *request, f *failure) {
-	data, _ := json.Marshal(problemObject{http.StatusText(f.status), f.status, f.say})
+	data, _ := json.Marshal(problemObject{titleOf(f.status), f.status, f.say})
 	r.w.Header().Set("Content-Type", mime.FormatMediaType("application/problem+json", nil))
 	_ = answer(r, f.status, append(skill.AppendVisibleJSON(nil, data), '\n'))
 }
