@@ -93,6 +93,11 @@ func (d *Verdict) Unpublished() (out []check.Finding) {
 	return out
 }
 
+// Published reports whether the Skills extension's lists have the skill.
+func (d *Verdict) Published() bool {
+	return d.Publishable() && d.Entry.Status != catalog.Unlisted
+}
+
 // Severe counts the findings that are errors or warnings.
 func (d *Verdict) Severe() (errors, warnings int) {
 	for _, f := range d.Findings {
@@ -175,7 +180,7 @@ func (c *Count) Add(d *Verdict) {
 		catalog.Available: &c.Available, catalog.Shadowed: &c.Shadowed, catalog.Copy: &c.Copies,
 		catalog.Unlisted: &c.Unlisted, catalog.Skipped: &c.Skipped,
 	}[d.Entry.Status]++
-	if d.Publishable() && d.Entry.Status != catalog.Unlisted {
+	if d.Published() {
 		c.Publishable++
 	}
 	switch d.State() {

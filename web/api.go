@@ -113,7 +113,7 @@ func (s *Site) apiList(r *request) error {
 	}
 	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: doctor.State(q.Get("state"))}
 	if f.State != "" && !slices.Contains(states, f.State) {
-		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed and skipped.")
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted and skipped.")
 	}
 	if f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)) {
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
@@ -183,10 +183,10 @@ func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
 }
 
 // takes reports whether a skill in a state passes. Without a state in the filter, skipped
-// skills do not.
+// and unlisted skills do not.
 func (f filter) takes(e *catalog.Entry, state doctor.State) bool {
 	return (f.Scope == "" || f.Scope == string(e.Root.Scope)) && (f.Root == "" || f.Root == e.Root.Label) &&
-		(f.State == "" && state != doctor.Skipped || f.State == state)
+		(f.State == "" && state != doctor.Skipped && state != doctor.Unlisted || f.State == state)
 }
 
 // paged cuts a page out of a list. A cursor names the last skill of the page

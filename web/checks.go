@@ -248,7 +248,7 @@ type fare struct {
 
 func fareOf(d *doctor.Verdict) fare {
 	errors, warnings := d.Severe()
-	return fare{d.State(), errors + warnings, len(d.Findings) - errors - warnings, d.Publishable()}
+	return fare{d.State(), errors + warnings, len(d.Findings) - errors - warnings, d.Published()}
 }
 
 // totals are what is known of all skills of a view.
@@ -258,7 +258,7 @@ type totals struct {
 	known, all int
 	fares      map[*catalog.Entry]fare
 	// flawed are the skills with an error or a warning, and those that are skipped;
-	// unpublished are available, and no list of the Skills extension has them. Both are
+	// unpublished are listed, but not by the Skills extension. Both are
 	// in the order of the view.
 	flawed, unpublished []*catalog.Entry
 }
@@ -336,7 +336,7 @@ func (c *checks) count(v catalog.View) *totals {
 		if f.grave > 0 || f.state == doctor.Skipped {
 			t.flawed = append(t.flawed, e)
 		}
-		if !f.published && f.state != doctor.Skipped {
+		if !f.published && f.state != doctor.Skipped && f.state != doctor.Unlisted {
 			t.unpublished = append(t.unpublished, e)
 		}
 	}

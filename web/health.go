@@ -20,6 +20,7 @@ const healthRows = 100
 type healthPage struct {
 	frame
 	Served, All  int
+	NUnlisted    int // of those that are served
 	Roots        []rootRow
 	Missing      []string
 	Skipped      []skippedRow
@@ -130,7 +131,7 @@ func (s *Site) health(r *request) error {
 // skill, and is made once for all who see the same. How the list fits each client is
 // half of that work, and made beside the other half.
 func (s *Site) report(v catalog.View) *healthPage {
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped)}
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), NUnlisted: unlisted(v)}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // others would see in it that what is hidden from them changes
 	}

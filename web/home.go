@@ -50,7 +50,7 @@ func queryOf(r *request) string {
 }
 
 var (
-	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Skipped}
+	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped}
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
 
@@ -79,14 +79,14 @@ func (f filter) href() string {
 }
 
 // found are all skills that a query finds, best first, as find_skills ranks them:
-// those that people may ask for are among them. Behind them come copies and skipped
-// skills that are called so, which no search ranks. Without a query it is all of
-// them, those that models are shown first.
+// those that people may ask for are among them. Behind them come copies, unlisted and
+// skipped skills that are called so, which this search does not rank. Without a query
+// it is all of them, those that models are shown first.
 func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
 		for _, e := range v.Entries {
-			if !e.ModelVisible() && e.Status != catalog.Unlisted {
+			if !e.ModelVisible() {
 				all = append(all, e)
 			}
 		}
@@ -102,7 +102,7 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Unlisted || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
 			all = append(all, e)
 		}
 	}
@@ -139,7 +139,7 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 		switch {
 		case holdsAll(words, string(e.Key), e.Folder()):
 			all = append(all, e)
-		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
+		case e.Status != catalog.Copy && e.Status != catalog.Unlisted && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
 			described = append(described, e)
 		}
 	}
@@ -211,7 +211,7 @@ func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
 		State: f.state, Grave: f.grave, Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 	}
 	switch e.Status {
-	case catalog.Shadowed, catalog.Copy:
+	case catalog.Shadowed, catalog.Copy, catalog.Unlisted:
 		w.Called = v.Called(e)
 	case catalog.Skipped:
 		if p, ok := e.SkipReason(); ok {
@@ -279,6 +279,7 @@ type homePage struct {
 	Rows                  []row
 	Total, From, To       int
 	All, Served, NSkipped int
+	NUnlisted             int    // of those that are served
 	URL                   string // of MCP
 	Older, Newer          string // addresses of the pages around
 	Narrowed              bool
@@ -299,6 +300,7 @@ func (s *Site) home(r *request) error {
 		f.Page = n
 	}
 	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
+	p.NUnlisted = unlisted(v)
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
 	all, ranked, err := foundSoon(r.Context(), v, f.Query)
 	if err != nil {
@@ -326,6 +328,16 @@ func (s *Site) home(r *request) error {
 	return s.render(r, http.StatusOK, "home", p)
 }
 
+// unlisted counts the skills that are in no list.
+func unlisted(v catalog.View) (n int) {
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			n++
+		}
+	}
+	return n
+}
+
 // narrow applies the filters, and counts for each value of each how many skills
 // it would show beside the others.
 func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
@@ -333,7 +345,7 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[doctor.State]int{}
 	for _, e := range all {
 		scope, root, state := string(e.Root.Scope), e.Root.Label, t.fare(e).state
-		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == "" || f.State == state
+		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == state || f.State == "" && state != doctor.Unlisted
 		if inRoot && inState {
 			inScopes[scope]++
 		}
@@ -358,6 +370,9 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 			g.State = ""
 		}
 		c := one(string(w), fares[w], f.State == w, g)
+		if w == doctor.Unlisted && c.Count == 0 && !c.On {
+			continue // few servers have an excluded root
+		}
 		c.Open = !t.complete() && (w == doctor.Fine || w == doctor.Problems)
 		state.Choices = append(state.Choices, c)
 	}

@@ -160,7 +160,10 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 	if p.Lede, p.Whole = tool.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
-	if d != nil {
+	switch {
+	case e.Status == catalog.Unlisted:
+		p.Unpublished = "its root is excluded, and no list has its skills"
+	case d != nil:
 		if why := d.Unpublished(); len(why) > 0 {
 			p.Unpublished = why[0].Message
 		}

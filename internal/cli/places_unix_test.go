@@ -16,8 +16,9 @@ import (
 )
 
 // baseDirectory is what a server for the user of this machine alone says of a skill that
-// it loads: the one folder that goes out over HTTP, and there alone.
-var baseDirectory = regexp.MustCompile(`Base directory: [^\n"\\]*`)
+// it loads, in the words of the tool set: the one folder that goes out over HTTP, and
+// there alone.
+var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 
 // No answer over HTTP, whoever asks, names a folder of the server: not on any route, by
 // any method, of a skill in any state, of a root that is read or is not. Each has canary
