@@ -119,7 +119,7 @@ Nearly all slow calls fall into a refresh that has something to build or into a 
 110 ms of one processor, most of it looks, and gives the processor away at each 32nd of them and at each 128th skill that it builds with. In a trace of the server (` + "`runtime/trace`" + `, 10,000 skills, a quiet machine)
 the slowest calls wait for workers of the collector, which keep a processor for up to 14 ms while the other has the refresh on it; a call that loads a skill by its name builds nothing that the refresh could have built. Calls of 20 ms and more were ours: the reader had handed
 a line on and waited for the next in a read, which keeps its processor, and the other one had the refresh on it; what lay behind the read ran when the runtime looked around after 20 ms. The reader now waits for the only call
-that is under way, without a processor, before it reads on ([decision 32](decisions/0032-answers-given-again.md)). And of all that ran for longer than 0.7 ms without giving its processor away, the watchers went through all their folders for 10 to 14 ms after each
+that is under way, without a processor, before it reads on ([decision 32](decisions/0032-no-answer-cache.md)). And of all that ran for longer than 0.7 ms without giving its processor away, the watchers went through all their folders for 10 to 14 ms after each
 refresh, and a refresh copied its bundles for 23 ms, once, while the collector had each pointer noted. Both are gone, and what is left of the refresh is 6 ms at most. Beside two or three threads that want two processors a call waits for a tick of the kernel, 4 ms, and so does the floor:
 its p99.9, between the same calls, is 3.4 to 4.4 ms, and alone on the machine one of 4,626 of its calls took 16 ms.
 
@@ -127,7 +127,7 @@ its p99.9, between the same calls, is 3.4 to 4.4 ms, and alone on the machine on
 
 An answer is given again only after each file that it was made from was looked at, with no link on the way. With ` + "`openat2`" + `, ` + "`fstat`" + ` and ` + "`close`" + ` that takes 2.8 µs of
 processor time for a path of nine parts on two cores of an AMD EPYC with Linux 6.18 (the least of 15 measurements under load), of which 1.3 µs are to open and to close; with one ` + "`fstatat`" + ` of the whole path
-1.2 µs, and 0.2 µs for the question whether a folder on the way was moved, without which it would follow a link ([decision 32](decisions/0032-answers-given-again.md)). So a look is these two. Calls that have all arrived share the question,
+1.2 µs, and 0.2 µs for the question whether a folder on the way was moved, without which it would follow a link ([decision 32](decisions/0032-no-answer-cache.md)). So a look is these two. Calls that have all arrived share the question,
 and one open root, below which ` + "`fstatat`" + ` takes 0.9 µs. Finding the id, the key, the kept answer and the copy into the batch are 0.3 µs and no allocation.
 
 One at a time over stdio a call is four calls of the system, ` + "`read`" + `, the question, ` + "`fstatat`" + ` and ` + "`write`" + `, all by the thread that reads (` + "`strace`" + `). On a quiet machine the floor took 6.5 µs, a floor with the question and one

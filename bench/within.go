@@ -33,7 +33,7 @@ func within(args []string, out io.Writer) error {
 		return errors.New("usage: bench within refresh|search|heap DIR")
 	}
 	ctx := context.Background()
-	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: args[1], Shown: "skills"}, Required: true})
+	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: args[1], Shown: "skills"}, Required: true, Load: true})
 	before := live()
 	c := catalog.New([]catalog.Source{source}, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {

@@ -53,10 +53,11 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 		clashes:  map[skill.Key][]*Entry{},
 		reserved: map[place]*Entry{},
 	}
-	if whole != nil {
-		n = 0 // of the keys, those that clash; of the bases, the whole's
+	if whole == nil {
+		s.byKey = make(map[skill.Key]*Entry, n)
+	} else {
+		s.byKey = map[skill.Key]*Entry{} // those that clash; the others are the whole's
 	}
-	s.byKey, s.byBase = newKeyBook(n), newBaseBook(n)
 	return s
 }
 
@@ -152,10 +153,11 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 		if e.Status == Skipped {
 			continue
 		}
-		for n := 0; s.byBase.add(s.Entries, i) != nil; {
+		for n := 0; s.byBase.find(e.base()) != nil; {
 			n = p.give(e, n+1)
 		}
 		prefix, at := e.base()
+		s.byBase.add(prefix, at, e)
 		s.longest = max(s.longest, len(prefix)+len("/")+len(at))
 	}
 }
@@ -298,7 +300,9 @@ func (s *Snapshot) shadow() {
 		}
 		var first *Entry // of that name, where it is not the only one there too
 		if s.whole == nil || s.whole.clashes[e.Key] != nil {
-			first = s.byKey.add(s.Entries, i)
+			if first = s.byKey[e.Key]; first == nil {
+				s.byKey[e.Key] = e
+			}
 		}
 		if first != nil {
 			if s.clashes[e.Key] == nil {

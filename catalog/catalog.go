@@ -25,7 +25,7 @@ import (
 type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
-	// Scan finds every skill below the root. It opens no file's content. A root
+	// Scan finds every skill below the root, and may load some of them. A root
 	// that is absent yields Scan.Missing; an error alone means that the root cannot
 	// be read now, and the last scan's skills stay in force. With Missing beside the
 	// error the root was wanted and is gone: its skills go, and the error is shown.
@@ -37,17 +37,6 @@ type Source interface {
 // context ends. It is called once for a source, after its first scan.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
-}
-
-// Visitor is a [Source] that can hand each skill on while it has its folder open.
-// Visit is Scan, and calls each with every bundle of it, from several goroutines, in no
-// order; read reads the bundle's entry, as [skill.ReadFile] does, and what it
-// returns is valid until each returns. Where each returns a function, that is to get the
-// skill's files with their digests, but for SKILL.md's, as they all were at some time
-// after each was called, or nothing; nothing is hashed for it any more after until. It calls large as soon as it knows that it
-// will take longer than a moment.
-type Visitor interface {
-	Visit(ctx context.Context, each func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (hashed func([]skill.File, time.Time), until time.Time), large func()) (skill.Scan, error)
 }
 
 // Folders is a [Source] that can tell which folders its root has now as direct
@@ -76,12 +65,6 @@ type Options struct {
 	// headings. Zero waits.
 	Patience time.Duration
 	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
-	// Building, where it is not nil, is called before skills are read for the first time
-	// or indexed, and what it returns when that has ended: it takes the most memory.
-	Building func() (end func())
-	// Expected, where it is not nil, is called when manifests are asked for while the
-	// skills are still being read; see [Manifests.Expect].
-	Expected func()
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -89,8 +72,6 @@ type Catalog struct {
 	interval time.Duration
 	patience time.Duration
 	log      *slog.Logger
-	building func() (end func())
-	expected func()
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64 // nanoseconds that the last refresh asks for
@@ -100,22 +81,23 @@ type Catalog struct {
 	poke     chan struct{} // capacity 1: a refresh is wanted
 	ended    chan struct{} // capacity 1: a look has ended that a refresh went on without
 
-	gates  gates                 // of the reads that calls wait for
-	index  atomic.Pointer[index] // the last one of a whole snapshot, to make the next one of
-	turn   sync.Mutex            // held while one of those is made
-	hashed hashed
-	ahead  atomic.Bool // the first snapshot is to be indexed before anybody searches
+	gates     gates                        // of the reads that calls wait for
+	manifests atomic.Pointer[[]*Manifests] // that were made of this catalogue
+	index     atomic.Pointer[index]        // the last one of a whole snapshot, to make the next one of
+	turn      sync.Mutex                   // held while one of those is made
+	ahead     atomic.Bool                  // the first snapshot is to be indexed before anybody searches
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
 	sources []*held
-	dropped []*held             // replaced, and perhaps still watched
-	known   map[string][]known  // what was read of each skill, by the root's label, in path order
-	gone    map[place]time.Time // when a call found a skill's file gone
-	logged  map[string]bool     // what the current snapshot's log lines said
-	looked  time.Time           // when the last completed refresh began
-	took    time.Duration       // and how long it lasted
+	dropped []*held               // replaced, and perhaps still watched
+	known   map[string][]known    // what was read of each skill, by the root's label, in path order
+	gone    map[place]time.Time   // when a call found a skill's file gone
+	doubted map[place]skill.Stamp // of SKILL.md files that were seen to change under their stamp
+	logged  map[string]bool       // what the current snapshot's log lines said
+	looked  time.Time             // when the last completed refresh began
+	took    time.Duration         // and how long it lasted
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -207,6 +189,10 @@ func (c *Catalog) forgetAllBut(found []foundRoot) {
 			delete(c.known, label)
 		}
 	}
+	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
+		k := c.knownAt(at)
+		return k.skill == nil || k.skill.Stamp != stamp
+	})
 }
 
 // New makes a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
@@ -217,17 +203,11 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Building == nil {
-		o.Building = func() func() { return func() {} }
-	}
-	if o.Expected == nil {
-		o.Expected = func() {}
-	}
 	return &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, building: o.Building, expected: o.Expected, sources: hold(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
-		known: map[string][]known{}, gone: map[place]time.Time{},
+		known: map[string][]known{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}
@@ -249,6 +229,17 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 		return c.view(sightOf(ctx)), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
+	}
+}
+
+// Now is [Catalog.View] through a sight, without waiting; false before the first
+// snapshot.
+func (c *Catalog) Now(sight *Sight) (View, bool) {
+	select {
+	case <-c.ready:
+		return c.view(sight), true
+	default:
+		return View{}, false
 	}
 }
 
@@ -323,9 +314,6 @@ func (c *Catalog) publish(next *Snapshot) {
 	if prev == nil {
 		c.current.Store(next)
 		close(c.ready)
-		if c.hashed.wanted.Load() {
-			time.AfterFunc(AheadGood, c.hashed.drop) // what nobody has taken is good for nothing then
-		}
 		if c.ahead.Load() {
 			c.indexOf(next)
 		}

@@ -153,7 +153,7 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 // blocked now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
-		if s.byBase.findBase(s.Entries, e.Base()) != nil || !s.isBlocked(e) {
+		if s.byBase.find(e.base()) != nil || !s.isBlocked(e) {
 			return
 		}
 		if s.blocked == nil {

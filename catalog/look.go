@@ -30,7 +30,6 @@ type look struct {
 	err   error
 	begun time.Time
 	end   context.CancelFunc
-	built func() // ends what [Options.Building] began, once
 }
 
 // lookAtAll looks at the sources at once and waits for all of them; with
@@ -99,13 +98,8 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
-	l.built = func() {}
-	if first {
-		l.built = sync.OnceFunc(c.building())
-	}
 	go func() {
 		defer end()
-		defer l.built()
 		l.root, l.err = c.scanAndLoad(ctx, h, last, first)
 		l.root.begun = l.begun
 		close(l.done)
@@ -139,7 +133,6 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	default:
 	}
 	l.late = true
-	l.built() // a disk that hangs builds nothing
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
 		for _, f := range now.basis() {
@@ -170,10 +163,7 @@ func (c *Catalog) endLooks(sources []*held) {
 
 func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, first bool) (foundRoot, error) {
 	r := foundRoot{status: RootStatus{Root: s.Root()}}
-	var loaded visited
-	begun := time.Now()
-	hash := func(s *skill.Skill) (func([]skill.File, time.Time), time.Time) { return c.hashed.sink(s, begun) }
-	scan, err := loaded.scan(ctx, s, first, hash, func() {})
+	scan, err := s.Scan(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -184,15 +174,22 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		byPath := func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }
 		if !slices.IsSortedFunc(scan.Bundles, byPath) {
 			slices.SortFunc(scan.Bundles, byPath)
+			scan.Skills = nil
 		}
 	}
+	loaded := scan.Skills
+	scan.Skills = nil // they are not to live as long as the scan
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
 	if c.sameAsNow(&r) {
 		r.same = true
 		return r, nil
 	}
 	c.reuse(&r)
-	loaded.fill(&r)
+	for _, i := range r.read {
+		if len(loaded) > 0 {
+			r.skills[i] = loaded[i]
+		}
+	}
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
@@ -201,48 +198,6 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
-}
-
-// visited are the skills that were read during a scan, with their bundles, which the
-// scan has too.
-type visited struct {
-	mu  sync.Mutex
-	all []visit
-}
-
-type visit struct {
-	bundle *skill.Bundle
-	skill  *skill.Skill
-}
-
-// scan scans a source, and the first time, when all must be read, reads on the way
-// what it finds, where the source can.
-func (v *visited) scan(ctx context.Context, s Source, first bool, hash func(*skill.Skill) (func([]skill.File, time.Time), time.Time), large func()) (skill.Scan, error) {
-	if h, ok := s.(*held); ok {
-		s = h.Source
-	}
-	by, ok := s.(Visitor)
-	if !first || !ok {
-		return s.Scan(ctx)
-	}
-	return by.Visit(ctx, func(b *skill.Bundle, read func() ([]byte, skill.Stamp, error)) (func([]skill.File, time.Time), time.Time) {
-		loaded := skill.LoadBy(b, read)
-		v.mu.Lock()
-		v.all = append(v.all, visit{b, loaded})
-		v.mu.Unlock()
-		return hash(loaded)
-	}, large)
-}
-
-// fill puts in what was read on the way.
-func (v *visited) fill(r *foundRoot) {
-	skills := make(map[*skill.Bundle]*skill.Skill, len(v.all))
-	for _, one := range v.all {
-		skills[one.bundle] = one.skill
-	}
-	for _, i := range r.read {
-		r.skills[i] = skills[r.scan.Bundles[i]]
-	}
 }
 
 // reuse takes over what is already known and notes what must be read. Of a root
@@ -257,7 +212,7 @@ func (c *Catalog) reuse(r *foundRoot) {
 	}
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := was.at(b.Path); k.skill != nil && (r.kept || k.current(b)) {
+		if k := was.at(b.Path); k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
 			r.skills[i] = k.skill
 			continue
 		}
@@ -287,7 +242,7 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 			break
 		}
 		if r.skills[i] != nil {
-			continue // it was read on the way
+			continue // the source has loaded it
 		}
 		next <- i
 	}

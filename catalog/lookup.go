@@ -45,10 +45,10 @@ func (s *Snapshot) Named(name string) *Entry {
 // keyed is the served skill that answers to a folded name: of a part, the whole's,
 // where it has one alone, if that is in sight.
 func (s *Snapshot) keyed(key skill.Key) *Entry {
-	if e := s.byKey.findKey(s.Entries, key); e != nil || s.whole == nil || s.whole.clashes[key] != nil {
+	if e := s.byKey[key]; e != nil || s.whole == nil || s.whole.clashes[key] != nil {
 		return e
 	}
-	if e := s.whole.byKey.findKey(s.whole.Entries, key); e != nil {
+	if e := s.whole.byKey[key]; e != nil {
 		return s.at(e)
 	}
 	return nil
@@ -57,9 +57,9 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 // based is the served skill whose folder has a path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
-		return s.byBase.findBase(s.Entries, path)
+		return s.byBase.find("", path)
 	}
-	if e := s.whole.byBase.findBase(s.whole.Entries, path); e != nil {
+	if e := s.whole.byBase.find("", path); e != nil {
 		return s.at(e)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,27 +18,23 @@ const manifestTries = 4
 
 // Manifests makes the manifests of a catalogue's skills. Each file is hashed once
 // for each of its versions, as its stamp tells them apart; a file so young that a
-// second write could leave the same stamp is hashed again until it is older.
-// Nothing is hashed before it is asked for, or announced by [Manifests.Ahead].
+// second write could leave the same stamp is hashed again until it is older, and so is one
+// that was seen to change under its stamp. Nothing is hashed before it is asked for.
 type Manifests struct {
 	catalog *Catalog
 	slots   chan struct{} // bounds what is hashed at once, over all callers
 
 	mu   sync.Mutex
 	kept map[place]*digests
-
-	ahead ahead
 }
 
 // digests are what is known of one skill's files.
 type digests struct {
-	busy  chan struct{} // capacity 1: held by the one who hashes
+	busy  chan struct{} // capacity 1: its holder may use the other fields
 	dir   string        // the folder they belong to; a root's label may move to another
-	files []skill.File  // in path order; of no file so young that its stamp proves nothing
-	// slow is when one pass last did not do.
-	slow time.Time
-	// made is when files were found to be the skill's, where nobody has had them yet.
-	made time.Time
+	files []skill.File  // in path order, without those that are doubted
+	// doubted are the stamps, by path, under which a file was seen to change.
+	doubted map[string]skill.Stamp
 }
 
 // NewManifests makes an empty cache that forgets the skills which the catalogue
@@ -47,14 +42,22 @@ type digests struct {
 func NewManifests(c *Catalog) *Manifests {
 	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
-		c.hashed.drop()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, e := range d.Removed {
 			delete(m.kept, place{e.Root.Label, e.Path})
 		}
 	})
-	return m
+	for {
+		all := c.manifests.Load()
+		more := []*Manifests{m}
+		if all != nil {
+			more = append(more, *all...)
+		}
+		if c.manifests.CompareAndSwap(all, &more) {
+			return m
+		}
+	}
 }
 
 // Of lists every file of a skill with the digest of its bytes as they are now.
@@ -65,45 +68,26 @@ func NewManifests(c *Catalog) *Manifests {
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that does not stand still.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
-	now, files, _, err := m.of(ctx, v, e, m.files)
-	return now, files, err
-}
-
-// OfList is Of for a list: what was made ahead just now is good for it. It was true at
-// the time that is returned.
-func (m *Manifests) OfList(ctx context.Context, v View, e *Entry) (now *Entry, files []skill.File, at time.Time, err error) {
-	return m.of(ctx, v, e, m.aheadFiles)
-}
-
-func (m *Manifests) of(ctx context.Context, v View, e *Entry, files func(context.Context, *Entry) ([]skill.File, time.Time, error)) (*Entry, []skill.File, time.Time, error) {
 	for range manifestTries {
-		noteFolders(ctx, e)
-		files, at, err := files(ctx, e)
+		files, err := m.files(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
-			for _, f := range files {
-				if !recorded(ctx) {
-					break
-				}
-				note(ctx, e, e.OnDisk(f.Path), f.Stamp)
-			}
-			return e, files, at, nil
+			return e, files, nil
 		}
-		Doubt(ctx)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return e, nil, at, err
+			return e, nil, err
 		}
 		_, now, err := v.Read(ctx, e)
 		switch {
 		case ctx.Err() != nil:
-			return e, nil, at, ctx.Err()
+			return e, nil, ctx.Err()
 		case now != nil && !now.Available:
-			return now, nil, at, fs.ErrNotExist
+			return now, nil, fs.ErrNotExist
 		case err != nil:
-			return e, nil, at, err
+			return e, nil, err
 		}
 		e = now
 	}
-	return e, nil, time.Time{}, skill.ErrUnstable
+	return e, nil, skill.ErrUnstable
 }
 
 func mainDigest(files []skill.File) skill.Digest {
@@ -125,12 +109,7 @@ func (m *Manifests) digests(e *Entry) *digests {
 	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir()}
-	if made, ok := m.catalog.hashed.take(e.Skill); ok {
-		first.files, first.made = made.files, made.at
-	} else {
-		first.files = m.catalog.mainFile(e)
-	}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: m.catalog.mainFile(e)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
@@ -144,68 +123,72 @@ func (m *Manifests) digests(e *Entry) *digests {
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !k.settled() {
+	if k := c.knownAt(place{e.Root.Label, e.Path}); k.skill != e.Skill || !c.settled(e.Root.Label, k) {
 		return nil
 	}
 	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
 }
 
 // files lists a skill's files with their digests, as they are now.
-func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, time.Time, error) {
-	d, leave, err := m.enter(ctx, e)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	defer leave()
-	d.made = time.Time{}
-	begun := time.Now()
-	files, err := d.now(ctx, e)
-	return files, begun, err
-}
-
-// enter waits for a skill's digests and for a slot.
-func (m *Manifests) enter(ctx context.Context, e *Entry) (d *digests, leave func(), err error) {
-	d = m.digests(e)
+func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
+	d := m.digests(e)
 	if err := acquire(ctx, d.busy); err != nil {
-		return nil, nil, err
-	}
-	if err := acquire(ctx, m.slots); err != nil {
-		<-d.busy
-		return nil, nil, err
-	}
-	return d, func() { <-m.slots; <-d.busy }, nil
-}
-
-// now makes the manifest: in one pass, or where that does not do, the long way.
-func (d *digests) now(ctx context.Context, e *Entry) ([]skill.File, error) {
-	if d.whole(ctx, e) {
-		return d.files, nil
-	}
-	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for range manifestTries {
-		files, err := listed(ctx, e)
-		if err != nil {
-			return nil, err
+	defer func() { <-d.busy }()
+	if err := acquire(ctx, m.slots); err != nil {
+		return nil, err
+	}
+	defer func() { <-m.slots }()
+	begun := time.Now()
+	files, err := e.Manifest(ctx, d.files)
+	if err != nil {
+		return nil, err
+	}
+	d.files = files
+	if doubt := func(f skill.File) bool { return f.Stamp.Racy(begun) || d.doubts(f) }; slices.ContainsFunc(files, doubt) {
+		d.files = slices.DeleteFunc(slices.Clone(files), doubt)
+	}
+	return files, nil
+}
+
+// doubts reports whether a file was seen to change under the stamp that it has.
+func (d *digests) doubts(f skill.File) bool {
+	stamp, ok := d.doubted[f.Path]
+	return ok && stamp == f.Stamp
+}
+
+// saw compares a file that was read with what a manifest kept of it. Other bytes under an
+// equal stamp, as a write through a mapping into a dirty page leaves them, end all that
+// was kept of the skill, and the file is hashed anew for as long as it has that stamp.
+func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
+	m.mu.Lock()
+	d := m.kept[place{e.Root.Label, e.Path}]
+	m.mu.Unlock()
+	if d == nil || d.dir != e.Dir() {
+		return
+	}
+	select {
+	case d.busy <- struct{}{}:
+		defer func() { <-d.busy }()
+	default:
+		return // a manifest is being made
+	}
+	if k, ok := skill.FileIn(d.files, path); ok && k.Stamp == stamp && k.Digest != digest() {
+		if d.doubted == nil {
+			d.doubted = map[string]skill.Stamp{}
 		}
-		read, err := d.hash(ctx, e, files)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went away meanwhile
-		}
-		if err != nil || !read {
-			return files, err
-		}
-		// What was hashed took its time: the whole must still be one state.
-		again, err := listed(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if sameFiles(files, again) {
-			return files, nil
+		d.doubted[path], d.files = stamp, nil
+	}
+}
+
+// saw tells all manifests of a file that was read.
+func (c *Catalog) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
+	if all := c.manifests.Load(); all != nil {
+		for _, m := range *all {
+			m.saw(e, path, stamp, digest)
 		}
 	}
-	return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrUnstable}
 }
 
 func acquire(ctx context.Context, slot chan struct{}) error {
@@ -215,88 +198,4 @@ func acquire(ctx context.Context, slot chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// listed lists a skill's files, within the limits of publication.
-func listed(ctx context.Context, e *Entry) ([]skill.File, error) {
-	files, more, err := e.List(ctx, skill.MaxFiles)
-	if err != nil {
-		return nil, err
-	}
-	var total int64
-	for _, f := range files {
-		total += f.Size
-	}
-	if more || total > skill.MaxSkillSize {
-		return nil, &fs.PathError{Op: "manifest", Path: e.Folder(), Err: skill.ErrTooLarge}
-	}
-	return files, nil
-}
-
-// slowFor is how long one pass is not tried again where it did not do.
-const slowFor = 10 * time.Second
-
-// whole makes the manifest in one pass, where that does.
-func (d *digests) whole(ctx context.Context, e *Entry) bool {
-	if time.Since(d.slow) < slowFor {
-		return false
-	}
-	files, ok := e.Whole(ctx, d.files)
-	if ok {
-		d.files = files
-	} else if ctx.Err() == nil {
-		d.slow = time.Now()
-	}
-	return ok
-}
-
-// hash fills in the digests, from what is known where that holds, and keeps them.
-// It reports whether a file was read.
-func (d *digests) hash(ctx context.Context, e *Entry, files []skill.File) (read bool, err error) {
-	keep := make([]skill.File, 0, len(files))
-	var buf []byte
-	for i, f := range files {
-		if k, ok := find(d.files, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
-			files[i] = k
-			keep = append(keep, k)
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return read, err
-		}
-		if buf == nil {
-			buf = make([]byte, skill.HashBuffer)
-		}
-		read = true
-		at := time.Now()
-		if files[i], err = e.Hash(f.Path, buf); err != nil {
-			return read, err
-		}
-		if !files[i].Stamp.Racy(at) {
-			keep = append(keep, files[i])
-		}
-	}
-	d.files = keep
-	return read, nil
-}
-
-// find finds a file among files that are in path order.
-func find(files []skill.File, path string) (skill.File, bool) {
-	i, ok := slices.BinarySearchFunc(files, path, func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
-	if !ok {
-		return skill.File{}, false
-	}
-	return files[i], true
-}
-
-func sameFiles(a, b []skill.File) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Path != b[i].Path || a[i].Size != b[i].Size || a[i].Stamp != b[i].Stamp {
-			return false
-		}
-	}
-	return true
 }

@@ -23,6 +23,7 @@ type manifestSource struct {
 	files fstest.MapFS
 	gone  bool
 	reads atomic.Int64
+	state uint64            // the scan's Version
 	hook  func(name string) // called at each read
 }
 
@@ -38,7 +39,7 @@ func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, nil
 	}
-	return skill.Scan{Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
+	return skill.Scan{Version: s.state, Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
 }
 
 // Open makes the source the skill's file system too.
@@ -231,4 +232,54 @@ func TestManifestsAreSafeForMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestStampThatDoesNotChange writes other bytes under an equal stamp, as a mapping into a
+// dirty page does: once a read has seen that, nothing relies on the stamp any more.
+func TestStampThatDoesNotChange(t *testing.T) {
+	s, c, m := manifests(t)
+	s.state = 1 // by stamps alone the tree never changes
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rewrite := func(name, text string) { s.set(name, text, s.files[name].ModTime) }
+	main := func(word string) string { return strings.Replace(oneText, "One", word, 1) }
+	view := func() (catalog.View, *catalog.Entry) {
+		v, err := c.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, v.Entries[0]
+	}
+	expect := func(name, text string) {
+		t.Helper()
+		e, files, err := manifest(t, c, m)
+		if err != nil || files[name] != skill.DigestOf([]byte(text)).String() || files["SKILL.md"] != e.Digest.String() {
+			t.Errorf("%s: %v %v", name, files, err)
+		}
+	}
+	expect("a.txt", "a")
+
+	rewrite("a.txt", "b")
+	v, e := view()
+	if data, err := v.ReadFile(t.Context(), e, "a.txt"); string(data) != "b" || err != nil {
+		t.Fatalf("%q, %v", data, err)
+	}
+	expect("a.txt", "b")
+	rewrite("a.txt", "c")
+	expect("a.txt", "c")
+
+	rewrite("SKILL.md", main("Two"))
+	if _, now, err := v.Read(t.Context(), e); err != nil || now.Description != "Two." {
+		t.Fatal(now.Description, err)
+	}
+	expect("SKILL.md", main("Two"))
+	rewrite("SKILL.md", main("Six"))
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, e := view(); e.Description != "Six." {
+		t.Errorf("after a refresh: %s", e.Description)
+	}
+	expect("SKILL.md", main("Six"))
 }

@@ -19,28 +19,19 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	early := time.After(watchAfter)
 	for {
-		if early == nil {
-			c.watch(ctx)
-		}
+		c.watch(ctx)
 		tick := time.NewTimer(c.Interval())
 		joining := false
-		for wait := true; wait; {
-			wait = false
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return ctx.Err()
-			case <-early:
-				early, wait = nil, true
-				c.watch(ctx)
-			case <-tick.C:
-			case <-c.poke:
-				c.settle(ctx)
-			case <-c.ended:
-				joining = true
-			}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return ctx.Err()
+		case <-tick.C:
+		case <-c.poke:
+			c.settle(ctx)
+		case <-c.ended:
+			joining = true
 		}
 		select {
 		case <-c.ended: // it is taken in now
@@ -52,12 +43,6 @@ func (c *Catalog) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// watchAfter is how long after the first scan the watchers start: who has started
-// the program waits for answers first, and a watcher that starts asks for a scan
-// that sees what it has missed. It is less than the two seconds in which a change is
-// to be seen. A variable for the tests.
-var watchAfter = 1500 * time.Millisecond
 
 const (
 	// restShare is how many times as long as the last refresh took the catalogue
@@ -287,7 +272,7 @@ func (c *Catalog) take(found []foundRoot) {
 			f.version = f.scan.Version
 			now := inOrder(c.known[f.status.Label])
 			for _, s := range f.skills {
-				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !k.settled()) {
+				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !c.settled(f.status.Label, k)) {
 					f.version = 0
 				}
 			}
@@ -308,15 +293,13 @@ func (c *Catalog) take(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
-// settled: the file was read, and its stamp would tell if it changed.
-func (k known) settled() bool {
+// settled reports whether a file of a root was read, and its stamp would tell if it
+// changed. The caller holds mu.
+func (c *Catalog) settled(label string, k known) bool {
+	if stamp, ok := c.doubted[place{label, k.path()}]; ok && stamp == k.skill.Stamp {
+		return false
+	}
 	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
-}
-
-// current reports whether what was read still holds for the bundle. A file that
-// could not be read is tried again: the reason may be gone, and no stamp tells.
-func (k known) current(b *skill.Bundle) bool {
-	return k.settled() && b.Same(k.skill.Bundle)
 }
 
 // sameSkill: the same bytes in the same place, so that the older value, which
@@ -386,6 +369,9 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 			continue
 		}
 		f.skills[i] = fresh
+		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
+			c.doubted[at], f.version = fresh.Stamp, 0
+		}
 		c.know(at.label, []known{{fresh, &begun}})
 	}
 	c.rebuild(found)
@@ -445,11 +431,12 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		switch {
 		case err != nil:
 			return nil, e, err
-		case r.fresh == e.Skill:
-			note(ctx, e, e.Skill.Entry, r.stamp)
+		case r.err == nil:
+			v.catalog.saw(e, skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
+		}
+		if r.fresh == e.Skill {
 			return r.data, e, nil
 		}
-		Doubt(ctx)
 		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
 		switch {
 		case now == nil:
@@ -474,21 +461,21 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 type reading struct {
 	data  []byte
 	fresh *skill.Skill
-	stamp skill.Stamp
 	begun time.Time
 	err   error // of the file
 }
 
 func readNow(e *Entry) reading {
 	r := reading{begun: time.Now()}
-	r.data, r.stamp, r.err = e.Skill.Read()
+	data, stamp, err := e.Skill.Read()
+	r.data, r.err = data, err
 	switch {
 	case r.err != nil:
 		r.fresh = skill.Load(e.Bundle)
 	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
 		r.fresh = e.Skill
 	default:
-		r.fresh = e.Skill.Parsed(r.data, r.stamp)
+		r.fresh = e.Skill.Parsed(r.data, stamp)
 	}
 	return r
 }
@@ -512,9 +499,7 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, erro
 	}
 	Traced(ctx, e, path, f.data, f.err)
 	if f.err == nil {
-		note(ctx, e, e.OnDisk(path), f.stamp)
-	} else {
-		Doubt(ctx)
+		v.catalog.saw(e, path, f.stamp, func() skill.Digest { return skill.DigestOf(f.data) })
 	}
 	return f.data, f.err
 }

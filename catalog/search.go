@@ -221,13 +221,11 @@ func (c *Catalog) makeIndex(s *Snapshot) {
 	if s.whole == nil {
 		c.turn.Lock()
 	}
-	built := c.building()
 	s.indexing.standings = make([]standing, len(s.searched))
 	for i, e := range s.searched {
 		s.indexing.standings[i] = standingOf(e)
 	}
 	whole := c.nextIndex(c.patience, s)
-	built()
 	if s.whole == nil {
 		c.turn.Unlock()
 	}

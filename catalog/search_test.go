@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,31 +193,6 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		diffs(t, "of the disk that came back", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string{"git"})
-	})
-}
-
-// TestBuildingEndsWhereADiskHangs: what is made the first time is not said to be made
-// for as long as a disk answers nothing.
-func TestBuildingEndsWhereADiskHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := source("a", "git/SKILL.md", text("git", "Commits"))
-		block := make(chan struct{})
-		disk.set(func() { disk.block = block })
-		var begun, ended atomic.Int64
-		c := New([]Source{disk}, Options{Patience: time.Second, Building: func() func() {
-			begun.Add(1)
-			return func() { ended.Add(1) }
-		}})
-		refresh(t, c)
-		if begun.Load() != 1 || ended.Load() != 1 {
-			t.Errorf("%d begun and %d ended while the disk hangs", begun.Load(), ended.Load())
-		}
-		close(block)
-		time.Sleep(time.Second)
-		refresh(t, c)
-		if begun.Load() != ended.Load() {
-			t.Errorf("%d begun and %d ended", begun.Load(), ended.Load())
-		}
 	})
 }
 

@@ -87,25 +87,13 @@ func (e *Entry) base() (prefix, at string) {
 	return e.Root.Prefix, e.Tail
 }
 
-// hasBase reports whether Base is this path.
-func (e *Entry) hasBase(path string) bool {
-	prefix, at := e.base()
-	if prefix != "" {
-		if len(path) <= len(prefix) || path[:len(prefix)] != prefix || path[len(prefix)] != '/' {
-			return false
-		}
-		path = path[len(prefix)+1:]
-	}
-	return path == at
-}
-
 // SameURI reports whether two entries have the same URI, or none.
 func (e *Entry) SameURI(o *Entry) bool {
 	prefix, at := e.base()
 	if otherPrefix, other := o.base(); prefix == otherPrefix {
 		return at == other
 	}
-	return e.hasBase(o.Base())
+	return e.Base() == o.Base()
 }
 
 // URI addresses SKILL.md. It is zero for a skipped skill.
@@ -192,9 +180,9 @@ type Snapshot struct {
 	whole *Snapshot
 
 	spans    []span                 // of Entries
-	byKey    book                   // not skipped, the first in root order; of a part, those that clash in the whole
+	byKey    map[skill.Key]*Entry   // not skipped, the first in root order; of a part, those that clash in the whole
 	clashes  map[skill.Key][]*Entry // all of a key that several have, in root order
-	byBase   book                   // not skipped; of a whole
+	byBase   bases                  // not skipped; of a whole
 	reserved map[place]*Entry       // not for models, by the path in lower case
 	longest  int                    // the length of the longest key of byBase
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]

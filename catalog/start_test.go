@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,8 +23,8 @@ func (w watchCounted) Watch(ctx context.Context, _ func()) {
 	<-ctx.Done()
 }
 
-// TestWatchersStartAfterTheFirstAnswers, once, and the refresh cycle is kept.
-func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
+// TestWatchersStartWithTheFirstScan starts each watcher once, right after the first scan.
+func TestWatchersStartWithTheFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := watchCounted{source("a", "old/SKILL.md", text("old", "d")), new(atomic.Int64)}
 		c := New([]Source{m}, Options{})
@@ -31,15 +33,9 @@ func TestWatchersStartAfterTheFirstAnswers(t *testing.T) {
 		go func() { defer close(ended); _ = c.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
 		view(t, c)
-		time.Sleep(watchAfter - time.Millisecond)
-		synctest.Wait()
-		if n := m.watches.Load(); n != 0 {
-			t.Errorf("%d watchers while the client waits", n)
-		}
-		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if n := m.watches.Load(); n != 1 {
-			t.Errorf("%d watchers a second later", n)
+			t.Errorf("%d watchers after the first scan", n)
 		}
 		time.Sleep(2 * DefaultInterval)
 		synctest.Wait()
@@ -106,26 +102,28 @@ func TestPlacesAndFolders(t *testing.T) {
 	}
 }
 
-// visiting is a source that hands its skills on during the scan.
-type visiting struct{ *memory }
+// loading is a source that loads its skills during the scan.
+type loading struct{ *memory }
 
-var _ Visitor = visiting{}
-
-func (v visiting) Visit(ctx context.Context, each func(*skill.Bundle, func() ([]byte, skill.Stamp, error)) (func([]skill.File, time.Time), time.Time), _ func()) (skill.Scan, error) {
-	scan, err := v.Scan(ctx)
-	for _, b := range scan.Bundles {
-		each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
+func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := l.memory.Scan(ctx)
+	slices.SortFunc(scan.Bundles, func(a, b *skill.Bundle) int { return strings.Compare(a.Path, b.Path) })
+	for i, b := range scan.Bundles {
+		scan.Skills = append(scan.Skills, skill.Load(b))
+		if i == 1 {
+			scan.Skills[i] = nil // it is left to the catalogue
+		}
 	}
 	return scan, err
 }
 
-// What was read during the first scan is not read again after it.
-func TestVisitedAreReadOnce(t *testing.T) {
+// TestLoadedOnce: what the source has loaded is not read again, and the rest is.
+func TestLoadedOnce(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two"), "z/y/SKILL.md", text("y", "three"))
-	c := New([]Source{visiting{m}}, Options{})
+	c := New([]Source{loading{m}}, Options{})
 	refresh(t, c)
 	diffs(t, "skills", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available y skill://a/y/SKILL.md", "shadowed y skill://a/z/y/SKILL.md"})
-	if n := m.opens.Load(); n != 3 {
-		t.Errorf("3 skills were opened %d times", n)
+	if n := m.opens.Load(); n != 4 {
+		t.Errorf("3 skills, of which one was loaded twice, were opened %d times", n)
 	}
 }

@@ -169,9 +169,8 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 		EventStore: newEvents(maxEvents), SessionTimeout: o.SessionTimeout,
 		Logger: o.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
 	})
-	atMCP := h.authenticated(http.HandlerFunc(h.serveMCP))
 	mux := &routes{}
-	mux.Handle("/mcp", atMCP)
+	mux.Handle("/mcp", h.authenticated(http.HandlerFunc(h.serveMCP)))
 	mux.Handle("/healthz", http.HandlerFunc(h.healthz))
 	mux.Handle("/readyz", http.HandlerFunc(h.readyz))
 	if err := h.describe(mux); err != nil {
@@ -182,14 +181,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	door := func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/mcp" && r.URL.RawPath == "" {
-			atMCP.ServeHTTP(w, r) // as the mux would, in a tenth of the time
-			return
-		}
-		mux.ServeHTTP(w, r)
-	}
-	h.root, h.routes = h.recovered(g.wrap(http.HandlerFunc(door), h.refuse)), mux.patterns
+	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
 	h.Limit(o.Limit)
 	return h, nil
 }
@@ -296,7 +288,6 @@ func (h *HTTP) serveMCP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if r.Method == http.MethodDelete {
-			defer h.server.memory.clear() // a session that has ended answers nothing
 			h.pass(w, r, h.legacy, sent{})
 			return
 		}
@@ -322,40 +313,15 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		}
 	}
 	// A body that comes slowly must not take a place from a call that could be worked
-	// on: it has to be here first. A large one takes none from a small one either.
-	small := r.ContentLength > 0 && r.ContentLength <= smallBody
-	kit := kits.Get().(*kit)
-	var body []byte
-	ok := true
-	if small {
-		if body, ok = h.readSmall(w, r, kit); !ok {
-			return
-		}
-	}
-	if !small {
-		if body, ok = h.readLarge(w, r); !ok {
-			return
-		}
+	// on: it has to be here first.
+	body, ok := h.body(w, r)
+	if !ok {
+		return
 	}
 	if !take(h.calls) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return
 	}
-	placed := false
-	defer func() {
-		if !placed {
-			<-h.calls
-		}
-	}()
-	l, done := h.quick(w, r, body, kit)
-	if done {
-		kits.Put(kit)
-		return
-	}
-	if l != nil {
-		defer l.end()
-	}
-	placed = true
 	place := h.server.places.take(hostOf(r), func() { <-h.calls })
 	leave := sync.OnceFunc(place.leave)
 	defer leave()
@@ -365,8 +331,6 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 		}
 	}()
 	r.Header.Del(placeHeader)
-	r.Header.Del(learnHeader)
-	r.Header.Del(spliceHeader)
 	s, ok := peek(w, body)
 	if !ok {
 		return
@@ -395,19 +359,10 @@ func (h *HTTP) servePost(w http.ResponseWriter, r *http.Request, modern bool) {
 	if s.id != nil {
 		r.Header.Set(placeHeader, place.key)
 	}
-	var heard *overheard
-	if l != nil {
-		r.Header.Set(learnHeader, l.key)
-		heard = overhear(w)
-		w = heard
-	}
 	if modern {
 		h.pass(w, r, h.modern, s)
 	} else {
 		h.serveSession(w, r, s)
-	}
-	if heard != nil {
-		h.teach(l, heard, r, s)
 	}
 	if s.id != nil && r.Context().Err() != nil {
 		place.await() // the client has left, and the call may go on
@@ -425,43 +380,24 @@ func take(slots chan struct{}) bool {
 
 const tooManyCalls = "too many calls at once; try again"
 
-// readSmall reads one of a bounded number of small bodies.
-func (h *HTTP) readSmall(w http.ResponseWriter, r *http.Request, kit *kit) ([]byte, bool) {
-	if !take(h.arriving) {
-		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
-		return nil, false
-	}
-	defer func() { <-h.arriving }()
-	// The server gives no more than the length, so that there is always room for the
-	// read that finds the end.
-	body := slices.Grow(kit.body[:0], int(r.ContentLength)+1)
-	for {
-		n, err := r.Body.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		if err == io.EOF {
-			kit.body = body
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-			return body, true
-		}
-		if err != nil || len(body) == cap(body) {
-			notWhole(w)
-			return nil, false
-		}
-	}
-}
-
-// readLarge reads one of a few bodies that are large, or do not say how large they are.
-func (h *HTTP) readLarge(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+// body reads a request's body, which must arrive within BodyTimeout. Small bodies and
+// others have separate bounds on how many arrive at once, so that large ones keep no
+// small one waiting.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if r.ContentLength > h.o.MaxBody {
 		w.Header().Set("Connection", "close") // what comes is not read
 		h.tooLarge(w)
 		return nil, false
 	}
-	if !take(h.loading) {
+	arriving := h.loading
+	if r.ContentLength > 0 && r.ContentLength <= smallBody {
+		arriving = h.arriving
+	}
+	if !take(arriving) {
 		refuseBusy(w, http.StatusTooManyRequests, nil, tooManyCalls)
 		return nil, false
 	}
-	defer func() { <-h.loading }()
+	defer func() { <-arriving }()
 	return h.read(w, r)
 }
 

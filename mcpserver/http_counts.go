@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"sync"
@@ -83,8 +82,7 @@ func (c *counts) call(method string, failed bool) *atomic.Uint64 {
 	return counterOf(&c.calls, callKey{method, outcome})
 }
 
-// counted counts what comes to a method. What is answered from memory does not come
-// here: see [HTTP.teach].
+// counted counts what comes to a method.
 func (h *HTTP) counted(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		failed := true // by a panic, unless it returns
@@ -93,18 +91,6 @@ func (h *HTTP) counted(next mcp.MethodHandler) mcp.MethodHandler {
 		failed = err != nil || isFailure(res)
 		return res, err
 	}
-}
-
-// counterOfAnswer is where an answer that is given again is counted.
-func (c *counts) counterOfAnswer(method string, answer []byte) *atomic.Uint64 {
-	var a struct {
-		Error  json.RawMessage `json:"error"`
-		Result struct {
-			IsError bool `json:"isError"`
-		} `json:"result"`
-	}
-	err := json.Unmarshal(answer, &a)
-	return c.call(method, err != nil || a.Error != nil || a.Result.IsError)
 }
 
 // refused counts an answer that is a refusal.

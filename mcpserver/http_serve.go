@@ -15,7 +15,7 @@ import (
 // closed in any case.
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	srv := &http.Server{
-		Handler: h, TLSConfig: conf, ConnContext: gathered,
+		Handler: h, TLSConfig: conf,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is asked of the guard as everything is
 		ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
@@ -29,7 +29,7 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) err
 	if conf != nil {
 		err = srv.ServeTLS(ln, "", "")
 	} else {
-		err = srv.Serve(gathering{ln})
+		err = srv.Serve(ln)
 	}
 	if stop() {
 		h.shutdown(srv) // it ended by itself

@@ -71,7 +71,7 @@ type exchange struct {
 	known   bool           // who asks has been let in: by a token, or where none is needed
 	trace   *catalog.Trace // not at /mcp
 	status  int
-	method  string // of MCP, of a call that was not answered from memory
+	method  string // of MCP, of a call
 	handled bool   // by that method, which tells of itself
 	denied  uint64 // it is one of so many that came too often
 	mute    bool   // the answer was replaced

@@ -65,7 +65,6 @@ func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
 				u.Event = s.eventOf(ctx, u, q, trace, failed)
 			}
 			s.observe(u)
-			used(ctx, u)
 		}()
 		res, err = next(ctx, method, req)
 		return res, err

@@ -58,8 +58,8 @@ type Options struct {
 	// it; see [tool.Host].
 	Engage func() string
 	// Observe, if set, hears of everything that a client did with skills, after it
-	// was answered, from the goroutine of the call. It must not wait: answers that
-	// are given again wait for it.
+	// was answered, from the goroutine of the call. It must not wait: the answer waits
+	// for it.
 	Observe func(Use)
 	// Audit: Observe hears of what was refused or failed too, and of every method,
 	// and each use has its event for the audit log, with what was loaded.
@@ -83,9 +83,6 @@ type Server struct {
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	places        places // of the calls over HTTP
-	memory        memory // of answers
-	pages         pages
-	splices       splices
 	audience      audience
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
@@ -130,7 +127,7 @@ func New(o Options) *Server {
 	for _, t := range o.Tools {
 		s.mcp.AddTool(bareTool(t), s.handler(t))
 	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.memory.record, s.splices.pass, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
@@ -144,9 +141,6 @@ func (s *Server) MCP() *mcp.Server { return s.mcp }
 // hangs: the SDK would wait for it.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	pipes, ok := t.(*StdioTransport)
-	if ok {
-		pipes.server = s
-	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.mcp.Run(ctx, t) }()
 	if !ok {
@@ -191,9 +185,6 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 				s.instruct(ctx, res, req)
 			}
 			return res, err
-		}
-		if method == skillsext.MethodList {
-			s.manifests.Expect()
 		}
 		s.roots.await(ctx, method, req)
 		client := s.callerOf(req)

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"sort"
+	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -37,6 +40,13 @@ func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	return mcp.Cacheable{TTLMs: ttl, CacheScope: scope}
 }
 
+// A page of skills/list ends after skillsPage entries, or earlier once they name
+// filesPage files together (about 1 MiB of JSON). An entry is never split.
+const (
+	skillsPage = 100
+	filesPage  = 6000
+)
+
 func (s *Server) addSkills() error {
 	return skillsext.AddHandlers(s.mcp, &skillsext.Handlers{
 		List: s.listSkills, Get: s.getSkill, ReadDirectory: s.readDirectory,
@@ -65,32 +75,58 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, params *s
 		}
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
-	p, err := s.page(ctx, v, start)
-	if err != nil {
-		return nil, err
-	}
 	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
-	if in, ok := ctx.Value(spliceKey{}).(*splice); ok {
-		res.Members = in.put(p.members)
-	} else {
-		res.Members = p.written()
+	i, files := start, 0
+	for i < len(served) && len(res.Skills) < skillsPage && files < filesPage {
+		entries, err := s.entriesNow(ctx, v, served[i:min(i+skillsPage-len(res.Skills), len(served))])
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if files >= filesPage {
+				break
+			}
+			i++
+			if e != nil {
+				res.Skills = append(res.Skills, e)
+				files += len(e.Resources.List())
+			}
+		}
+	}
+	if i < len(served) {
+		res.NextCursor = cursorAfter(toldVersion(v), served[i-1].URI().String())
 	}
 	return res, nil
+}
+
+// entriesNow makes the entries of several skills at once; nil for one that is not
+// published.
+func (s *Server) entriesNow(ctx context.Context, v catalog.View, of []*catalog.Entry) ([]*skillsext.Skill, error) {
+	out := make([]*skillsext.Skill, len(of))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(2*runtime.GOMAXPROCS(0), len(of)) { // some wait for the disk
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(of) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				var err error
+				if out[i], err = s.entryNow(ctx, v, of[i]); err != nil && ctx.Err() == nil {
+					// One skill that cannot be read must not take the others with it.
+					s.unpublished(of[i], skill.Reason(err))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return out, ctx.Err()
 }
 
 // entryNow is the entry of a published skill as it is on disk now; nil, and why,
 // where it is not published. Frontmatter and manifest are of one state.
 func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
-	return s.entry(ctx, v, e, s.manifests.Of)
-}
-
-type manifestOf func(context.Context, catalog.View, *catalog.Entry) (*catalog.Entry, []skill.File, error)
-
-func (s *Server) entry(ctx context.Context, v catalog.View, e *catalog.Entry, manifest manifestOf) (*skillsext.Skill, error) {
 	if !publishable(e) {
 		return nil, nil
 	}
-	now, files, err := manifest(ctx, v, e)
+	now, files, err := s.manifests.Of(ctx, v, e)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,6 @@ type StdioTransport struct {
 	// never of what a line said; nil is silent.
 	Logger *slog.Logger
 
-	server    *Server // whose memory answers, set by Run
 	connected atomic.Bool
 	overOnce  sync.Once
 	overC     chan struct{}
@@ -137,7 +136,6 @@ func (t *StdioTransport) conn() *stdioConn {
 		outbox:  make(chan []byte),
 		written: make(chan error, 1),
 		broken:  make(chan struct{}),
-		quick:   quick{server: t.server},
 	}
 }
 
@@ -169,7 +167,6 @@ type stdioConn struct {
 	outbox  chan []byte   // from the holder of turn to print
 	written chan error    // and back
 
-	quick    quick
 	handed   bool          // the reader's: a message was handed on since it last waited
 	settle   time.Duration // how long the reader waits for the only call
 	settling *time.Timer   // the reader's, for that
@@ -223,8 +220,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 
 // answer sends the answer to a call and strikes the call off.
 func (c *stdioConn) answer(resp *jsonrpc.Response) error {
-	splice := c.calls.spliced(resp.ID)
-	size := int64(len(resp.Result) + splice.size())
+	size := int64(len(resp.Result))
 	c.calls.waiting.Add(size)
 	defer c.calls.waiting.Add(-size)
 	// The call gives up its place and its id before the client can see the
@@ -234,8 +230,7 @@ func (c *stdioConn) answer(resp *jsonrpc.Response) error {
 	// It is encoded only when its turn has come: of the answers that wait for a
 	// client to read there is one copy.
 	err := c.send(func() ([]byte, error) {
-		line, err := splice.into(c.encode(resp))
-		c.teach(resp.ID, line)
+		line, err := c.encode(resp)
 		owed = c.calls.answering(resp.ID)
 		return line, err
 	}, nil)
@@ -389,19 +384,8 @@ func (c *stdioConn) isOver() { c.overOnce.Do(func() { close(c.over) }) }
 
 // receive reads lines until the input ends or the session does.
 func (c *stdioConn) receive() {
-	relieved := false // the one who reads on shares on
-	defer func() {
-		if !relieved {
-			c.quick.unshare()
-		}
-	}()
 	for {
-		if c.finished.Load() || !c.lines.more() {
-			c.quick.unshare()
-			if err := c.flush(nil); err != nil {
-				relieved = errors.Is(err, errRelieved)
-				return
-			}
+		if !c.lines.more() {
 			c.letGo()
 		}
 		line, err := c.lines.next()
@@ -419,7 +403,6 @@ func (c *stdioConn) receive() {
 			err = c.take(line)
 		}
 		if err != nil || c.isClosed() {
-			relieved = errors.Is(err, errRelieved)
 			return
 		}
 	}
@@ -473,20 +456,6 @@ func (c *stdioConn) awaitOnly(most time.Duration) {
 
 // take deals with one line. Its error says that the session is over.
 func (c *stdioConn) take(line []byte) error {
-	l, done, err := c.answered(line)
-	if done || err != nil {
-		return err
-	}
-	if l != nil {
-		defer func() {
-			if l != nil {
-				l.end()
-			}
-		}()
-	}
-	if err := c.flush(line); err != nil {
-		return err
-	}
 	msg, no := parseLine(line)
 	if no != nil {
 		return c.refuse(no)
@@ -496,11 +465,6 @@ func (c *stdioConn) take(line []byte) error {
 		if no := c.calls.admit(msg); no != nil {
 			return c.refuse(no)
 		}
-		if l != nil {
-			c.calls.learns(msg, l)
-			l = nil // the answer ends it
-		}
-		c.calls.splices(msg, c.quick.server)
 		if id, ok := cancelledID(msg); ok {
 			c.calls.cancelled(id)
 		}

@@ -43,8 +43,6 @@ type inFlight struct {
 	listen    bool
 	given     bool      // it was given up, and holds no place
 	cancelled time.Time // zero: it was not
-	learning  *learning // of its answer, or nil
-	splice    *splice   // of its answer, or nil
 }
 
 func newCallLedger(limit int, patience time.Duration) *callLedger {

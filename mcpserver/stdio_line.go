@@ -85,3 +85,9 @@ func (r *lineReader) trim(line []byte) []byte {
 	}
 	return line
 }
+
+// more reports whether another whole line can be returned without a read.
+func (r *lineReader) more() bool {
+	waiting, _ := r.in.Peek(r.in.Buffered())
+	return bytes.IndexByte(waiting, '\n') >= 0
+}

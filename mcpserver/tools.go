@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -50,10 +48,6 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
 }
 
-// keptContracts are those of the tools that answer from the snapshot and from
-// files that they read through its view, and from nothing else on disk.
-var keptContracts = []string{"001", "002"}
-
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)
@@ -62,9 +56,6 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 		}
 		if r.Absent {
 			absent(ctx)
-		}
-		if r.IsError || !slices.Contains(keptContracts, t.Contract) {
-			catalog.Doubt(ctx)
 		}
 		return &mcp.CallToolResult{
 			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},

@@ -168,6 +168,9 @@ type Folder struct {
 // Scan is what one look at a source yields.
 type Scan struct {
 	Bundles []*Bundle // in path order; nobody changes them
+	// Skills are what a source read of Bundles during the scan, at the same places; nil
+	// for those that are still to be loaded. It may be empty.
+	Skills  []*Skill
 	Notices []Notice
 	// Version, where not zero, tells states of what was scanned apart, in one
 	// process: a scan with the version of one before it has the same bundles and

@@ -199,7 +199,7 @@ func TestListIncomplete(t *testing.T) {
 		if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: List: %v", name, err)
 		}
-		if _, err := s.Manifest(context.Background()); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+		if _, err := s.Manifest(context.Background(), nil); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: Manifest: %v", name, err)
 		}
 	}
@@ -266,7 +266,7 @@ func TestManifestLimits(t *testing.T) {
 		{"16 MiB and a byte", files(2, MaxSkillSize), ErrTooLarge},
 		{"over 16 MiB in three", files(3, MaxSkillSize/2), ErrTooLarge},
 	} {
-		got, err := skillOf(MainFile, c.fs).Manifest(context.Background())
+		got, err := skillOf(MainFile, c.fs).Manifest(context.Background(), nil)
 		if !errors.Is(err, c.err) || err == nil && len(got) != len(c.fs) {
 			t.Errorf("%s: %d files, %v", c.what, len(got), err)
 		}
@@ -274,14 +274,14 @@ func TestManifestLimits(t *testing.T) {
 	// Dot-entries and 512 others still fit.
 	with := files(MaxFiles, 0)
 	with[".env"] = &fstest.MapFile{Data: []byte("secret")}
-	if got, err := skillOf(MainFile, with).Manifest(context.Background()); err != nil || len(got) != MaxFiles {
+	if got, err := skillOf(MainFile, with).Manifest(context.Background(), nil); err != nil || len(got) != MaxFiles {
 		t.Errorf("%d files, %v", len(got), err)
 	}
 }
 
 func TestManifestDigests(t *testing.T) {
 	s := skillOf("skill.md", fstest.MapFS{"skill.md": {Data: []byte("main")}, "empty": {}})
-	got, err := s.Manifest(context.Background())
+	got, err := s.Manifest(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,13 +296,13 @@ func TestManifestDigests(t *testing.T) {
 func TestManifestWhileFilesChange(t *testing.T) {
 	once := skillOf("f", nil)
 	once.FS = changes("second")
-	got, err := once.Manifest(context.Background())
+	got, err := once.Manifest(context.Background(), nil)
 	if err != nil || len(got) != 1 || got[0].Digest != DigestOf([]byte("second")) || got[0].Size != 6 {
 		t.Errorf("changed once: %+v, %v", got, err)
 	}
 	never := skillOf("f", nil)
 	never.FS = changes("a", "bb", "c", "dd", "e", "ff", "g", "hh")
-	if _, err := never.Manifest(context.Background()); !errors.Is(err, ErrUnstable) {
+	if _, err := never.Manifest(context.Background(), nil); !errors.Is(err, ErrUnstable) {
 		t.Errorf("never stands still: %v", err)
 	}
 	for what, size := range map[string]int{"one over the limit": MaxSkillSize + 2, "both together": MaxSkillSize} {
@@ -310,7 +310,7 @@ func TestManifestWhileFilesChange(t *testing.T) {
 		files := changes(strings.Repeat("x", size))
 		files.MapFS["other"] = &fstest.MapFile{Data: []byte("y")}
 		grown.FS = files
-		if _, err := grown.Manifest(context.Background()); !errors.Is(err, ErrTooLarge) {
+		if _, err := grown.Manifest(context.Background(), nil); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("grown, %s: %v", what, err)
 		}
 	}

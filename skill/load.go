@@ -55,13 +55,8 @@ type Skill struct {
 // Load reads and judges a bundle. It never fails: a skill that cannot be read is
 // not available, and its problems say why.
 func Load(b *Bundle) *Skill {
-	return LoadBy(b, func() ([]byte, Stamp, error) { return ReadFile(b.FS, b.Entry, MaxSkillMD) })
-}
-
-// LoadBy is Load with another way to read the entry, of which no byte is kept.
-func LoadBy(b *Bundle, read func() ([]byte, Stamp, error)) *Skill {
 	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
-	data, ok := s.read(read)
+	data, ok := s.readEntry()
 	if !ok {
 		s.judgeFile()
 		return s
@@ -69,7 +64,8 @@ func LoadBy(b *Bundle, read func() ([]byte, Stamp, error)) *Skill {
 	return s.parsed(data, s.Stamp)
 }
 
-// Parsed is the same skill with other bytes of SKILL.md.
+// Parsed is the skill of the same bundle with these bytes of SKILL.md, of which none is
+// kept, and their stamp.
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
 	return n.parsed(data, stamp)
@@ -173,7 +169,7 @@ func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
 	return data, stamp, err
 }
 
-func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
+func (s *Skill) readEntry() ([]byte, bool) {
 	if s.Entry == "" {
 		mend := "rename it to SKILL.md"
 		if len(s.Others()) > 1 {
@@ -186,7 +182,7 @@ func (s *Skill) read(by func() ([]byte, Stamp, error)) ([]byte, bool) {
 		s.fault(s.Fault())
 		return nil, false
 	}
-	data, stamp, err := by()
+	data, stamp, err := ReadFile(s.FS, s.Entry, MaxSkillMD)
 	if err != nil {
 		s.fault(err)
 		return nil, false

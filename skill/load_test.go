@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/knack-dev/knack/internal/alloctest"
 )
@@ -164,20 +165,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A skill shares its bundle with the source, and leaves it as it is where the file has
-// another stamp by the time it is read.
+// TestBundleIsShared: a skill shares its bundle with the source, and leaves that as it is
+// when the file has another stamp by the time it is read.
 func TestBundleIsShared(t *testing.T) {
-	b := &Bundle{Path: "a", Entry: MainFile, Stamp: Stamp{Size: 3}}
-	read := func(stamp Stamp) func() ([]byte, Stamp, error) {
-		return func() ([]byte, Stamp, error) { return []byte("one"), stamp, nil }
-	}
-	if s := LoadBy(b, read(b.Stamp)); s.Bundle != b {
+	scanned := Stamp{Size: 3}
+	b := &Bundle{Path: "a", Entry: MainFile, Stamp: scanned, FS: fstest.MapFS{MainFile: {Data: []byte("one"), ModTime: time.Unix(0, 1)}}}
+	if s := (&Skill{Bundle: b}).Parsed([]byte("one"), scanned); s.Bundle != b {
 		t.Error("a skill has a bundle of its own without need")
 	}
 	later := Stamp{Size: 3, MTime: 1}
-	loaded := LoadBy(b, read(later))
-	for how, s := range map[string]*Skill{"loaded": loaded, "parsed": LoadBy(b, read(b.Stamp)).Parsed([]byte("one"), later)} {
-		if s.Stamp != later || s.Path != "a" || b.Stamp != (Stamp{Size: 3}) {
+	for how, s := range map[string]*Skill{"loaded": Load(b), "parsed": (&Skill{Bundle: b}).Parsed([]byte("one"), later)} {
+		if s.Stamp != later || s.Path != "a" || b.Stamp != scanned {
 			t.Errorf("%s: %+v, and the bundle %+v", how, s.Bundle, b)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -115,50 +116,109 @@ func (s *Skill) OnDisk(name string) string {
 	return name
 }
 
-// Whole is List and Hash of all files in one pass, where the folder's file system
-// can tell that what it lists and reads are of one state: ok is false where it
-// cannot, or something about the skill wants words, be it that it is over the
-// limits. known are files as an earlier call returned them, which are not read
-// again where they have not changed. Neither slice may be written to.
-func (s *Skill) Whole(ctx context.Context, known []File) (files []File, ok bool) {
-	by, ok := s.FS.(interface {
-		Whole(ctx context.Context, known []File) ([]File, bool)
-	})
-	if !ok || s.Entry != MainFile {
-		return nil, false
-	}
-	return by.Whole(ctx, known)
+// onePass is a file system that lists and hashes the files of a skill in one pass, when
+// it can tell that they were all of one state. known are files as an earlier call
+// returned them. ok is false if something about the skill wants the long way.
+type onePass interface {
+	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }
 
-// Manifest hashes every file of the skill. It fails with [ErrTooLarge] over
-// [MaxFiles] files or [MaxSkillSize] bytes, and with [ErrIncomplete] where it
-// would lack some.
-func (s *Skill) Manifest(ctx context.Context) ([]File, error) {
+// Manifest describes every file of the skill with the digest of its bytes, in path order,
+// all of one state that the skill had while Manifest ran. known are the files of an
+// earlier manifest without those whose stamps were racy then: a file that still has its
+// stamp is not read again. Neither slice may be written to.
+//
+// The error is [ErrTooLarge] over [MaxFiles] files or [MaxSkillSize] bytes,
+// [ErrIncomplete] if a file cannot be listed, [ErrUnstable] if the skill does not stand
+// still, or that of the file system.
+func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
+	if by, ok := s.FS.(onePass); ok && s.Entry == MainFile {
+		if files, ok := by.Whole(ctx, known); ok {
+			return files, nil
+		}
+	}
+	for range readTries {
+		files, err := s.listAll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		read, err := s.hashAll(ctx, files, known)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a file went away meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !read {
+			return files, nil
+		}
+		// Hashing took its time: the skill must still be as it was listed.
+		again, err := s.listAll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.EqualFunc(files, again, func(a, b File) bool { return a.Path == b.Path && a.Size == b.Size && a.Stamp == b.Stamp }) {
+			return files, nil
+		}
+	}
+	return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrUnstable}
+}
+
+// listAll lists the files of a skill that is within the limits of publication.
+func (s *Skill) listAll(ctx context.Context) ([]File, error) {
 	files, more, err := s.List(ctx, MaxFiles)
 	if err != nil {
 		return nil, err
 	}
-	var total int64
+	if more || sizeOf(files) > MaxSkillSize {
+		return nil, s.tooLarge()
+	}
+	return files, nil
+}
+
+// hashAll fills in the digests, and reports whether a file was read for them.
+func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, err error) {
+	var buf []byte
+	for i, f := range files {
+		if k, ok := FileIn(known, f.Path); ok && k.Stamp == f.Stamp && k.Size == f.Size {
+			files[i] = k
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return read, err
+		}
+		if buf == nil {
+			buf = make([]byte, HashBuffer)
+		}
+		read = true
+		if err := s.hash(&files[i], buf); err != nil {
+			return read, err
+		}
+	}
+	if sizeOf(files) > MaxSkillSize { // it has grown since it was listed
+		return read, s.tooLarge()
+	}
+	return read, nil
+}
+
+// FileIn finds a file by its path among files in path order.
+func FileIn(files []File, path string) (File, bool) {
+	i, ok := slices.BinarySearchFunc(files, path, func(f File, path string) int { return cmp.Compare(f.Path, path) })
+	if !ok {
+		return File{}, false
+	}
+	return files[i], true
+}
+
+func sizeOf(files []File) (total int64) {
 	for _, f := range files {
 		total += f.Size
 	}
-	if more || total > MaxSkillSize {
-		return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
-	}
-	buf := make([]byte, 64<<10)
-	total = 0
-	for i := range files {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := s.hash(&files[i], buf); err != nil {
-			return nil, err
-		}
-		if total += files[i].Size; total > MaxSkillSize { // it has grown since it was listed
-			return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
-		}
-	}
-	return files, nil
+	return total
+}
+
+func (s *Skill) tooLarge() error {
+	return &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrTooLarge}
 }
 
 func (s *Skill) hash(f *File, buf []byte) error {

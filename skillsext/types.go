@@ -209,9 +209,6 @@ type ListSkillsResult struct {
 	ResultType string
 	NextCursor string
 	Skills     []*Skill
-	// Members, where it is not empty, stands in the place of Skills and NextCursor: what
-	// AppendMembers has written of them. It is not checked against the limits.
-	Members []byte
 }
 
 // GetSkillResult is the result of skills/get.
@@ -263,27 +260,24 @@ func (h hints) open(n int) ([]byte, error) {
 
 // MarshalJSON writes what the era of the request has.
 func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
-	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.Room())
+	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.room())
 	if err != nil {
 		return nil, err
 	}
-	return append(r.AppendMembers(b), '}'), nil
+	return append(r.appendMembers(b), '}'), nil
 }
 
-// Room is how many bytes AppendMembers takes, or some more.
-func (r *ListSkillsResult) Room() int {
-	room := len(r.Members) + len(r.NextCursor) + 100
+// room is about how many bytes the members take.
+func (r *ListSkillsResult) room() int {
+	room := len(r.NextCursor) + 100
 	for _, s := range r.Skills {
 		room += s.size()
 	}
 	return room
 }
 
-// AppendMembers appends the members skills and nextCursor as they stand in the result.
-func (r *ListSkillsResult) AppendMembers(b []byte) []byte {
-	if len(r.Members) > 0 {
-		return append(b, r.Members...)
-	}
+// appendMembers appends the members skills and nextCursor.
+func (r *ListSkillsResult) appendMembers(b []byte) []byte {
 	b = append(b, `"skills":[`...)
 	for i, s := range r.Skills {
 		if i > 0 {

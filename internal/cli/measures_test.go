@@ -16,12 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/skill"
 )
 
-// TestMeasures: the metrics of a session with calls, failures and refusals, whole. An
-// answer that is given from memory counts like the first one, and promtool has nothing
-// to say.
+// TestMeasures compares the metrics of a session with calls, failures and refusals,
+// whole, and has promtool check them.
 func TestMeasures(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(dir, "one/SKILL.md"), "---\nname: one\ndescription: One.\n---\n")
@@ -29,11 +27,9 @@ func TestMeasures(t *testing.T) {
 	put(t, filepath.Join(etc, "knack.yaml"), "access:\n  tokens:\n    - {hash: "+line+", subject: anna}\naudit: {to: audit.log}\n")
 	url, _ := servingLog(t, "--dir", dir, "--config", filepath.Join(etc, "knack.yaml"))
 	a := &asker{t: t, url: url, log: filepath.Join(etc, "audit.log")}
-	time.Sleep(skill.StampRacy + 100*time.Millisecond) // younger files are not answered from memory
-
 	a.call("2025-11-25", token, "initialize", "", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"old","version":"1"}}`)
 	a.call("2025-11-25", token, "notifications/initialized", "", `{}`)
-	for range 3 { // the second and the third from memory
+	for range 3 {
 		a.call("2026-07-28", token, "tools/call", "skill", `{"name":"skill","arguments":{"name":"one"}}`)
 		a.call("2026-07-28", token, "tools/call", "skill", `{"name":"skill","arguments":{"name":"none"}}`)
 	}

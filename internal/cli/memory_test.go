@@ -1,23 +1,41 @@
 package cli
 
-import "testing"
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
 
-func TestLimitFor(t *testing.T) {
-	const m = 1 << 20
-	for _, c := range []struct {
-		limit        int64
-		live, stacks uint64
-		want         int64
-	}{
-		{128 * m, 10 * m, 1 * m, 128 * m},
-		{128 * m, 40 * m, 24 * m, 128 * m},
-		{128 * m, 60 * m, 60 * m, 225 * m},
-		{300 * m, 60 * m, 70 * m, 300 * m},
-		{300 * m, 60 * m, 50 * m, 300 * m}, // not with every connection that goes
-		{300 * m, 10 * m, 1 * m, 128 * m},
-	} {
-		if got := limitFor(c.limit, c.live, c.stacks); got != c.want {
-			t.Errorf("limitFor(%d, %d, %d) = %d MiB, want %d", c.limit/m, c.live/m, c.stacks/m, got/m, c.want/m)
+// TestTuneCollector: the percentage follows what lives, and an operator's choice stands.
+func TestTuneCollector(t *testing.T) {
+	was := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(was)
+	percent := func() uint64 {
+		now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(now)
+		return now[0].Value.Uint64()
+	}
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		tuneCollector(&Env{Getenv: func(n string) string { return map[string]string{name: "90"}[n] }})
+		if got := percent(); got != 77 {
+			t.Errorf("%s is set, and the collector has %d %%", name, got)
 		}
+	}
+	live := make([]byte, 128<<20)
+	runtime.GC()
+	tuneCollector(&Env{Getenv: func(string) string { return "" }})
+	if got := percent(); got != 20 {
+		t.Errorf("with 128 MiB that live: %d %%, not 20", got)
+	}
+	runtime.KeepAlive(live)
+	live = nil
+	for end := time.Now().Add(time.Minute); percent() == 20 && time.Now().Before(end); {
+		runtime.GC() // a cleanup runs some time after the collection that finds it
+		runtime.Gosched()
+	}
+	if got := percent(); got <= 20 {
+		t.Errorf("after a collection with little that lives: %d %%", got)
 	}
 }

@@ -80,7 +80,7 @@ http.listen, that is the address.`,
 const patience = 2 * time.Second
 
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
-	tuned := tuneCollector(env)
+	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience, Building: tuned.build, Expected: tuned.hurry})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
@@ -132,7 +132,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	pages := web.pagesOf(&options)
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
-	go giveBack(ctx, tuned)
+	go giveBack(ctx)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}

@@ -160,7 +160,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 	}
 	for _, r := range roots {
 		r.Unlisted = f.excluded(r.Label)
-		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches}))
+		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
 		var s catalog.Source = f.builtin()

@@ -37,7 +37,6 @@ var targets = []target{
 	{"mcpserver", "FuzzStdioLine", "JSON-RPC line: every line that comes back is a message, and a ping is answered"},
 	{"mcpserver", "FuzzHTTPBody", "HTTP body: one JSON answer, none of them a failure of the server"},
 	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
-	{"mcpserver", "FuzzAnswersAgain", "answers given again: those of the SDK, byte for byte"},
 	{"mcpserver", "FuzzCallID", "ids: the one that every parser finds"},
 	{"web", "FuzzSanitize", "pages: no script, no style, no address but those allowed, whatever the HTML"},
 	{"web", "FuzzRender", "pages: rendered in bounded time, without scripts, whatever the Markdown"},

@@ -25,7 +25,7 @@ func httpParts() []part {
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{
 				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/http_serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
-				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "small := r.ContentLength > 0 && r.ContentLength <= smallBody", "small := false"}}},
+				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "if r.ContentLength > 0 && r.ContentLength <= smallBody {", "if false {"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
 					{server, "		w.Header().Set(\"Connection\", \"close\") // what comes is not read\n		h.tooLarge(w)\n		return nil, false\n", "		return h.read(w, r)\n"}, {server, "io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))", "io.ReadAll(r.Body)"}}},
 			}},

@@ -215,40 +215,25 @@ var errNoAnswer = errors.New("no answer")
 
 // send writes a call and returns where its answer will come.
 func (k *knack) send(method string, params any) (chan []byte, error) {
-	return k.sendTimes(1, method, params)
-}
-
-// sendTimes writes a call several times at once, and returns where the last answer
-// will come.
-func (k *knack) sendTimes(n int, method string, params any) (to chan []byte, err error) {
-	var lines []byte
-	for range n {
-		k.mu.Lock()
-		k.next++
-		id := k.next
-		to = make(chan []byte, 1)
-		k.wait[id] = to
-		k.mu.Unlock()
-		data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-		if err != nil {
-			return nil, err
-		}
-		lines = append(append(lines, data...), '\n')
+	to := make(chan []byte, 1)
+	k.mu.Lock()
+	k.next++
+	id := k.next
+	k.wait[id] = to
+	k.mu.Unlock()
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		return nil, err
 	}
 	k.write.Lock()
 	defer k.write.Unlock()
-	_, err = k.in.Write(lines)
+	_, err = k.in.Write(append(line, '\n'))
 	return to, err
 }
 
 // call returns the whole line that answers.
 func (k *knack) call(method string, params any) ([]byte, error) {
 	return k.answer(k.send(method, params))
-}
-
-// callTwice calls twice at once, and returns the line that answers the second.
-func (k *knack) callTwice(method string, params any) ([]byte, error) {
-	return k.answer(k.sendTimes(2, method, params))
 }
 
 func (k *knack) answer(to chan []byte, err error) ([]byte, error) {

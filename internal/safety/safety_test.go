@@ -83,13 +83,13 @@ type trial struct {
 // properties are the table, in order.
 func properties() []property {
 	return []property{
-		{1, "hostile-tree", slices.Concat(treeParts(), treeAgainParts())},
-		{2, "race", slices.Concat(raceParts(), raceAgainParts())},
+		{1, "hostile-tree", treeParts()},
+		{2, "race", slices.Concat(raceParts(), raceOldParts())},
 		{3, "yaml-and-text", yamlParts()},
 		{4, "fuzz", fuzzParts()},
 		{5, "http", httpParts()},
 		{6, "faults", faultParts()},
-		{7, "secrets", slices.Concat(secretParts(), secretAgainParts())},
+		{7, "secrets", slices.Concat(secretParts(), secretSessionParts())},
 		{8, "resources", resourceParts()},
 		{9, "supply-chain", supplyParts()},
 	}

@@ -2,70 +2,57 @@ package dir
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
-	"io"
-	"reflect"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
 
-// A scan of a tree in which nothing has changed finds what the last one found. To
-// know that it need not read a single folder: a folder's time stamps change with
-// its entries, so that a look at every folder and every entry is enough, one call
-// of the system each. Where time stamps prove nothing, the tree is scanned anew: on
-// file systems that are not known to keep them, where a folder could not be read.
-// Where some are others, or so young that a later change could have left them as they
-// are, only what has them is looked at: see [Source.again]
-// and [part].
+// A scan of an unchanged tree reads no folder: a folder's time stamps change with its
+// entries, so that one stat of each folder and of each SKILL.md is enough. The tree is
+// walked anew if a stamp of a folder is another, if it is so young that a later change
+// could have left it as it is, and on file systems that are not known to keep stamps.
 
-// versions tells the states of trees apart, of all sources of a process: one may
-// stand in for another on the same root.
+// versions numbers the states of trees, for all sources of a process: one source may
+// replace another on the same root.
 var versions atomic.Uint64
 
-// lookLinks bounds the links that are asked about again one by one.
-const lookLinks = 1000
-
-// trusted is how long time stamps are believed before the tree is scanned anyway.
-const trusted = 10 * time.Minute
-
-// stampSeed makes the sums of stamps, which are kept in place of the stamps: of
-// two hundred thousand folders those would weigh 8 MB.
-var stampSeed = maphash.MakeSeed()
-
-func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
-
-// visited is one folder that the last scan visited: there are many.
-type visited struct {
-	sub string // as in place, below the root where bases has nothing else
-	sum uint64 // or unsure
-}
-
-// unsure is no folder's sum: its stamp does not tell whether its entries change.
-const unsure = 0
-
-// is reports whether a folder's stamp proves that it has the entries that it had.
-func (v *visited) is(stamp skill.Stamp) bool { return v.sum != unsure && sumOf(stamp) == v.sum }
+const (
+	// mostOdd bounds the links, and the entries that are no regular files, that are
+	// resolved again one by one.
+	mostOdd = 1000
+	// trusted is how long time stamps are believed before the tree is walked anyway.
+	trusted = 10 * time.Minute
+)
 
 // last is what a scan leaves for the next one.
 type last struct {
 	real    string // of the root
 	begun   time.Time
 	folders []visited
-	levels  []int          // where the folders of each level end
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []metLink
-	order   *order // see looks
-	special []int  // bundles whose entry is no regular file, or has a fault
+	special []int // the bundles whose entry is no regular file, or has a fault
 	scan    skill.Scan
-	// sure: the stamps prove that nothing has changed, but for the folders that are unsure.
-	sure bool
+	sure    bool // equal stamps prove that nothing has changed
 }
+
+// visited is a folder that the last scan visited.
+type visited struct {
+	sub    string // below its base, or the root
+	sum    uint64 // of its stamp; unsure if that does not tell whether its entries change
+	bundle int32  // 1 + the place of its bundle in the scan; 0: it is no skill
+}
+
+const unsure = 0
+
+// stampSeed is for sums of stamps: the stamps of 200,000 folders themselves are 8 MB.
+var stampSeed = maphash.MakeSeed()
+
+func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
 
 // realOf is the real absolute path of a folder.
 func (l *last) realOf(i int) string {
@@ -77,165 +64,80 @@ func (l *last) realOf(i int) string {
 	return p.real()
 }
 
-// metLink is a link that a scan met, and what became of it.
-type metLink struct {
-	in   place
-	name string
-	out  found
-}
+// metLink is a link between the skills and where it led. A link cannot be changed, only
+// replaced, which its folder's stamp shows; what lies behind it can.
+type metLink struct{ at, target, why string }
 
-// meet decides what becomes of a link, and notes it for the next scan.
-func (w *walk) meet(out *found, p *place, name string, skill *opened) {
-	var one found
-	w.link(&one, p, name, skill)
-	if len(out.links) <= lookLinks {
-		in := *p
-		if in.skill != nil { // by itself: where it lies are all that lie beside it
-			in.skill = &place{path: in.skill.path, sub: in.skill.sub, origin: in.skill.origin}
-		}
-		noted := found{notices: one.notices}
-		for _, f := range one.folders {
-			c := *f // which the visit will know more of
-			c.skill = in.skill
-			noted.folders = append(noted.folders, &c)
-		}
-		out.links = append(out.links, metLink{in, name, noted})
+func followed(at string) (k metLink, err error) {
+	k.at = at
+	if k.target, err = resolve(at); err != nil {
+		k.why = bare(err).Error()
 	}
-	out.folders = append(out.folders, one.folders...)
-	out.notices = append(out.notices, one.notices...)
+	return k, err
 }
 
-// lookHandle is a handle that looks at names quickly: a link on the way may be
-// followed, so that what it says is good for nothing but a comparison with a
-// stamp that is known.
-type lookHandle interface {
+// statHandle is a handle that takes stamps by path. It may follow links on the way, so
+// that a stamp is good only for a comparison with a known one.
+type statHandle interface {
 	handle
-	// keepsTimes: the folder is on a file system that is known to change a folder's
-	// stamp with its entries.
+	// keepsTimes reports whether the folder is on a file system that is known to change a
+	// folder's stamp with its entries.
 	keepsTimes() bool
-	// below is how many folders the named one holds, as far as its file system counts
-	// them as links to it (inode(7)); else 0.
-	below(name string) int64
-	look(name string) (skill.Stamp, error)
+	stamp(name string) (skill.Stamp, error)
 }
 
-// again is what a scan would leave now, where the stamps prove that no folder and no
-// link has changed: what the last one left, or that with the new stamps of the files
-// that are others. It is nil where that is not known.
+// again is what a scan would leave now: l, or l with new stamps if only SKILL.md files
+// have changed. It is nil if the stamps do not prove that.
 func (s *Source) again(ctx context.Context, l *last, top handle, real string) *last {
-	h, ok := top.(lookHandle)
-	if !ok || !l.good(real) {
+	h, ok := top.(statHandle)
+	if !ok || l == nil || !l.sure || l.real != real || time.Since(l.begun) > trusted {
 		return nil
 	}
-	changed := map[int]skill.Stamp{}
-	for n, at := range l.looks() {
-		if !pause(ctx, n) {
+	for _, k := range l.links {
+		if now, _ := followed(k.at); now != k {
 			return nil
 		}
-		if at >= 0 {
-			f := &l.folders[at]
-			name := f.sub
-			if _, linked := l.bases[int(at)]; linked {
-				name = l.realOf(int(at))
-			}
-			if stamp, err := h.look(name); err != nil || !f.is(stamp) {
-				return nil
-			}
+	}
+	next := l
+	for n, f := range l.folders {
+		name := f.sub
+		if _, linked := l.bases[n]; linked {
+			name = l.realOf(n)
+		}
+		if stamp, err := h.stamp(name); err != nil || f.sum == unsure || f.sum != sumOf(stamp) || !pause(ctx, n) {
+			return nil
+		}
+		// The entry comes right after its folder, whose path the system has just walked.
+		i := int(f.bundle) - 1
+		if i < 0 || l.scan.Bundles[i].Entry == "" {
 			continue
 		}
-		i := int(^at)
 		b := l.scan.Bundles[i]
-		if _, special := slices.BinarySearch(l.special, i); special {
-			if !sameEntry(b) {
-				return nil
+		if _, special := slices.BinarySearch(l.special, i); !special {
+			if stamp, err := h.stamp(entryOf(b)); err == nil && stamp == b.Stamp {
+				continue
 			}
+		}
+		now, fault := examined(b)
+		switch {
+		case !sameFault(fault, b.Fault()), now.Dev != b.Stamp.Dev:
+			return nil
+		case now == b.Stamp:
 			continue
+		case next == l:
+			changed := *l // trusted no longer than l
+			next = &changed
+			next.scan.Version = versions.Add(1)
+			next.scan.Bundles = slices.Clone(l.scan.Bundles)
 		}
-		if stamp, err := h.look(entryOf(b)); err != nil {
-			return nil
-		} else if stamp != b.Stamp {
-			now, fault := examined(b)
-			if fault != nil || now.Dev != b.Stamp.Dev {
-				return nil
-			}
-			changed[i] = now
-		}
+		next.scan.Bundles[i] = stamped(b, now)
 	}
-	w := &walk{source: s, real: real, ground: s.groundOf(real)}
-	for i := range l.links {
-		var now found
-		in := l.links[i].in
-		w.link(&now, &in, l.links[i].name, nil)
-		if !reflect.DeepEqual(now, l.links[i].out) {
-			return nil
-		}
-	}
-	if len(changed) == 0 {
-		return l
-	}
-	next := *l // trusted no longer than it was
-	next.scan.Version = versions.Add(1)
-	next.scan.Bundles = slices.Clone(l.scan.Bundles)
-	for i, stamp := range changed {
-		next.scan.Bundles[i] = stampedAgain(next.scan.Bundles[i], stamp)
-	}
-	return &next
+	return next
 }
 
-// looks are the folders, by their place, and the bundles that have an entry, by the
-// complement of theirs, in the order in which [Source.again] looks at them: an entry
-// right after its folder, when the system has just walked that path, which takes a
-// twelfth less than all folders and then all entries.
-// It is found out once, and not before it is needed: a start has no use for it.
-func (l *last) looks() []int32 {
-	l.order.once.Do(func() { l.order.looks = l.inOrder() })
-	return l.order.looks
-}
-
-// order is that of looks, for all scans with the same folders and bundles.
-type order struct {
-	once  sync.Once
-	looks []int32
-}
-
-func (l *last) inOrder() []int32 {
-	bundles := l.scan.Bundles
-	out := make([]int32, 0, len(l.folders)+len(bundles))
-	taken := make([]bool, len(bundles))
-	take := func(i int) {
-		if taken[i] = true; bundles[i].Entry != "" {
-			out = append(out, int32(^i))
-		}
-	}
-	for from, level := 0, 0; level < len(l.levels); level++ {
-		next := 0 // the bundles are in path order, and so are the folders of a level, but for linked ones
-		for i := from; i < l.levels[level]; i++ {
-			out = append(out, int32(i))
-			for next < len(bundles) && bundles[next].Path < l.folders[i].sub {
-				next++
-			}
-			if next < len(bundles) && bundles[next].Path == l.folders[i].sub && !taken[next] {
-				take(next)
-			}
-		}
-		from = l.levels[level]
-	}
-	for i := range bundles {
-		if !taken[i] {
-			take(i)
-		}
-	}
-	return out
-}
-
-// good: the stamps of what the last scan of the root left can be believed.
-func (l *last) good(real string) bool {
-	return l != nil && l.sure && l.real == real && time.Since(l.begun) <= trusted
-}
-
-// pause lets others have the processor now and then: the calls of the system are too
-// short for the scheduler to take it away, and whoever is to answer would wait for
-// the end of a time slice, 10 ms. It reports whether to go on.
+// pause yields the processor now and then, since system calls are too short for the
+// scheduler to take it away: a call would wait for the end of a time slice, 10 ms. It
+// reports whether to go on.
 func pause(ctx context.Context, i int) bool {
 	if i%32 != 0 {
 		return true
@@ -244,7 +146,7 @@ func pause(ctx context.Context, i int) bool {
 	return ctx.Err() == nil
 }
 
-// entryOf is how a bundle's entry is called below the root, or absolutely.
+// entryOf is the path of a bundle's entry below the root, or an absolute one.
 func entryOf(b *skill.Bundle) string {
 	switch {
 	case b.Link() != "":
@@ -255,20 +157,7 @@ func entryOf(b *skill.Bundle) string {
 	return b.Path + "/" + b.Entry
 }
 
-// sameEntry examines an entry again that no stamp of its own describes.
-func sameEntry(b *skill.Bundle) bool {
-	stamp, fault := examined(b)
-	return stamp == b.Stamp && (fault == nil) == (b.Fault() == nil) && (fault == nil || fault.Error() == b.Fault().Error())
-}
-
-// stampedAgain is a bundle with another stamp.
-func stampedAgain(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
-	now := &bundled{*b, *b.FS.(*folder)}
-	now.FS, now.Stamp = &now.folder, stamp
-	return &now.Bundle
-}
-
-// examined examines an entry again.
+// examined examines an entry again, whatever it is.
 func examined(b *skill.Bundle) (skill.Stamp, error) {
 	f := b.FS.(*folder)
 	h, err := f.enter()
@@ -279,62 +168,34 @@ func examined(b *skill.Bundle) (skill.Stamp, error) {
 	return examine(h, b.Entry, f)
 }
 
+func sameFault(a, b error) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
+}
+
+// stamped is a bundle with another stamp.
+func stamped(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
+	now := &bundled{*b, *b.FS.(*folder)}
+	now.FS, now.Stamp = &now.folder, stamp
+	return &now.Bundle
+}
+
 // leave makes what the scan leaves for the next one.
-func (w *walk) leave() *last {
-	l := &last{real: w.real, begun: w.trustedFrom(), levels: w.levels, scan: w.scan, order: new(order), folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links, sure: w.sure}
+func (w *walk) leave(scan skill.Scan) *last {
+	scan.Skills = nil // they are the caller's
+	l := &last{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links}
 	for i, p := range w.folders {
-		l.folders[i] = visited{p.sub, p.sum}
-		if !p.sure {
+		if l.folders[i] = (visited{p.sub, p.sum, p.bundle}); !p.sure {
 			l.folders[i].sum = unsure
 		}
 		if p.base != w.real {
 			l.bases[i] = p.base
 		}
 	}
-	for i, b := range w.scan.Bundles {
+	for i, b := range scan.Bundles {
 		if b.Entry != "" && (b.Fault() != nil || w.special[b.Path]) {
 			l.special = append(l.special, i)
 		}
 	}
-	l.sure = l.sure && len(l.links) <= lookLinks && len(l.special) <= lookLinks
+	l.sure = w.sure && len(l.links) <= mostOdd && len(l.special) <= mostOdd
 	return l
-}
-
-// errNoLook says that a stamp proves nothing here.
-var errNoLook = errors.New("no stamp is kept here")
-
-// Look takes the stamp of an entry without opening it, where the file system is one
-// that keeps stamps. No link is passed; the stamp of one is its own.
-func (f *folder) Look(name string) (skill.Stamp, error) {
-	if f.dev == 0 || checkName(name) != nil {
-		return skill.Stamp{}, errNoLook
-	}
-	stamp, err := lookAt(f, name)
-	if err == nil && stamp.Dev != f.dev {
-		err = errNoLook
-	}
-	return stamp, err
-}
-
-// Same prepares a look at entries that [folder.Look] saw with these stamps. What it
-// returns reports whether all of them have theirs still; no link is passed.
-//
-// Looks may share what is seen of folders: those for requests which had all arrived
-// before the first of them. What they share is kept in the variable that each is
-// given, and closed after the last; nil: nothing is shared.
-func (f *folder) Same(names []string, stamps []skill.Stamp) func(shared *io.Closer) bool {
-	return sameOf(f, names, stamps)
-}
-
-// at is the absolute path of an entry.
-func (f *folder) at(name string) string {
-	switch {
-	case f.sub == "." && name == ".":
-		return f.base
-	case f.sub == ".":
-		return f.base + "/" + name
-	case name == ".":
-		return f.base + "/" + f.sub
-	}
-	return f.base + "/" + f.sub + "/" + name
 }

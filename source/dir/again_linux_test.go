@@ -2,6 +2,7 @@ package dir
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,6 +66,14 @@ func TestAgain(t *testing.T) {
 		}, false},
 		{"the skill behind a link changes", file("far/SKILL.md"), false},
 		{"what a linked SKILL.md leads to changes", file("linked/text.md"), false},
+		{"what a link to nowhere leads to comes", func(root string) error { return os.MkdirAll(root+"-out/later/SKILL.md", 0o755) }, false},
+		{"a link outside leads elsewhere", func(root string) error {
+			if err := os.Remove(root + "-out/current"); err != nil {
+				return err
+			}
+			return os.Symlink("v2", root+"-out/current")
+		}, false},
+		{"what a link leads to changes outside", func(root string) error { return os.WriteFile(root+"-out/v1/SKILL.md", []byte("new"), 0o644) }, false},
 		{"a link out of a skill now stays in it", func(root string) error {
 			if err := os.Remove(filepath.Join(root, "b/out")); err != nil {
 				return err
@@ -77,11 +86,12 @@ func TestAgain(t *testing.T) {
 	sources := make([]*Source, len(cases))
 	roots := make([]string, len(cases))
 	for i := range cases {
-		roots[i] = t.TempDir()
+		roots[i] = filepath.Join(t.TempDir(), "root")
 		add(t, roots[i], map[string]string{
 			"a/SKILL.md": "x", "a/notes.md": "n", "b/SKILL.md": "z", "deep/er/x.txt": "", "far/SKILL.md": "f", "other/SKILL.md": "o", "linked/text.md": "l",
 		})
-		for name, target := range map[string]string{"way": "far", "linked/SKILL.md": "text.md", "b/out": "../a/SKILL.md"} {
+		add(t, roots[i]+"-out", map[string]string{"v1/SKILL.md": "1", "v2/SKILL.md": "2", "current": "->v1"})
+		for name, target := range map[string]string{"way": "far", "linked/SKILL.md": "text.md", "b/out": "../a/SKILL.md", "later": roots[i] + "-out/later", "via": roots[i] + "-out/current"} {
 			if err := os.Symlink(target, filepath.Join(roots[i], name)); err != nil {
 				t.Fatal(err)
 			}
@@ -118,6 +128,67 @@ func TestAgain(t *testing.T) {
 				t.Errorf("(-anew +again):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestAgainRandom changes trees at random: a scan finds what a new source finds,
+// whatever came, went and changed before it.
+func TestAgainRandom(t *testing.T) {
+	if _, ok := pickDoor().(kernelDoor); !ok {
+		t.Skip("openat2 is not to be had here")
+	}
+	const trees, steps = 12, 12
+	names := []string{"a", "a-b", "a.b", "b", "-", "SKILL.md", "SKILL.md", "skill.md", "Skills.md", "x.txt"}
+	roots, sources, random := make([]string, trees), make([]*Source, trees), make([]*rand.Rand, trees)
+	change := func(i int) {
+		r, at := random[i], roots[i]
+		for range r.IntN(3) {
+			if down := filepath.Join(at, names[r.IntN(5)]); os.MkdirAll(down, 0o755) == nil {
+				at = down
+			}
+		}
+		name := names[r.IntN(len(names))]
+		at = filepath.Join(at, name)
+		switch r.IntN(6) {
+		case 0:
+			_ = os.RemoveAll(at)
+		case 1:
+			_ = os.Rename(at, filepath.Join(roots[i], names[r.IntN(5)]))
+		default:
+			if filepath.Ext(name) == ".md" || filepath.Ext(name) == ".txt" {
+				_ = os.WriteFile(at, fmt.Append(nil, r.Uint64()), 0o644)
+			} else {
+				_ = os.MkdirAll(at, 0o755)
+			}
+		}
+	}
+	for i := range trees {
+		roots[i], random[i] = t.TempDir(), rand.New(rand.NewPCG(7, uint64(i)))
+		sources[i] = New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}})
+		for range 60 {
+			change(i)
+		}
+	}
+	for step := range steps {
+		if step%6 == 0 {
+			time.Sleep(skill.StampRacy + 100*time.Millisecond) // until stamps prove something
+		}
+		for i, s := range sources {
+			again, err := s.Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			anew, err := New(Options{Root: skill.Root{Label: "r", Dir: roots[i]}}).Scan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(anew, again, cmpopts.IgnoreFields(skill.Scan{}, "Version"), cmpopts.IgnoreFields(skill.Bundle{}, "FS")); d != "" {
+				t.Fatalf("tree %d, step %d (-anew +again):\n%s", i, step, d)
+			}
+			for range random[i].IntN(3) {
+				change(i)
+			}
+		}
 	}
 }
 

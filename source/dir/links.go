@@ -36,8 +36,8 @@ func (o *opened) close() {
 	}
 }
 
-// link decides what becomes of a link that the walk met in p. The skill that holds p
-// is opened in in, which may be nil.
+// link decides what becomes of a link that the walk met in p. in is for the skill that
+// holds p.
 func (w *walk) link(out *found, p *place, name string, in *opened) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, mend string) {
@@ -57,11 +57,14 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 		}
 		return
 	}
-	target, err := resolve(filepath.Join(p.real(), name))
+	met, err := followed(filepath.Join(p.real(), name))
+	if len(out.links) <= mostOdd {
+		out.links = append(out.links, met)
+	}
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
 		// Any other is a file beside the skills.
-		if to, err := os.Readlink(filepath.Join(p.real(), name)); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
+		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
 			say(RuleLinkToFile, "is a link to the file "+skill.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
 		}
 		return
@@ -79,11 +82,11 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	switch bound := w.bound(p); {
 	case w.source.opt.Links == LinksNever:
 		say(RuleLinkIgnored, "links to folders are not followed here", "")
-	case bound != "" && !within(bound, target):
+	case bound != "" && !within(bound, met.target):
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
-		out.folders = append(out.folders, &place{path: at, sub: ".", origin: &origin{base: target, bound: target, linked: true}})
+		out.folders = append(out.folders, &place{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
 	}
 }
 
@@ -109,10 +112,8 @@ func (w *walk) inSkill(p *place, name string, in *opened) error {
 		return nil // no name that is served
 	}
 	err := errThroughLink
-	if in != nil {
-		if h := in.enter(f); h != nil {
-			_, _, err = locate(h, rel, f)
-		}
+	if h := in.enter(f); h != nil {
+		_, _, err = locate(h, rel, f)
 	}
 	if errors.Is(err, errThroughLink) { // somebody is changing the folder: look afresh
 		_, err = f.Stat(rel)

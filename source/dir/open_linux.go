@@ -147,21 +147,14 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	if r.entries == nil {
 		r.entries = make([]byte, 32<<10)
 	}
-	r.whole = nil
-	for first := true; ; first = false {
+	for {
 		n := 0
 		err := retry(func() (err error) {
 			n, err = unix.Getdents(fd, r.entries)
 			return err
 		})
-		if err != nil {
-			r.whole = nil
-		}
 		if err != nil || n == 0 {
 			return fdHandle(fd), r.kept, err
-		}
-		if r.whole = nil; first {
-			r.whole = r.entries[:n]
 		}
 		for raw := r.entries[:n]; len(raw) > direntName; {
 			size := binary.NativeEndian.Uint16(raw[16:])
@@ -249,7 +242,7 @@ func (h fdHandle) keepsTimes() bool {
 	return false
 }
 
-func (h fdHandle) look(name string) (skill.Stamp, error) {
+func (h fdHandle) stamp(name string) (skill.Stamp, error) {
 	var st unix.Stat_t
 	const flags = unix.AT_NO_AUTOMOUNT | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Fstatat(int(h), name, &st, flags)
@@ -257,14 +250,6 @@ func (h fdHandle) look(name string) (skill.Stamp, error) {
 		err = retry(func() error { return unix.Fstatat(int(h), name, &st, flags) })
 	}
 	return stampOfStat(&st), err
-}
-
-func (h fdHandle) below(name string) int64 {
-	var st unix.Stat_t
-	if err := unix.Fstatat(int(h), name, &st, unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return 0
-	}
-	return max(int64(st.Nlink)-2, 0)
 }
 
 // readHandle is a folder that was opened for reading. The file owns the descriptor.

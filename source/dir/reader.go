@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -20,8 +19,6 @@ type child struct {
 // reader is what one worker needs to read folders and files again and again.
 type reader struct {
 	entries []byte      // of a folder, as the system wrote them
-	whole   []byte      // those of them that are all of the folder's; nil where they are not, or not known
-	begun   time.Time   // before the folder was opened, where skills are handed on
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
 	texts   bool        // keep also what a link may have become
@@ -35,7 +32,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // use for, in no order. They are valid until the next call. Wherever there is a
 // handle it must be closed.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept, r.stamp, r.whole = r.kept[:0], skill.Stamp{}, nil
+	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
 	if q, ok := top.(quickHandle); ok {
 		return q.children(sub, r)
 	}

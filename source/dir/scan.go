@@ -37,6 +37,9 @@ type Options struct {
 	// asked for this one.
 	Required bool
 	Links    Links
+	// Load makes the first scan load each skill while its folder is open, for a third of
+	// what reading it costs afterwards; see [skill.Scan.Skills].
+	Load bool
 	// Watches is what the sources of one process should share; nil gives the
 	// source one of its own.
 	Watches *Watches
@@ -78,24 +81,7 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // further down becomes a notice or a bundle's fault. A root that is not there,
 // or is no folder any more, is Missing, with an error beside it where that is
 // one: [Options.Required], or something else in its place.
-func (s *Source) Scan(ctx context.Context) (skill.Scan, error) { return s.Visit(ctx, nil, nil) }
-
-// Hashed takes the files of a skill with their digests, but for that of SKILL.md,
-// which has been read: all of one state that the skill had at a time.
-type Hashed = func(files []skill.File, at time.Time)
-
-// ReadMain reads the entry of a skill, as [skill.ReadFile] does. The bytes are
-// valid until the function that was given it returns.
-type ReadMain = func() ([]byte, skill.Stamp, error)
-
-// Visit is Scan, and calls each with every skill on the way, from several
-// goroutines, in no order: while its folder is open, its entry is read for a
-// third of what it costs afterwards. Where each returns a function, that gets the
-// skill's files with their digests before Visit returns, or nothing: where [Skill.Whole]
-// would not answer, or not in one pass, or not all was hashed until the time that each
-// returned with it. It calls large, if there is one, once it knows
-// that the tree is too large to be waited for.
-func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) (hashed Hashed, until time.Time), large func()) (skill.Scan, error) {
+func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
 	if err != nil {
@@ -109,32 +95,27 @@ func (s *Source) Visit(ctx context.Context, each func(*skill.Bundle, ReadMain) (
 	s.mu.Lock()
 	before := s.last
 	s.mu.Unlock()
-	if each == nil {
-		if now := s.again(ctx, before, top, real); now != nil {
-			s.remember(now)
-			return now.scan, nil
-		}
+	if now := s.again(ctx, before, top, real); now != nil {
+		s.remember(now)
+		return now.scan, nil
 	}
-	look, ok := top.(lookHandle)
-	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), each: each, gathers: gathers{ctx: ctx}, large: large, keeps: ok && look.keepsTimes(), special: map[string]bool{}}
+	stamps, ok := top.(statHandle)
+	w := &walk{source: s, begun: time.Now(), top: top, real: real, ground: s.groundOf(real), load: s.opt.Load && before == nil, keeps: ok && stamps.keepsTimes(), special: map[string]bool{}}
 	if w.sure = w.keeps; w.keeps {
-		if stamp, err := look.look("."); err == nil {
+		if stamp, err := stamps.stamp("."); err == nil {
 			w.dev, w.ground.dev = stamp.Dev, stamp.Dev
 		}
-		if each == nil && before != nil {
-			w.part, w.alone = w.partOf(before, look), true
-		}
+		w.alone = before != nil
 	}
 	scan, err := w.run(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
-	if each == nil && before != nil {
+	if before != nil {
 		keepSame(scan.Bundles, before.scan.Bundles)
 	}
 	scan.Version = versions.Add(1)
-	w.scan = scan
-	s.remember(w.leave())
+	s.remember(w.leave(scan))
 	return scan, nil
 }
 

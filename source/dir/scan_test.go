@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -478,5 +479,35 @@ func TestScanRootBelowFile(t *testing.T) {
 func TestBundleIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[bundled]().Size(); n > 128 {
 		t.Errorf("a bundle takes %d bytes, not 128", n)
+	}
+}
+
+// TestScanLoads: the first scan loads skills as skill.Load does, and later ones load none.
+func TestScanLoads(t *testing.T) {
+	root := tree(t, map[string]string{
+		"a/SKILL.md": "---\nname: a\ndescription: A.\n---\n", "a/in/SKILL.md": "---\nname: in\ndescription: Nested.\n---\n",
+		"bad/SKILL.md": "no frontmatter", "lower/skill.md": "---\nname: lower\ndescription: L.\n---\n",
+		"link/SKILL.md": "->../a/SKILL.md", "large/SKILL.md": strings.Repeat("x", skill.MaxSkillMD+1),
+	})
+	for name, d := range doors() {
+		s := source(d, root, func(o *Options) { o.Load = true })
+		scan, err := s.Scan(t.Context())
+		must(t, err)
+		loaded := 0
+		for i, got := range scan.Skills {
+			if got == nil {
+				continue
+			}
+			loaded++
+			if d := cmp.Diff(skill.Load(scan.Bundles[i]), got, cmpopts.IgnoreFields(skill.Bundle{}, "FS")); d != "" {
+				t.Errorf("%s, %s (-Load +scan):\n%s", name, got.Path, d)
+			}
+		}
+		if want := map[string]int{"kernel": 4}[name]; loaded != want || len(scan.Bundles) != 6 {
+			t.Errorf("%s: %d of %d skills are loaded, not %d", name, loaded, len(scan.Bundles), want)
+		}
+		if again, err := s.Scan(t.Context()); err != nil || again.Skills != nil {
+			t.Errorf("%s: a later scan loads %d skills, %v", name, len(again.Skills), err)
+		}
 	}
 }

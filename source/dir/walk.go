@@ -22,16 +22,6 @@ const (
 	// maxDepth is how many levels below the root are searched: twice the bound
 	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
-	// largeLevel is how many folders side by side are no matter of a moment: a
-	// thousand skills have fewer, and take some 10 ms.
-	largeLevel = 1500
-	// countedLevel is how many folders in a root are asked for what lies below them before
-	// they are read: one in ten of what a reading costs, and one of them may hold most. No more
-	// than countedMost are asked, since of a smaller tree that is lost.
-	countedLevel, countedMost = 256, 1024
-	// sample is how many folders must be read until what lies below them tells how many
-	// there will be below all: a level is large when that is surely times largeLevel.
-	sample, surely = 32, 4
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
 	// the memory with complaints.
 	maxNotices = 1000
@@ -64,10 +54,10 @@ type place struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill *place // the innermost skill it lies in, maybe itself
-	sum   uint64 // of its stamp before its entries were read
-	sure  bool   // that stamp would tell if they changed
-	anew  bool   // it is to be visited, whatever is known of it
+	skill  *place // the innermost skill it lies in, maybe itself
+	sum    uint64 // of its stamp before its entries were read
+	sure   bool   // that stamp would tell if they changed
+	bundle int32  // 1 + the place of the skill that it is in the scan; 0: it is none
 }
 
 // origin is what all places have in common that were reached in one way. It does
@@ -114,16 +104,12 @@ type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
 	ground  *ground
-	real    string // the root's real path
-	each    func(*skill.Bundle, ReadMain) (Hashed, time.Time)
-	gathers gathers
-	large   func()
-	told    atomic.Bool       // large was called
-	counted atomic.Int64      // folders that were asked for what lies below them
+	real    string            // the root's real path
+	load    bool              // each skill, while its folder is open
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
 	results []result // of the level that was visited last
-	skills  []*skill.Bundle
+	skills  []foundSkill
 	scan    skill.Scan
 	dropped int // notices beyond maxNotices
 
@@ -132,21 +118,26 @@ type walk struct {
 	dev     uint64 // which one that is
 	sure    bool   // so far nothing speaks against believing the stamps
 	links   []metLink
-	part    *part           // nil: all is visited
 	alone   bool            // with one worker
-	levels  []int           // where each one ends in folders
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
+}
+
+// foundSkill is a skill as the scan found it.
+type foundSkill struct {
+	bundle *skill.Bundle
+	skill  *skill.Skill // nil: it was not loaded
+	folder int          // its place in walk.folders
 }
 
 // result is what becomes of a visit: there are many, all at once.
 type result struct {
-	bundle  *skill.Bundle
+	foundSkill
 	folders []*place
 	more    *found // all, where there is more than that
 }
 
 func resultOf(f *found) result {
-	r := result{bundle: f.bundle, folders: f.folders}
+	r := result{foundSkill: f.foundSkill, folders: f.folders}
 	if len(f.notices) > 0 || len(f.links) > 0 || f.special || f.texts || f.err != nil {
 		all := *f
 		r.more = &all
@@ -156,7 +147,7 @@ func resultOf(f *found) result {
 
 // found is what one visit yields.
 type found struct {
-	bundle  *skill.Bundle
+	foundSkill
 	folders []*place
 	notices []skill.Notice
 	links   []metLink
@@ -168,9 +159,6 @@ type found struct {
 func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 	level := []*place{{path: ".", sub: ".", origin: &origin{base: w.real, bound: w.real}}}
 	for depth := 0; len(level) > 0; depth++ {
-		if w.part != nil {
-			w.part.enter(depth)
-		}
 		results := w.visitAll(ctx, level)
 		if err := ctx.Err(); err != nil {
 			return skill.Scan{}, err
@@ -179,13 +167,18 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 			return skill.Scan{}, more.err
 		}
 		w.folders = append(w.folders, level...)
-		w.levels = append(w.levels, len(w.folders))
 		level = w.next(level, results, depth)
 	}
-	// Each level's are in order.
-	w.skills = sortRuns(w.skills, func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) })
-	if len(w.skills) > 0 {
-		w.scan.Bundles = slices.Clone(w.skills) // without the room that appending left
+	slices.SortFunc(w.skills, func(a, b foundSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	for i, s := range w.skills {
+		if i == 0 {
+			w.scan.Bundles = make([]*skill.Bundle, 0, len(w.skills))
+		}
+		w.folders[s.folder].bundle = int32(i + 1)
+		w.scan.Bundles = append(w.scan.Bundles, s.bundle)
+		if w.load {
+			w.scan.Skills = append(w.scan.Skills, s.skill)
+		}
 	}
 	w.skills = nil
 	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
@@ -205,14 +198,15 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 	next := make([]*place, 0, folders)
 	for i, r := range results {
 		if r.bundle != nil {
-			w.skills = append(w.skills, r.bundle)
+			r.folder = len(w.folders) - len(level) + i
+			w.skills = append(w.skills, r.foundSkill)
 		}
 		if more := r.more; more != nil {
 			if more.special {
 				w.special[r.bundle.Path] = true
 			}
 			w.sure = w.sure && more.err == nil && !more.texts
-			if len(w.links) <= lookLinks {
+			if len(w.links) <= mostOdd {
 				w.links = append(w.links, more.links...)
 			}
 			w.notice(more.notices...)
@@ -225,8 +219,7 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 		}
 		next = append(next, r.folders...)
 	}
-	// In order already, but where a name begins with that of the folder beside it.
-	next = sortRuns(next, func(a, b *place) int {
+	slices.SortFunc(next, func(a, b *place) int {
 		if a.linked != b.linked {
 			return map[bool]int{false: -1, true: 1}[a.linked]
 		}
@@ -240,45 +233,6 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 		next = next[:room]
 	}
 	return next
-}
-
-// sortRuns sorts what is made of a few parts that are in order, by merging them: it asks
-// for the order of two once for each of them, and once more each time that there are half
-// as many parts. What is equal stays in its order. The result is in all, or another one.
-func sortRuns[E any](all []E, compare func(a, b E) int) []E {
-	var ends []int // of the parts
-	for i := 1; i < len(all); i++ {
-		if compare(all[i-1], all[i]) > 0 {
-			ends = append(ends, i)
-		}
-	}
-	if len(ends) == 0 {
-		return all
-	}
-	ends = append(ends, len(all))
-	out := make([]E, 0, len(all))
-	for len(ends) > 1 {
-		from, left := 0, ends[:0]
-		for len(ends) > 1 {
-			a, b := all[from:ends[0]], all[ends[0]:ends[1]]
-			for len(a) > 0 && len(b) > 0 {
-				if compare(a[0], b[0]) <= 0 {
-					out, a = append(out, a[0]), a[1:]
-				} else {
-					out, b = append(out, b[0]), b[1:]
-				}
-			}
-			out = append(append(out, a...), b...)
-			from, ends = ends[1], ends[2:]
-			left = append(left, from)
-		}
-		if len(ends) > 0 {
-			out = append(out, all[from:]...)
-			left = append(left, len(all))
-		}
-		all, out, ends = out, all[:0], left
-	}
-	return all
 }
 
 // claimed leaves out the folders that another path came to first. Only a link
@@ -326,14 +280,13 @@ func (w *walk) notice(ns ...skill.Notice) {
 func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // again and again
 	out := w.results[:len(level)]
-	var at, seen, below, counted, links atomic.Int64
+	var at atomic.Int64
 	progress := skill.Progress(ctx)
 	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
 	work := func() {
-		w.count(level, &counted, &links)
 		r := readers.Get().(*reader)
 		defer readers.Put(r)
 		for ctx.Err() == nil {
@@ -343,21 +296,10 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 				return
 			}
 			to = min(to, len(level))
-			met := 0
 			for i := from; i < to; i++ {
-				var found found
-				if w.part != nil {
-					found = w.part.visit(level[i], r)
-				} else {
-					found = w.visit(level[i], r)
-				}
+				found := w.visit(level[i], r)
 				progress.Add(1)
 				out[i] = resultOf(&found)
-				met += len(found.folders)
-			}
-			// Not at the level's end: who waits is told as soon as it is known.
-			if w.waited() && isLarge(below.Add(int64(met)), seen.Add(int64(to-from)), len(level)) {
-				w.tell()
 			}
 			// The calls of the system are too short for the scheduler to give the processor
 			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
@@ -380,40 +322,6 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 // many there must be on a level for that to be a small part of it.
 const visitsAtOnce, visitsMany = 8, 512
 
-// count calls large where the folders in the root hold too many, by what the file system
-// counts. Several workers may count at once.
-func (w *walk) count(level []*place, at, below *atomic.Int64) {
-	top, ok := w.top.(lookHandle)
-	if !ok || !w.waited() || len(w.levels) != 1 || len(level) < countedLevel {
-		return
-	}
-	for below.Load() <= largeLevel {
-		i := int(at.Add(1)) - 1
-		if i >= len(level) || w.counted.Add(1) > countedMost {
-			return
-		}
-		if p := level[i]; !p.linked {
-			below.Add(top.below(p.sub))
-		}
-	}
-	w.tell()
-}
-
-// waited reports whether somebody waits who has not been told yet that the tree is large.
-func (w *walk) waited() bool { return w.large != nil && !w.told.Load() }
-
-func (w *walk) tell() {
-	if !w.told.Swap(true) {
-		w.large()
-	}
-}
-
-// isLarge reports whether a level is to be waited for no longer, of which a part has
-// been seen with so many folders below it.
-func isLarge(below, seen int64, level int) bool {
-	return below > largeLevel || seen >= sample && below*int64(level) > surely*largeLevel*seen
-}
-
 // visit reads one folder.
 func (w *walk) visit(p *place, r *reader) (out found) {
 	top, sub := w.top, p.sub
@@ -426,10 +334,7 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		defer h.close()
 		top, sub = h, "."
 	}
-	r.texts, r.begun = p.path == ".", time.Time{}
-	if w.each != nil {
-		r.begun = time.Now()
-	}
+	r.texts = p.path == "."
 	h, children, err := r.children(top, sub)
 	if h != nil {
 		defer h.close()
@@ -456,12 +361,11 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 		switch {
 		case c.folder:
 		case c.link && !isEntry(c.name):
-			w.meet(&out, p, c.name, &in)
+			w.link(&out, p, c.name, &in)
 		case !c.link && !c.regular && !isEntry(c.name):
 			odd(&out, p, c)
 		}
 	}
-	w.gather(p, h, r)
 	return out
 }
 
@@ -475,17 +379,14 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	}
 	b := w.bundle(p, spellings, dev)
 	out.bundle = b
-	w.gathers.nest(p.skill)
 	p.skill = p
 	q, quick := h.(quickHandle)
 	out.special = b.Entry != "" && !r.regular(b.Entry)
-	if w.each != nil && quick && b.Entry != "" && !out.special {
+	if w.load && quick && b.Entry != "" && !out.special {
 		data, stamp, err := q.read(b.Entry, skill.MaxSkillMD, r.file)
 		if err == nil {
 			r.file, b.Stamp = data[:cap(data)], stamp
-			if hashed, until := w.each(b, func() ([]byte, skill.Stamp, error) { return data, stamp, nil }); hashed != nil {
-				w.gathers.begin(p, b, r.begun, hashed, until)
-			}
+			out.skill = (&skill.Skill{Bundle: b}).Parsed(data, stamp)
 			return
 		}
 	}
@@ -495,10 +396,6 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 			odd := skill.Odd{Others: b.Others(), Link: b.Link(), Fault: fault}
 			b.Odd = &odd
 		}
-	}
-	if w.each != nil {
-		// With patience, and words for what is wrong.
-		w.each(b, func() ([]byte, skill.Stamp, error) { return skill.ReadFile(b.FS, b.Entry, skill.MaxSkillMD) })
 	}
 }
 

@@ -80,31 +80,43 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		return err
 	}
 	defer s.opt.Watches.leave(f)
+	var watched *last
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		l := s.last
 		s.mu.Unlock()
-		var folders []string
-		if l != nil {
-			folders = make([]string, len(l.folders))
-			for i := range l.folders {
-				pause(ctx, i)
-				folders[i] = l.realOf(i)
+		if l != nil && len(l.folders) > maxWatches {
+			return noRoom{len(l.folders), maxWatches} // before their paths are made
+		}
+		if l == nil || l != watched || !s.opt.Watches.has(f) {
+			changed, err := s.opt.Watches.want(f, l.paths(ctx))
+			if err != nil {
+				return err
 			}
-		}
-		changed, err := s.opt.Watches.want(f, folders)
-		if err != nil {
-			return err
-		}
-		s.setWatch(true, "")
-		if changed {
-			poke()
+			s.setWatch(true, "")
+			watched = l
+			if changed {
+				poke()
+			}
 		}
 		if err := s.wait(ctx, f, poke); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// paths are the real paths of the folders that a scan visited.
+func (l *last) paths(ctx context.Context) []string {
+	if l == nil {
+		return nil
+	}
+	out := make([]string, len(l.folders))
+	for i := range l.folders {
+		pause(ctx, i)
+		out[i] = l.realOf(i)
+	}
+	return out
 }
 
 // wait passes pokes on until a scan has finished.

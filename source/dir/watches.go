@@ -34,7 +34,7 @@ type Watches struct {
 type spot struct {
 	name string
 	id   identity
-	uses map[use]bool
+	uses []use // nearly always one
 }
 
 type use struct {
@@ -51,6 +51,7 @@ type follower struct {
 	links   map[string]bool // on the way to the root, by the real path of each
 	beside  map[string]bool // the folders that are watched for such a link alone
 	at      map[string]*spot
+	lost    bool          // a watch was lost that want is to renew
 	poked   chan struct{} // capacity 1
 	failed  chan error    // capacity 1
 }
@@ -143,6 +144,7 @@ func (w *Watches) leave(f *follower) {
 func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	f.lost = false
 	if f.missing = len(dirs) == 0; f.missing {
 		dirs = []string{f.nearest()}
 	}
@@ -179,6 +181,13 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 		changed = changed || new
 	}
 	return changed, nil
+}
+
+// has reports whether a follower lost none of the watches that it wanted.
+func (w *Watches) has(f *follower) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !f.lost
 }
 
 // dropOthers ends a follower's uses of all folders but these.
@@ -228,7 +237,7 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.uses[use{f, path}] = true
+	s.uses = append(s.uses, use{f, path})
 	f.at[path] = s
 	return true, nil
 }
@@ -258,7 +267,7 @@ func (w *Watches) spot(path string) (*spot, error) {
 	if err := w.fw.Add(path); err != nil {
 		return nil, err
 	}
-	s := &spot{name: path, id: id, uses: map[use]bool{}}
+	s := &spot{name: path, id: id}
 	w.spots[path] = s
 	if known {
 		w.ids[id] = s
@@ -270,7 +279,7 @@ func (w *Watches) spot(path string) (*spot, error) {
 func (w *Watches) drop(f *follower, path string) {
 	s := f.at[path]
 	delete(f.at, path)
-	delete(s.uses, use{f, path})
+	s.uses = slices.DeleteFunc(s.uses, func(u use) bool { return u == use{f, path} })
 	if len(s.uses) > 0 || w.spots[s.name] != s {
 		return
 	}
@@ -289,8 +298,9 @@ func (w *Watches) lose(s *spot) {
 		delete(w.ids, s.id)
 		w.lose(moved)
 	}
-	for u := range s.uses {
+	for _, u := range slices.Clone(s.uses) {
 		w.drop(u.by, u.path)
+		u.by.lost = true
 		u.by.poke()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -82,12 +83,12 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 		w.forget(e.Name)
 	}
 	if s := w.spots[filepath.Dir(e.Name)]; s != nil {
-		for u := range s.uses {
+		for _, u := range slices.Clone(s.uses) {
 			w.tell(u.by, filepath.Join(u.path, filepath.Base(e.Name)), e.Op)
 		}
 	}
 	if s := w.spots[e.Name]; s != nil {
-		for u := range s.uses {
+		for _, u := range slices.Clone(s.uses) {
 			w.tell(u.by, u.path, e.Op)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -21,13 +22,11 @@ import (
 // again.
 type pass struct {
 	ctx   context.Context
-	until time.Time // no byte is hashed after that; zero: it does not matter
 	dev   uint64
 	begun time.Time
 	known []skill.File
-	main  skill.Stamp // of SKILL.md, where that was read when the pass had begun; its digest is left out
 	files []skill.File
-	below []subfolder // of the folder that was taken in last
+	below []string // the folders in the folder that was taken in last, by their paths
 	bytes int64
 
 	entries []byte // of a folder, as the system wrote them
@@ -65,7 +64,7 @@ func wholeSince(ctx context.Context, f *folder, known []skill.File, begun time.T
 
 func newPass(ctx context.Context, dev uint64, begun time.Time) *pass {
 	p := passes.Get().(*pass)
-	p.ctx, p.until, p.dev, p.begun, p.bytes = ctx, time.Time{}, dev, begun, 0
+	p.ctx, p.dev, p.begun, p.bytes = ctx, dev, begun, 0
 	return p
 }
 
@@ -73,7 +72,7 @@ func newPass(ctx context.Context, dev uint64, begun time.Time) *pass {
 func (p *pass) end() {
 	clear(p.files)
 	clear(p.below)
-	p.ctx, p.known, p.main, p.files, p.below = nil, nil, skill.Stamp{}, p.files[:0], p.below[:0]
+	p.ctx, p.known, p.files, p.below = nil, nil, p.files[:0], p.below[:0]
 	passes.Put(p)
 }
 
@@ -81,7 +80,7 @@ func (p *pass) end() {
 func (f *folder) openForList() (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY
 	if f.plain || f.base == f.alias {
-		return openat2(unix.AT_FDCWD, f.at("."), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+		return openat2(unix.AT_FDCWD, path.Join(f.base, f.sub), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	}
 	// The root's own path may have links in it, and nothing behind it.
 	h, err := kernelDoor{}.folder(f.base, false)
@@ -112,11 +111,10 @@ func (p *pass) folder(fd int, prefix string) bool {
 			return false
 		}
 	}
-	if _, ok := p.stood(fd); !ok {
+	if !p.stood(fd) {
 		return false
 	}
-	for _, b := range slices.Clone(p.below) {
-		path := b.path
+	for _, path := range slices.Clone(p.below) {
 		sub, err := openat2(fd, path[len(prefix):], unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 		if err != nil {
 			return false
@@ -130,17 +128,11 @@ func (p *pass) folder(fd int, prefix string) bool {
 	return true
 }
 
-// subfolder is a folder as the one that it lies in has it.
-type subfolder struct {
-	path  string // below the skill
-	inode uint64
-}
-
 // listed takes in entries of an open folder, as the system wrote them: its files, and
 // which folders it has.
 func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	for len(raw) > direntName {
-		inode, size := binary.NativeEndian.Uint64(raw), binary.NativeEndian.Uint16(raw[16:])
+		size := binary.NativeEndian.Uint16(raw[16:])
 		kind, name := raw[18], raw[direntName:size]
 		raw = raw[size:]
 		if name[0] == '.' {
@@ -155,7 +147,7 @@ func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 				return false
 			}
 		case kind == unix.DT_DIR && strings.Count(path, "/") < skill.MaxDepth:
-			p.below = append(p.below, subfolder{path, inode})
+			p.below = append(p.below, path)
 		default:
 			return false
 		}
@@ -165,12 +157,9 @@ func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 
 // stood reports whether a folder has the entries that were listed since before the
 // pass began: all was listed by now, and what is as old as this stamp was so then.
-func (p *pass) stood(fd int) (inode uint64, ok bool) {
+func (p *pass) stood(fd int) bool {
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return 0, false
-	}
-	return st.Ino, p.settled(stampOfStat(&st))
+	return unix.Fstat(fd, &st) == nil && p.settled(stampOfStat(&st))
 }
 
 // settled: what has this stamp now had it when the pass began.
@@ -178,17 +167,13 @@ func (p *pass) settled(s skill.Stamp) bool { return s.Dev == p.dev && !s.Racy(p.
 
 // file takes in a file of an open folder that was listed as a regular one.
 func (p *pass) file(dir int, path, name string) bool {
-	if p.over() || len(p.files) == skill.MaxFiles {
+	if p.ctx.Err() != nil || len(p.files) == skill.MaxFiles {
 		return false
 	}
 	f := skill.File{Path: path}
-	if path == skill.MainFile && p.main != (skill.Stamp{}) {
-		f.Size, f.Stamp = p.main.Size, p.main
-		return p.settled(f.Stamp) && p.took(f)
-	}
 	i, ok := slices.BinarySearchFunc(p.known, path, func(k skill.File, path string) int { return cmp.Compare(k.Path, path) })
 	if ok {
-		if stamp, err := fdHandle(dir).look(name); err == nil && stamp == p.known[i].Stamp && p.settled(stamp) {
+		if stamp, err := fdHandle(dir).stamp(name); err == nil && stamp == p.known[i].Stamp && p.settled(stamp) {
 			f = p.known[i]
 		} else {
 			ok = false
@@ -197,15 +182,6 @@ func (p *pass) file(dir int, path, name string) bool {
 	if !ok && !p.hash(dir, name, &f) {
 		return false
 	}
-	return p.took(f)
-}
-
-// over: nobody wants it any more.
-func (p *pass) over() bool {
-	return p.ctx.Err() != nil || !p.until.IsZero() && time.Now().After(p.until)
-}
-
-func (p *pass) took(f skill.File) bool {
 	p.bytes += f.Size
 	p.files = append(p.files, f)
 	return p.bytes <= skill.MaxSkillSize
@@ -234,7 +210,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 		left -= int64(len(in))
 	} else {
 		p.sum.Reset()
-		for err == nil && len(in) > 0 && left > 0 && !p.over() {
+		for err == nil && len(in) > 0 && left > 0 && p.ctx.Err() == nil {
 			p.sum.Write(in)
 			left -= int64(len(in))
 			in, err = fill(fd, p.content[:min(left, int64(len(p.content)))])
@@ -260,83 +236,4 @@ func fill(fd int, buf []byte) ([]byte, error) {
 		n += m
 	}
 	return buf, nil
-}
-
-// gather takes a folder into the manifest of the skill in which it lies, where one is
-// made. What does not do is left to [folder.Whole].
-//
-// The skill's folders are visited one after the other, each by its path from the root,
-// on which something else may lie by then. But each is the very one that was listed: it
-// has its inode, and had its stamp when the first was opened, which a new name for it
-// would have changed. So all of them were one state at that moment, as in one pass.
-func (w *walk) gather(p *place, h handle, r *reader) {
-	g := w.gathers.find(p.skill)
-	if g == nil {
-		return
-	}
-	prefix := ""
-	if p != p.skill {
-		prefix = strings.TrimPrefix(p.path, p.skill.path+"/") + "/"
-		if strings.HasPrefix(prefix, ".") || strings.Contains(prefix, "/.") {
-			return // it is searched for skills, and no part of this one
-		}
-	}
-	files, ok := g.folder(w.gathers.ctx, p, prefix, h, r.whole)
-	if !ok || files != nil {
-		w.gathers.end(p.skill)
-	}
-	if files != nil {
-		g.hashed(files, g.at)
-	}
-}
-
-// folder takes in one folder. After the last it returns all files.
-func (g *gather) folder(ctx context.Context, at *place, prefix string, h handle, entries []byte) (all []skill.File, ok bool) {
-	fd, ok := h.(fdHandle)
-	if !ok || entries == nil {
-		return nil, false
-	}
-	p := newPass(ctx, g.dev, g.at)
-	defer p.end()
-	p.until = g.until
-	if at == at.skill {
-		p.main = g.main
-	}
-	g.mu.Lock()
-	p.bytes = g.bytes
-	g.mu.Unlock()
-	before := p.bytes
-	if !p.listed(int(fd), entries, prefix) {
-		return nil, false
-	}
-	inode, ok := p.stood(int(fd))
-	if !ok {
-		return nil, false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if at != at.skill {
-		i := slices.Index(g.awaited, inode)
-		if i < 0 {
-			return nil, false
-		}
-		g.awaited = slices.Delete(g.awaited, i, i+1)
-	}
-	for _, b := range p.below {
-		if (child{name: skill.Base(b.path), folder: true}).dull() {
-			return nil, false // the scan does not visit it
-		}
-		g.awaited = append(g.awaited, b.inode)
-	}
-	g.bytes += p.bytes - before
-	if g.bytes > skill.MaxSkillSize || len(g.files)+len(p.files) > skill.MaxFiles || len(g.awaited) > skill.MaxFiles {
-		return nil, false
-	}
-	files := make([]skill.File, 0, len(g.files)+len(p.files))
-	g.files = append(append(files, g.files...), p.files...)
-	if len(g.awaited) > 0 {
-		return nil, true
-	}
-	slices.SortFunc(g.files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
-	return g.files, true
 }

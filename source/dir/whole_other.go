@@ -9,5 +9,3 @@ import (
 )
 
 func whole(context.Context, *folder, []skill.File) ([]skill.File, bool) { return nil, false }
-
-func (w *walk) gather(*place, handle, *reader) {}

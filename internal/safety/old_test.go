@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,46 +19,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An answer that is asked for again is given from memory, past the code that the
-// other parts drive. These parts ask for each thing several times, of files that are
-// old enough for that, and change what lies under the answers.
+// These parts ask for files that are older than the grain of their stamps: what a
+// server keeps between two calls, it keeps of those.
 
-// aged is how old files must be before an answer is kept.
+// aged is how old files must be for their stamps to prove something.
 const aged = 2500 * time.Millisecond
 
-// The controls of the memory, each taken out.
-var (
-	neverLooks  = variant{name: "never-looks", changes: []change{{"mcpserver/fast.go", " || !r.basis.Holds(shared)", ""}}}
-	passesLinks = variant{name: "passes-links", changes: []change{{"source/dir/again_linux.go", "cString(f.at(name)), unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS", "cString(f.at(name)), 0"}}}
-	hearsNoMove = variant{name: "hears-no-move", changes: []change{{"source/dir/again_calm_linux.go", "err != nil || waiting != 0", "err != nil || waiting < 0"}}}
-	looksEarly  = variant{name: "looks-early", changes: []change{{"mcpserver/stdio_fast.go", "if q.sharing = false; q.shared != nil {", "if false {"}}}
-)
-
-func (v variant) noticedBy(says string) variant {
-	v.says = says
-	return v
+func raceOldParts() []part {
+	return []part{{name: "old", promise: "folders of old files exchanged between and under calls: each answer is of the folder that is there (cases: swaps and answers)", run: swapsOfOld,
+		broken: []variant{{name: "believes-names", says: "not of version", changes: []change{
+			{"skill/manifest.go", "ok && k.Stamp == f.Stamp && k.Size == f.Size", "ok"}}}}}}
 }
 
-func treeAgainParts() []part {
-	return []part{{name: "again", promise: "the same entries, asked for three times in each way that answers from memory, and again after a link, nothing or another folder took their place", run: hostileAgain,
-		broken: []variant{neverLooks.noticedBy("is given after"), passesLinks.noticedBy("is given after"), hearsNoMove.noticedBy("is given after"), looksEarly.noticedBy("is given after")}}}
-}
-
-func raceAgainParts() []part {
-	return []part{{name: "again", promise: "folders of old files exchanged between and under calls that are asked again and again: each answer is of the folder that is there (cases: swaps and answers)", run: swapsAgain,
-		broken: []variant{neverLooks.noticedBy("not of version")}}}
-}
-
-func secretAgainParts() []part {
-	return []part{{name: "again", promise: "what is asked again, in each era and over both transports, with canaries in its headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsAgain,
+func secretSessionParts() []part {
+	return []part{{name: "sessions", promise: "calls of two tokens, in each era and over both transports, with canaries in their headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsOfSessions,
 		broken: []variant{
-			{name: "logs-requests", says: "the log leaks", changes: []change{{"mcpserver/fast.go", "import (\n", "import (\n	\"os\"\n"}, {"mcpserver/fast.go", "	r := m.answers[asked{v, string(request)}]\n", "	r := m.answers[asked{v, string(request)}]\n	_, _ = os.Stderr.WriteString(string(request) + \"\\n\")\n"}}},
-			{name: "for-every-token", says: "another token's holder", changes: []change{{"mcpserver/http_fast.go", "			key = append(key, info.UserID...)\n", "			_ = info\n"}}},
-			{name: "for-every-argument", says: "another's answer", changes: []change{{"mcpserver/http_fast.go", "	kit.key = append(append(key, 0), body[id.to:]...)\n", "	kit.key = append(key, 0)\n"}}},
+			{name: "logs-requests", says: "the log leaks", changes: []change{{"mcpserver/http.go", "	s, ok := peek(w, body)\n", "	h.o.Log.Warn(string(body))\n	s, ok := peek(w, body)\n"}}},
+			{name: "for-every-token", says: "another token's holder", changes: []change{{"mcpserver/http_guard.go", "UserID: hex.EncodeToString(sum[:8])", "UserID: hex.EncodeToString(sum[:0])"}}},
 		}}}
 }
-
-var answerID = regexp.MustCompile(`"id":\d+`)
 
 // messageOf is the message in an answer: over HTTP there are headers before it, and
 // it may be an event.
@@ -71,102 +49,6 @@ func messageOf(answer string) string {
 		answer, _, _ = strings.Cut(answer[i:], "\n")
 	}
 	return answer
-}
-
-// sameAnswer is an answer without what differs from call to call.
-func sameAnswer(answer string) string {
-	return answerID.ReplaceAllString(messageOf(answer), `"id":0`)
-}
-
-func hostileAgain(r *trial) {
-	f := r.plantForest()
-	outside := f.canaries["a file outside"].text
-	base := filepath.Dir(f.root)
-	still := filepath.Join(f.root, "still")
-	r.write(f.root, map[string]string{
-		"still/SKILL.md": skillMD("still", "Stands."), "still/linked.md": "INSIDE linked", "still/gone.md": "INSIDE gone", "still/moved/in.md": "INSIDE moved", "still/other/in.md": "INSIDE other", "still/a/b/c/in.md": "INSIDE deep",
-	})
-	r.write(base, map[string]string{"another/in.md": outside})
-	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
-	all, servers := w.of()
-	all = append(all, calls([]via{{"stdio, two at once", func(method string, params map[string]any) (string, error) {
-		line, err := servers[0].callTwice(method, params)
-		return string(line), err
-	}}})...)
-	time.Sleep(aged)
-	var again []way
-	for _, way := range all {
-		if !way.slow {
-			again = append(again, way)
-		}
-	}
-	for _, way := range again {
-		for i, e := range f.entries {
-			if r.fast && e.inside == "" && i%5 != 0 {
-				continue
-			}
-			first := ""
-			for n := range 3 {
-				answer, err := timed(func() (string, error) { return way.ask("victim", e.path) })
-				if err == nil {
-					err = f.judge(answer, e, way)
-				}
-				if now := sameAnswer(answer); err == nil && n > 0 && now != first {
-					err = fmt.Errorf("asked again: %s, and at first %s", excerpt(now), excerpt(first))
-				} else {
-					first = now
-				}
-				r.check(fmt.Sprintf("%s, %q, time %d", way.name, e.path, n+1), err)
-			}
-			if dead(servers) {
-				r.ends(servers)
-				return
-			}
-		}
-	}
-	files := []string{"linked.md", "gone.md", "moved/in.md", "other/in.md", "a/b/c/in.md"}
-	each := func(f func(w way, file string)) {
-		for _, w := range again {
-			for _, file := range files {
-				if w.reads {
-					f(w, file)
-				}
-			}
-		}
-	}
-	each(func(w way, file string) {
-		for range 3 {
-			answer, err := w.ask("still", file)
-			if err == nil && !strings.Contains(answer, "INSIDE") {
-				err = fmt.Errorf("is not there: %s", excerpt(answer))
-			}
-			r.check(w.name+", "+file, err)
-		}
-	})
-	at := func(name string) string { return filepath.Join(still, name) }
-	r.must(os.Remove(at("linked.md")))
-	r.must(os.Symlink("../../outside/file.txt", at("linked.md")))
-	r.must(os.Remove(at("gone.md")))
-	// The very folder, with the very file in it, by a link to where it lies now.
-	r.must(os.Rename(at("moved"), filepath.Join(base, "moved")))
-	r.must(os.Symlink("../../moved", at("moved")))
-	r.must(os.Rename(at("a/b"), at("a/B")))
-	r.must(os.Symlink("../../../outside", at("a/b")))
-	r.must(os.Rename(at("other"), filepath.Join(base, "other")))
-	r.must(os.Symlink("../../another", at("other")))
-	each(func(w way, file string) {
-		for range 2 {
-			answer, err := w.ask("still", file)
-			if err == nil {
-				err = leaks(answer, f.canaries)
-			}
-			if err == nil && strings.Contains(answer, "INSIDE") {
-				err = fmt.Errorf("is given after it was taken away: %s", excerpt(answer))
-			}
-			r.check(w.name+", "+file+", taken away", err)
-		}
-	})
-	r.ends(servers)
 }
 
 // answerText is what an answer holds of a file; empty where it holds none.
@@ -190,13 +72,13 @@ func answerText(answer string) string {
 	return ""
 }
 
-func swapsAgain(r *trial) {
+func swapsOfOld(r *trial) {
 	base := filepath.Join(r.dir(), "tree")
 	if !r.mount(base, "64m") {
 		return
 	}
 	root := filepath.Join(base, "skills")
-	outside := newCanary("race again")
+	outside := newCanary("race old")
 	main := [2]version{newVersion("---\nname: t\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: t\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 5000) + "\n")}
 	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 100_000))}
 	r.write(base, map[string]string{
@@ -336,7 +218,7 @@ func swapsAgain(r *trial) {
 	r.ends([]*knack{k, web})
 }
 
-func secretsAgain(r *trial) {
+func secretsOfSessions(r *trial) {
 	if len(r.changes) == 0 || r.changes[0] != everything {
 		r.changes = append([]change{everything}, r.changes...)
 	}

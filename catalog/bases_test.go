@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// TestBases: an entry is found by the text of its base, whatever parts that is held in.
+func TestBases(t *testing.T) {
+	none, a, ab := &skill.Root{}, &skill.Root{Prefix: "a"}, &skill.Root{Prefix: "a/b"}
+	entries := []*Entry{
+		{Root: none, Tail: "a"}, {Root: none, Tail: "a/b/c"}, {Root: a, Tail: "b/c"}, {Root: ab, Tail: "c"}, {Root: ab, Tail: "/a/b/c"},
+		{Root: a, Tail: "x"}, {Root: ab, Tail: "/x"}, {Root: none, Tail: "x"}, {Root: none, Tail: "a/bc"}, {Root: a, Tail: "bc"}, {Root: a, Tail: "c"}, {Root: none, Tail: "a-b/c"},
+	}
+	var b bases
+	first := map[string]*Entry{}
+	for _, e := range entries {
+		for _, o := range entries {
+			if e.SameURI(o) != (e.Base() == o.Base()) {
+				t.Errorf("%q and %q", e.Base(), o.Base())
+			}
+		}
+		if got := b.find(e.base()); got != first[e.Base()] {
+			t.Errorf("%q finds %v", e.Base(), got)
+		}
+		if first[e.Base()] == nil {
+			first[e.Base()] = e
+			prefix, tail := e.base()
+			b.add(prefix, tail, e)
+		}
+		if uri := e.URI(); uri.Path() != e.Base()+"/SKILL.md" {
+			t.Errorf("%q: %s", e.Base(), uri)
+		}
+	}
+	for _, text := range []string{"", "a", "a/", "a/b", "a/b/c", "a/b/c/", "a/x", "x", "/x", "a/bc", "a/c", "c", "bc"} {
+		if got := b.find("", text); got != first[text] {
+			t.Errorf("%q finds %v", text, got)
+		}
+	}
+	if e := (&Entry{Root: a, Status: Skipped}); e.Base() != "" || e.URI() != (skill.URI{}) {
+		t.Errorf("a skipped skill is at %q, %s", e.Base(), e.URI())
+	}
+}
+
+// There are many entries, side by side.
+func TestEntryIsSmall(t *testing.T) {
+	if n := reflect.TypeFor[Entry]().Size(); n > 72 {
+		t.Errorf("an entry takes %d bytes, not 72", n)
+	}
+}

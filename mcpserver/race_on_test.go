@@ -1,6 +1,0 @@
-//go:build race
-
-package mcpserver_test
-
-// raced: the race detector is on, and costs time and memory of its own.
-const raced = true
