@@ -37,8 +37,10 @@ func newWorld(seed uint64) *world {
 	for root := 1; root <= 3; root++ {
 		at := fmt.Sprintf("dir-%d/", root)
 		w.add(at+"anchor", true)
-		for range 5 {
-			path := at + w.pick("", "", "team/", "team/deep/") + w.pick("alpha", "beta", "gamma", "delta", "beta/inner")
+		w.add(at+"beta", true) // and a skill in its folder
+		w.add(at+"beta/inner", true)
+		for range 4 {
+			path := at + w.pick("", "", "team/", "team/deep/") + w.pick("alpha", "beta", "gamma", "delta")
 			if !slices.Contains(w.skills, path) {
 				w.add(path, w.IntN(6) > 0)
 			}
@@ -64,7 +66,10 @@ func (w *world) add(path string, good bool) {
 // vary makes other rules. Each pattern matches a skill, so that none is refused.
 func (w *world) vary() {
 	w.rules, w.open = nil, w.IntN(2) == 0
-	for range 1 + w.IntN(5) {
+	if inner := w.pick("dir-1/beta/inner", "dir-2/beta/inner", "**/inner"); w.IntN(2) == 0 {
+		w.rules = append(w.rules, seenRule{to: w.pick("subjects: [anna], ", "groups: [crew], "), deny: true, globs: []string{inner}})
+	}
+	for range 2 + w.IntN(4) {
 		r := seenRule{to: w.pick("", "subjects: [anna], ", "groups: [crew], ", "groups: [crew, other], "), deny: w.IntN(2) == 0}
 		for range 1 + w.IntN(3) {
 			path := w.pick(w.skills...)
@@ -73,7 +78,7 @@ func (w *world) vary() {
 		}
 		w.rules = append(w.rules, r)
 	}
-	w.rules = append(w.rules, seenRule{globs: []string{"*/anchor"}})
+	w.rules = append(w.rules, seenRule{globs: []string{w.pick("*/anchor", "**", "dir-*/*")}})
 }
 
 // settings is the configuration with the rules of the world, or without any.
