@@ -176,10 +176,18 @@ func CountOf(v catalog.View, all []*Verdict) (c Count) {
 // Add counts one skill and its findings.
 func (c *Count) Add(d *Verdict) {
 	c.Skills++
-	*map[catalog.Status]*int{
-		catalog.Available: &c.Available, catalog.Shadowed: &c.Shadowed, catalog.Copy: &c.Copies,
-		catalog.Unlisted: &c.Unlisted, catalog.Skipped: &c.Skipped,
-	}[d.Entry.Status]++
+	switch d.Entry.Status {
+	case catalog.Available:
+		c.Available++
+	case catalog.Shadowed:
+		c.Shadowed++
+	case catalog.Copy:
+		c.Copies++
+	case catalog.Unlisted:
+		c.Unlisted++
+	case catalog.Skipped:
+		c.Skipped++
+	}
 	if d.Published() {
 		c.Publishable++
 	}

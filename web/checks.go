@@ -293,8 +293,13 @@ func (c *checks) lastAt() time.Time {
 type tally struct {
 	mu      sync.Mutex
 	version uint64 // of the checks of which they were made
+	made    time.Time
 	totals  *totals
 }
+
+// countRest is how old the numbers of a page may be while skills are being checked: each
+// count looks at all of them.
+const countRest = 500 * time.Millisecond
 
 // totals waits a while for what is being looked at, and says what is known by then, and
 // whether that is what there is now.
@@ -313,8 +318,8 @@ func (c *checks) totals(ctx context.Context, v catalog.View, patience time.Durat
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
-	if kept.totals == nil || kept.version != version {
-		kept.version, kept.totals = version, c.count(v)
+	if kept.totals == nil || kept.version != version && (now || time.Since(kept.made) > countRest) {
+		kept.version, kept.totals, kept.made = version, c.count(v), time.Now()
 	}
 	return kept.totals, now && kept.totals.complete()
 }
