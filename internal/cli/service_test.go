@@ -15,7 +15,7 @@ import (
 
 const unitFile = "../../deploy/knack.service"
 
-// unit is the service with another program in place of the installed one.
+// unit returns the service with another program in place of the installed one.
 func unit(t *testing.T, program string) string {
 	t.Helper()
 	data, err := os.ReadFile(unitFile)
@@ -29,7 +29,7 @@ func unit(t *testing.T, program string) string {
 	return strings.Replace(string(data), installed, program+" ", 1)
 }
 
-// systemd itself finds nothing wrong with the unit, and little exposed.
+// systemd accepts the unit, and rates its exposure as low.
 func TestServiceUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestServiceUnit(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), analyze, append(args, file)...).CombinedOutput()
 		return string(out), err
 	}
-	// It warns of what it does not know, and goes on.
+	// It warns of unknown settings, and continues.
 	if out, err := run("verify", "--man=no"); err != nil || out != "" {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -54,7 +54,7 @@ func TestServiceUnit(t *testing.T) {
 	}
 }
 
-// What the unit promises stands in it, whether or not there is a systemd to ask.
+// The unit has the promised settings; this needs no systemd.
 func TestServiceIsClosed(t *testing.T) {
 	text := unit(t, "knack")
 	for _, line := range []string{
