@@ -19,13 +19,13 @@ func TestListsHideNothing(t *testing.T) {
 				"broken/SKILL.md": fmt.Sprintf("---\nname: \"bro%cken\"\n---\n", odd),
 			}))
 			v := viewOf(t, h)
-			lists := []string{Instructions(v, nil), call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
+			lists := []string{call(t, h, "default", "find_skills", args{}).Text, call(t, h, "default", "find_skills", args{"query": "broken"}).Text}
 			for _, set := range SetNames() {
 				tools, err := ParseSets(set)
 				if err != nil {
 					t.Fatal(err)
 				}
-				lists = append(lists, Prompt(v, tools), Instructions(v, tools))
+				lists = append(lists, Prompt(v, tools), Instructions(v, tools, Client{}))
 				for _, one := range tools {
 					lists = append(lists, one.Define(v, Client{}).Description)
 				}
