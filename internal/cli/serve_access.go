@@ -120,6 +120,9 @@ func (r *reloader) reload(ctx context.Context) error {
 	if own != nil {
 		now, what, data = own.config, own.shown, own.data
 	}
+	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
+		return err
+	}
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
 	}
@@ -134,9 +137,6 @@ func (r *reloader) reload(ctx context.Context) error {
 		case cutShort(r.admission.held, tokenData):
 			return lessThan("--token-file " + r.admission.tokenFile)
 		}
-	}
-	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
-		return err
 	}
 	if (tokens == nil) != (r.admission.tokens.Load() == nil) {
 		return errors.New("whether tokens are required cannot change while the server runs; start it anew")

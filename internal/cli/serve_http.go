@@ -35,10 +35,11 @@ type httpFlags struct {
 	noAuth         bool
 	cert, key      string
 
-	admission   admission
+	admission admission
+	policy    *access.Policy
+	tokens    bool // are required
+
 	certificate *certificate // nil without TLS
-	policy      *access.Policy
-	tokens      bool // are required
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
@@ -287,12 +288,12 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
+	go watchLate(c, file, op.given().Access, end)
 	server.Restrict(f.policy)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
 	defer signal.Stop(hangups)
 	go func() {
-		watchLate(c, file, op.given().Access, end)
 		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
 		warnOfIdle(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access, cert: f.certificate}
