@@ -1,11 +1,13 @@
-// Command floor is what the machine can do at all, for the benchmarks to be
-// measured against: it does the least that the work asks for, and nothing else.
+// Command floor is the least that the machine can do for the work that is measured.
 //
 //	floor stat|skillmd|all DIR   walk a tree; look at, read, or hash its files; the time on stdout
-//	floor stdio FILE             read a line, write the next answer of FILE, over and over
-//	floor http FILE              the same over HTTP; the address on stdout; X-Index names the answer
+//	floor bare FILE              take a line, write the next answer of FILE, over and over
+//	floor bare-http FILE TYPE    the same over HTTP; the address on stdout
+//	floor read TABLE             take a line, read and hash the files it asks for, answer it
+//	floor read-http TABLE        the same over HTTP
 //
-// FILE holds answers of the server that is measured, each behind its length.
+// FILE holds answers of the server that is measured, each behind its length. A line of
+// TABLE is a skill: its name, URI and folder, with tabs between.
 package main
 
 import (
@@ -35,14 +37,30 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: floor stat|skillmd|all DIR, or floor stdio|http FILE")
+	if len(args) < 2 {
+		return errors.New("usage: floor stat|skillmd|all DIR, bare FILE, bare-http FILE TYPE, read TABLE, or read-http TABLE")
 	}
 	switch args[0] {
-	case "stdio":
-		return stdio(args[1])
-	case "http":
-		return serve(args[1])
+	case "bare", "bare-http":
+		all, err := answers(args[1])
+		if err != nil {
+			return err
+		}
+		var next atomic.Uint64
+		answer := func(_, _ []byte) []byte { return all[next.Add(1)%uint64(len(all))] }
+		if args[0] == "bare" {
+			return pipe(answer)
+		}
+		return serve(answer, args[2])
+	case "read", "read-http":
+		t, err := readTable(args[1])
+		if err != nil {
+			return err
+		}
+		if args[0] == "read" {
+			return pipe(t.answer)
+		}
+		return serve(t.answer, "application/json")
 	}
 	return scan(args[0], args[1])
 }
@@ -191,43 +209,44 @@ func answers(file string) (out [][]byte, err error) {
 	return out, nil
 }
 
-func stdio(file string) error {
-	all, err := answers(file)
-	if err != nil {
-		return err
-	}
+// pipe answers each line. answer may use the buffer.
+func pipe(answer func(line, buf []byte) []byte) error {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
-	for i := 0; ; i = (i + 1) % len(all) {
-		if _, err := in.ReadSlice('\n'); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+	var buf []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		if _, err := os.Stdout.Write(all[i]); err != nil {
+		buf = answer(line, buf[:0])
+		if _, err := os.Stdout.Write(buf); err != nil {
 			return err
 		}
 	}
 }
 
-func serve(file string) error {
-	all, err := answers(file)
-	if err != nil {
-		return err
-	}
+// serve answers each body.
+func serve(answer func(body, buf []byte) []byte, kind string) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println(ln.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with whoever measures
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the one who measures
 		os.Exit(0)
 	}()
+	bufs := sync.Pool{New: func() any { return new([]byte) }}
 	return http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		i, _ := strconv.Atoi(r.Header.Get("X-Index"))
-		w.Header().Set("Content-Type", r.Header.Get("X-Type"))
-		_, _ = w.Write(all[i%len(all)])
+		body, _ := io.ReadAll(r.Body)
+		buf := bufs.Get().(*[]byte)
+		defer bufs.Put(buf)
+		*buf = answer(body, (*buf)[:0])
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Length", strconv.Itoa(len(*buf)))
+		_, _ = w.Write(*buf)
 	}))
 }

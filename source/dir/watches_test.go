@@ -150,11 +150,31 @@ func TestWatchesBoundBeforeTheScan(t *testing.T) {
 	root := tree(t, map[string]string{"a/": ""})
 	w, f := silent(t), newFollower(root)
 	w.followers[f] = true
-	_, err := w.want(f, []string{root})
+	_, err := w.want(t.Context(), f, []string{root})
 	must(t, err)
 	w.event(w.fw, fsnotify.Event{Name: filepath.Join(root, "a"), Op: fsnotify.Create})
 	if folders, _ := w.holds(); folders != 1 || len(f.poked) != 1 {
 		t.Errorf("%d folders are watched, %d pokes", folders, len(f.poked))
+	}
+}
+
+// A root can appear after the scan that missed it, and before its place is watched. What is
+// made in it then must not go unseen until the next scan.
+func TestWatchesRootAfterTheScan(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/": "", "r/.git/": "", "other/": ""})
+	root := filepath.Join(base, "r")
+	w, f := silent(t), newFollower(root)
+	w.followers[f] = true
+	_, err := w.want(t.Context(), f, nil)
+	must(t, err)
+	for path, want := range map[string]int{"r/a": 1, "r/.git": 0, "other": 0} {
+		w.event(w.fw, fsnotify.Event{Name: filepath.Join(base, path), Op: fsnotify.Create})
+		if got := len(f.poked); got != want || (f.at[filepath.Join(base, path)] != nil) != (want > 0) {
+			t.Errorf("%s: %d pokes, watched: %v", path, got, f.at)
+		}
+		for len(f.poked) > 0 {
+			<-f.poked
+		}
 	}
 }
 
@@ -218,7 +238,7 @@ func TestWatchesOverflow(t *testing.T) {
 	at := func(p string) string { return filepath.Join(base, p) }
 	w, f := silent(t), newFollower(at("r"))
 	w.followers[f] = true
-	_, err := w.want(f, []string{at("r"), at("r/a"), at("r/b")})
+	_, err := w.want(t.Context(), f, []string{at("r"), at("r/a"), at("r/b")})
 	must(t, err)
 	must(t, os.Rename(at("r/a"), at("old")))
 	must(t, os.Rename(at("new"), at("r/a")))
@@ -243,7 +263,7 @@ func TestWatchesMovedFolder(t *testing.T) {
 	at := func(p string) string { return filepath.Join(base, p) }
 	w, f := silent(t), newFollower(at("r"))
 	w.followers[f] = true
-	_, err := w.want(f, []string{at("r"), at("r/a")})
+	_, err := w.want(t.Context(), f, []string{at("r"), at("r/a")})
 	must(t, err)
 	must(t, os.Rename(at("r/a"), at("r/b")))
 	w.mu.Lock()
@@ -254,7 +274,7 @@ func TestWatchesMovedFolder(t *testing.T) {
 	if f.at[at("r/a")] != nil || f.at[at("r/b")] != nil {
 		t.Errorf("a watch that has ended is relied on: %v", f.at)
 	}
-	added, err := w.want(f, []string{at("r"), at("r/b")})
+	added, err := w.want(t.Context(), f, []string{at("r"), at("r/b")})
 	must(t, err)
 	if !added || f.at[at("r/b")] == nil {
 		t.Error("the folder is not watched by its new name")
@@ -269,14 +289,14 @@ func TestWatchesGoneFolder(t *testing.T) {
 	for _, gone := range []string{"r/gone", "r/file"} {
 		w, f := silent(t), newFollower(at("r"))
 		w.followers[f] = true
-		_, err := w.want(f, []string{at("r"), at("r/a")})
+		_, err := w.want(t.Context(), f, []string{at("r"), at("r/a")})
 		must(t, err)
 		for _, unseen := range []bool{true, false} {
 			dirs := []string{at("r"), at("r/a")}
 			if unseen {
 				dirs = append(dirs, at(gone))
 			}
-			changed, err := w.want(f, dirs)
+			changed, err := w.want(t.Context(), f, dirs)
 			must(t, err)
 			if changed != unseen {
 				t.Errorf("%v: changed = %v", dirs, changed)
