@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,8 +25,8 @@ const (
 // builtin are the skills that are in the binary.
 var builtin = []string{"engage", "write-a-skill"}
 
-// target is a skill that is asked for.
-type target struct{ name, uri, folder string }
+// target is a skill that is asked for, as bench/floor reads it.
+type target struct{ Name, URI, Folder string }
 
 // client makes requests as a client does: each for another skill, and with an id and
 // metadata of its own.
@@ -62,34 +66,40 @@ func (b *bench) client(t *tree) (*client, string, error) {
 	if len(all) < t.n*9/10 {
 		return nil, "", fmt.Errorf("resources/list names %d of %d skills", len(all), t.n)
 	}
-	c, table := &client{}, bytes.Buffer{}
+	c := &client{}
 	for i := range all {
-		one := all[i*7919%len(all)] // a prime: each comes once
-		c.all = append(c.all, one)
-		fmt.Fprintf(&table, "%s\t%s\t%s\n", one.name, one.uri, one.folder)
+		c.all = append(c.all, all[i*7919%len(all)]) // a prime: each comes once
 	}
 	for _, name := range builtin {
 		folder, err := filepath.Abs("source/builtin/skills/" + name)
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(&table, "%s\tskill://%s/SKILL.md\t%s\n", name, name, folder)
+		all = append(all, target{name, "skill://" + name + "/SKILL.md", folder})
 	}
 	file := filepath.Join(b.work, fmt.Sprintf("table-%d", t.n))
-	return c, file, os.WriteFile(file, table.Bytes(), 0o644)
+	return c, file, writeJSON(file, all)
+}
+
+func writeJSON(file string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 // ask makes one request, and the headers that it has over HTTP.
 func (c *client) ask(method, era, session string) (body []byte, header map[string]string) {
 	c.next++
 	t := c.all[c.next%len(c.all)]
-	params, shown := map[string]any{"uri": t.uri}, t.uri
+	params, shown := map[string]any{"uri": t.URI}, t.URI
 	skill := func(name string) {
 		method, shown, params = "tools/call", "skill", map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}
 	}
 	switch method {
 	case "tools/call":
-		skill(t.name)
+		skill(t.Name)
 	case "built-in":
 		skill(builtin[c.next%2])
 	case "tools/list":
@@ -121,9 +131,10 @@ func (c *client) over(s *served, n int, method, era string) [][][]byte {
 	return all
 }
 
-// kind is one row of calls.
+// kind is one kind of calls.
 type kind struct {
 	what, method, era string
+	http              bool
 	window            int // calls that are sent at once, over stdio
 	floor             string
 	limit             float64
@@ -132,11 +143,30 @@ type kind struct {
 // side is a server or a floor that calls are sent to.
 type side interface {
 	// ask sends one call and returns the answer.
-	ask(c *client, k kind) (kind string, answer []byte, err error)
+	ask(c *client, k kind) (contentType string, answer []byte, err error)
 	// run sends n calls, and returns what each took in microseconds: most of them, and the
 	// slowest of a hundred.
 	run(c *client, k kind, n int) (most, tail float64, err error)
+	peak() float64
 	end()
+}
+
+// open starts a knack or a floor for a kind of calls.
+func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
+	switch floor := argv[0] == b.floor; {
+	case k.http && floor:
+		argv[1] += "-http"
+	case k.http:
+		return b.serveHTTP(argv[0], t)
+	case !floor && k.era == legacy:
+		return b.listed(argv[0], t)
+	}
+	p, err := start(t.home, argv...)
+	if err != nil || !k.http {
+		return p, err
+	}
+	addr, err := p.line()
+	return &served{proc: p, addr: strings.TrimSpace(string(addr))}, err
 }
 
 func (p *proc) ask(c *client, k kind) (string, []byte, error) {
@@ -164,11 +194,8 @@ func (p *proc) run(c *client, k kind, n int) (float64, float64, error) {
 
 func (s *served) ask(c *client, k kind) (string, []byte, error) {
 	body, header := c.ask(k.method, k.era, s.session)
-	resp, answer, err := once(s.addr, httpCall(s.addr, header, body))
-	if err != nil {
-		return "", nil, err
-	}
-	return resp.Header.Get("Content-Type"), answer, nil
+	got, answer, err := once(s.addr, httpCall(s.addr, header, body))
+	return got.Get("Content-Type"), answer, err
 }
 
 func (s *served) run(c *client, k kind, n int) (float64, float64, error) {
@@ -176,171 +203,116 @@ func (s *served) run(c *client, k kind, n int) (float64, float64, error) {
 	return all / float64(len(each)), quantile(each, .99), err
 }
 
-// row measures one kind of calls: the sides in turn, in another order each round.
-func (b *bench) row(c *client, k kind, sides map[string]side, bare func(file, kind string) (side, error)) (row, error) {
-	var answers bytes.Buffer // as the bare floor reads them: each behind its length
-	kind := ""
+// kinds measures kinds of calls to a thousand skills.
+func (b *bench) kinds(kinds []kind) (rows []row, err error) {
+	t, err := b.tree(1000)
+	if err != nil {
+		return nil, err
+	}
+	c, table, err := b.client(t)
+	for i := 0; err == nil && i < len(kinds); i++ {
+		if err = b.kind(kinds[i], t, c, table); err == nil {
+			rows = append(rows, b.relative(kinds[i].what, "", kinds[i].what, kinds[i].floor, "µs", kinds[i].limit))
+		}
+	}
+	return rows, err
+}
+
+// kind measures one kind of calls: the sides in turn, in another order each round.
+func (b *bench) kind(k kind, t *tree, c *client, table string) error {
+	sides := map[string]side{}
+	defer func() {
+		for _, s := range sides {
+			s.end()
+		}
+	}()
+	open := func(name string, argv ...string) error {
+		s, err := b.open(k, t, argv...)
+		if err == nil {
+			sides[name] = s
+		}
+		return err
+	}
+	for _, build := range b.builds {
+		if err := open(build.name, build.knack, "serve"); err != nil {
+			return err
+		}
+	}
+	var answers [][]byte
+	var contentType string
 	for range 100 {
 		of := k
 		of.method = strings.TrimPrefix(k.method, "same ")
 		what, answer, err := sides[ours].ask(c, of)
 		if err != nil || !bytes.Contains(answer, []byte(`"result":`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
-			return row{}, fmt.Errorf("%s: answered %.300s, %v", k.what, answer, err)
+			return fmt.Errorf("%s: answered %.300s, %v", k.what, answer, err)
 		}
-		kind = what
-		answers.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...))
+		contentType, answers = what, append(answers, answer)
 	}
 	file := filepath.Join(b.work, "answers")
-	if err := os.WriteFile(file, answers.Bytes(), 0o644); err != nil {
-		return row{}, err
+	if err := errors.Join(writeJSON(file, answers), open("read", b.floor, "read", table), open("bare", b.floor, "bare", file, contentType)); err != nil {
+		return err
 	}
-	f, err := bare(file, kind)
-	if err != nil {
-		return row{}, err
-	}
-	defer f.end()
-	sides["bare"] = f
 	time.Sleep(settles)
 	for round := range b.rounds {
-		order := sortedKeys(sides)
+		order := slices.Sorted(maps.Keys(sides))
 		for i := range order {
 			name := order[(i+round)%len(order)]
 			most, tail, err := sides[name].run(c, k, b.size(1000*max(1, k.window/8)))
 			if err != nil {
-				return row{}, fmt.Errorf("%s, %s: %w", k.what, name, err)
+				return fmt.Errorf("%s, %s: %w", k.what, name, err)
 			}
 			b.add(k.what+"/"+name, most)
 			b.add(k.what+"/p99/"+name, tail)
 		}
 	}
-	return b.relative(k.what, "", k.what, k.floor, "µs", k.limit), nil
+	return nil
 }
 
 // calls measures calls over pipes.
 func (b *bench) calls() ([]row, error) {
-	return b.stdio([]kind{
-		{"tools/call skill over stdio, one at a time", "tools/call", legacy, 1, "read", 1.6},
-		{"resources/read over stdio, one at a time", "resources/read", legacy, 1, "read", 1.6},
-		{"skills/get over stdio, one at a time", "skills/get", legacy, 1, "read", 2},
-		{"tools/call skill over stdio, 2026-07-28", "tools/call", modern, 1, "read", 1.6},
-		{"tools/call of a built-in skill over stdio", "built-in", legacy, 1, "read", 1.6},
-		{"32 pipelined tools/call over stdio, each", "tools/call", legacy, 32, "read", 1.3},
-		{"the same tools/call over stdio, byte for byte", "same tools/call", legacy, 1, "read", 1.6},
+	return b.kinds([]kind{
+		{"tools/call skill over stdio, one at a time", "tools/call", legacy, false, 1, "read", 1.6},
+		{"resources/read over stdio, one at a time", "resources/read", legacy, false, 1, "read", 1.6},
+		{"skills/get over stdio, one at a time", "skills/get", legacy, false, 1, "read", 2},
+		{"tools/call skill over stdio, 2026-07-28", "tools/call", modern, false, 1, "read", 1.6},
+		{"tools/call of a built-in skill over stdio", "built-in", legacy, false, 1, "read", 1.6},
+		{"32 pipelined tools/call over stdio, each", "tools/call", legacy, false, 32, "read", 1.3},
+		{"the same tools/call over stdio, byte for byte", "same tools/call", legacy, false, 1, "read", 1.6},
 	})
 }
 
 // list measures tools/list beside writing its bytes.
 func (b *bench) list() ([]row, error) {
-	return b.stdio([]kind{{"tools/list of 1,000 skills over stdio", "tools/list", legacy, 1, "bare", 1.3}})
-}
-
-func (b *bench) stdio(kinds []kind) (rows []row, err error) {
-	t, err := b.tree(1000)
-	if err != nil {
-		return nil, err
-	}
-	c, table, err := b.client(t)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range kinds {
-		sides := map[string]side{}
-		open := func(name string, argv ...string) error {
-			p, err := start(t.home, argv...)
-			if err == nil {
-				sides[name] = p
-				if k.era == legacy && argv[1] == "serve" {
-					err = p.initialize()
-				}
-			}
-			return err
-		}
-		err := open("read", b.floor, "read", table)
-		for _, build := range b.builds {
-			if err == nil {
-				err = open(build.name, build.knack, "serve")
-			}
-		}
-		if err == nil {
-			var r row
-			r, err = b.row(c, k, sides, func(file, _ string) (side, error) { return start(t.home, b.floor, "bare", file) })
-			rows = append(rows, r)
-		}
-		delete(sides, "bare")
-		for _, s := range sides {
-			s.end()
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
+	return b.kinds([]kind{{"tools/list of 1,000 skills over stdio", "tools/list", legacy, false, 1, "bare", 1.3}})
 }
 
 // http measures calls over 16 connections, without sessions and in one.
-func (b *bench) http() (rows []row, err error) {
-	t, err := b.tree(1000)
-	if err != nil {
-		return nil, err
-	}
-	c, table, err := b.client(t)
-	if err != nil {
-		return nil, err
-	}
-	sides := map[string]side{}
-	defer func() {
-		delete(sides, "bare")
-		for _, s := range sides {
-			s.end()
-		}
-	}()
-	floor := func(argv ...string) (side, error) {
-		p, err := start(b.work, append([]string{b.floor}, argv...)...)
-		if err != nil {
-			return nil, err
-		}
-		line, err := p.line()
-		return &served{proc: p, addr: strings.TrimSpace(string(line))}, err
-	}
-	if sides["read"], err = floor("read-http", table); err != nil {
-		return nil, err
-	}
-	for _, build := range b.builds {
-		if sides[build.name], err = b.serveHTTP(build.knack, t); err != nil {
-			return nil, err
-		}
-	}
+func (b *bench) http() ([]row, error) {
+	var kinds []kind
 	for _, era := range []string{modern, legacy} {
-		for method, limit := range map[string]float64{"tools/call": 1.45, "resources/read": 1.45, "skills/get": 2} {
-			k := kind{fmt.Sprintf("%s over HTTP, 16 connections, %s", method, era), method, era, 32, "read", limit}
-			r, err := b.row(c, k, sides, func(file, kind string) (side, error) { return floor("bare-http", file, kind) })
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, r)
+		for _, method := range []string{"tools/call", "resources/read", "skills/get"} {
+			limit := map[string]float64{"skills/get": 2}[method]
+			kinds = append(kinds, kind{fmt.Sprintf("%s over HTTP, 16 connections, %s", method, era), method, era, true, 32, "read", cmp.Or(limit, 1.45)})
 		}
 	}
-	return rows, nil
+	return b.kinds(kinds)
 }
 
 // first measures the first call after a start beside the median of those that follow.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
-	err := b.loading(3*b.rounds, func(build build, t *tree, c *client) error {
-		p, err := b.listed(build.knack, t)
-		if err != nil {
-			return err
-		}
-		defer p.end()
+	k := kind{method: "tools/call", era: legacy, window: 1}
+	err := b.loading(k, 3*b.rounds, func(name string, s side, c *client) error {
 		var each []float64
 		for range 200 {
-			took, _, err := p.run(c, kind{method: "tools/call", era: legacy, window: 1}, 1)
+			took, _, err := s.run(c, k, 1)
 			if err != nil {
 				return err
 			}
 			each = append(each, took)
 		}
-		b.add(what+"/"+build.name, each[0]/quantile(each[1:], .5))
+		b.add(what+"/"+name, each[0]/quantile(each[1:], .5))
 		return nil
 	})
 	return []row{b.absolute(what, "", what, "× the median of the next 199", 2, 2)}, err
@@ -348,42 +320,44 @@ func (b *bench) first() ([]row, error) {
 
 // loads measures the memory of a client that loads 200 different skills, one after the
 // other over stdio, and of 16 connections that do so over HTTP.
-func (b *bench) loads() ([]row, error) {
-	const pipe, web = "peak memory of a session that loads 200 different skills over stdio", "peak memory of a server from which 16 connections load 200 different skills"
-	k := kind{method: "tools/call", era: legacy, window: 1}
-	err := b.loading(b.rounds, func(build build, t *tree, c *client) error {
-		p, err := b.listed(build.knack, t)
-		if err != nil {
+func (b *bench) loads() (rows []row, err error) {
+	for _, k := range []kind{
+		{"peak memory of a session that loads 200 different skills over stdio", "tools/call", legacy, false, 1, "read", 36},
+		{"peak memory of a server from which 16 connections load 200 different skills", "tools/call", legacy, true, 1, "read", 55},
+	} {
+		n := map[bool]int{false: 200, true: 200 * connections}[k.http]
+		if err := b.loading(k, b.rounds, func(name string, s side, c *client) error {
+			_, _, err := s.run(c, k, n)
+			b.add(k.what+"/"+name, s.peak())
 			return err
+		}); err != nil {
+			return nil, err
 		}
-		defer p.end()
-		if _, _, err := p.run(c, k, 200); err != nil {
-			return err
-		}
-		b.add(pipe+"/"+build.name, p.peak())
-		s, err := b.serveHTTP(build.knack, t)
-		if err != nil {
-			return err
-		}
-		defer s.end()
-		if _, _, err := s.run(c, k, 200*connections); err != nil {
-			return err
-		}
-		b.add(web+"/"+build.name, s.peak())
-		return nil
-	})
-	return []row{b.absolute(pipe, "read floor 7 MB", pipe, "MB", 1, 36), b.absolute(web, "read floor 14 MB", web, "MB", 1, 55)}, err
+		r := b.absolute(k.what, "", k.what, "MB", 1, k.limit)
+		r.got += fmt.Sprintf(" (the read floor %.1f)", b.median(k.what+"/read"))
+		rows = append(rows, r)
+	}
+	return rows, nil
 }
 
-// loading calls f for each build in turn, over a tree of 1,000 skills.
-func (b *bench) loading(rounds int, f func(build, *tree, *client) error) error {
+// loading starts each build and the read floor in turn, over a tree of 1,000 skills, and
+// calls f.
+func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error) error {
 	t, err := b.tree(1000)
 	if err != nil {
 		return err
 	}
-	c, _, err := b.client(t)
+	c, table, err := b.client(t)
+	one := func(name string, argv ...string) error {
+		s, err := b.open(k, t, argv...)
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		return f(name, s, c)
+	}
 	for round := 0; err == nil && round < rounds; round++ {
-		err = b.inTurn(round, func(build build) error { return f(build, t, c) })
+		err = errors.Join(one("read", b.floor, "read", table), b.inTurn(round, func(build build) error { return one(build.name, build.knack, "serve") }))
 	}
 	return err
 }

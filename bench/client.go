@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,14 +75,9 @@ func (p *proc) end() {
 }
 
 func (p *proc) awaitEnd() {
-	ended := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-ended
-	}
+	late := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = p.cmd.Wait()
 }
 
 // line returns the next line, its end included. It is valid until the next call.
@@ -159,12 +157,7 @@ func (p *proc) processor() (total float64) {
 
 // peak is the most memory the process had resident, in MB.
 func (p *proc) peak() float64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(data), "VmHWM:")
-	kb, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmHWM:", "kB"))
 	return float64(kb) / 1024
 }
 
@@ -215,9 +208,9 @@ func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 	_, rest, _ := strings.Cut(text, "http://")
 	s := &served{proc: p}
 	s.addr, _, _ = strings.Cut(rest, "/mcp")
-	resp, body, err := once(s.addr, httpCall(s.addr, nil, message(1, "initialize", hello())))
+	header, body, err := once(s.addr, httpCall(s.addr, nil, message(1, "initialize", hello())))
 	if err == nil {
-		if s.session = resp.Header.Get("Mcp-Session-Id"); s.session == "" {
+		if s.session = header.Get("Mcp-Session-Id"); s.session == "" {
 			err = fmt.Errorf("no session: %s", body)
 		}
 	}
@@ -243,7 +236,7 @@ func (s *served) end() {
 func httpCall(addr string, header map[string]string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", addr)
-	for _, k := range sortedKeys(header) {
+	for _, k := range slices.Sorted(maps.Keys(header)) {
 		fmt.Fprintf(&b, "%s: %s\r\n", k, header[k])
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
@@ -260,65 +253,49 @@ func load(addr string, requests [][][]byte) (all float64, each []float64, err er
 		}
 		defer conns[i].Close()
 	}
-	var mu sync.Mutex
+	n := len(requests[0])
+	each = make([]float64, n*len(conns))
+	errs := make([]error, len(conns))
 	var wg sync.WaitGroup
 	begun := time.Now()
 	for i, c := range conns {
 		wg.Go(func() {
-			took, failed := oneByOne(c, requests[i])
-			mu.Lock()
-			defer mu.Unlock()
-			if each = append(each, took...); failed != nil {
-				err = failed
+			in := bufio.NewReaderSize(c, 64<<10)
+			for j := 0; j < n && errs[i] == nil; j++ {
+				at := time.Now()
+				_, errs[i] = send(c, in, requests[i][j], io.Discard)
+				each[i*n+j] = µs(time.Since(at))
 			}
 		})
 	}
 	wg.Wait()
-	return µs(time.Since(begun)), each, err
+	return µs(time.Since(begun)), each, errors.Join(errs...)
 }
 
-func oneByOne(c net.Conn, requests [][]byte) (took []float64, err error) {
-	in := bufio.NewReaderSize(c, 64<<10)
-	for _, r := range requests {
-		at := time.Now()
-		if _, err := c.Write(r); err != nil {
-			return nil, err
-		}
-		if _, err := receive(in, io.Discard); err != nil {
-			return nil, err
-		}
-		took = append(took, µs(time.Since(at)))
+// send sends one request and reads the response.
+func send(c net.Conn, in *bufio.Reader, request []byte, body io.Writer) (http.Header, error) {
+	if _, err := c.Write(request); err != nil {
+		return nil, err
 	}
-	return took, nil
-}
-
-// receive reads one response.
-func receive(in *bufio.Reader, body io.Writer) (*http.Response, error) {
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(body, resp.Body); err != nil {
-		return nil, err
+	if _, err = io.Copy(body, resp.Body); err == nil && resp.StatusCode >= 300 {
+		err = fmt.Errorf("status %s", resp.Status)
 	}
-	if resp.StatusCode >= 300 {
-		return nil, fmt.Errorf("status %s", resp.Status)
-	}
-	return resp, nil
+	return resp.Header, err
 }
 
 // once sends one request on a connection of its own.
-func once(addr string, request []byte) (*http.Response, []byte, error) {
+func once(addr string, request []byte) (http.Header, []byte, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer c.Close()
-	if _, err := c.Write(request); err != nil {
-		return nil, nil, err
-	}
 	var body bytes.Buffer
-	resp, err := receive(bufio.NewReader(c), &body)
-	return resp, body.Bytes(), err
+	header, err := send(c, bufio.NewReader(c), request, &body)
+	return header, body.Bytes(), err
 }

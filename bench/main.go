@@ -235,9 +235,9 @@ func µs(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 // scanFloor runs a floor over a tree and returns its milliseconds.
 func (b *bench) scanFloor(what string, t *tree) (float64, error) {
 	out, err := exec.Command(b.floor, what, t.root).Output()
-	var took, files int64
+	var took int64
 	if err == nil {
-		_, err = fmt.Sscan(string(out), &took, &files)
+		_, err = fmt.Sscan(string(out), &took)
 	}
 	return float64(took) / 1e6, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -49,7 +48,7 @@ func (b *bench) relative(what, elsewhere, series, floor, unit string, limit floa
 		if tail := b.median(series + "/p99/" + name); tail > 0 {
 			said += fmt.Sprintf("; p99 %.0f of %.0f", tail, b.median(series+"/p99/"+floor))
 		}
-		if bare := b.median(series + "/bare"); bare > 0 {
+		if bare := b.median(series + "/bare"); bare > 0 && floor != "bare" {
 			said += fmt.Sprintf("; bare floor %.0f", bare)
 		}
 		return said + ")"
@@ -94,17 +93,16 @@ twice as many workers as processors. *read* takes the request, opens, reads and 
 very bytes that knack answered. Over HTTP both are handlers of net/http.
 
 `, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds)
-	if p.old != "" {
-		b.WriteString("| what | elsewhere | target | measured | | before |\n|---|---|---|---|---|---|\n")
-	} else {
-		b.WriteString("| what | elsewhere | target | measured | |\n|---|---|---|---|---|\n")
-	}
-	for _, r := range p.rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |", r.what, cmp.Or(r.elsewhere, "–"), cmp.Or(r.target, "–"), r.got, cmp.Or(r.verdict, "–"))
-		if p.old != "" {
-			fmt.Fprintf(b, " %s |", cmp.Or(r.before, "–"))
+	rows := append([]row{{"what", "elsewhere", "target", "measured", " ", "before"}, {"---", "---", "---", "---", "---", "---"}}, p.rows...)
+	for _, r := range rows {
+		cells := []string{r.what, r.elsewhere, r.target, r.got, r.verdict, r.before}
+		if p.old == "" {
+			cells = cells[:5]
 		}
-		b.WriteByte('\n')
+		for _, cell := range cells {
+			fmt.Fprintf(b, "| %s ", cmp.Or(cell, "–"))
+		}
+		b.WriteString("|\n")
 	}
 }
 
@@ -131,13 +129,4 @@ func count(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,14 +112,14 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 		if i%200 == 0 && os.Mkdir(poke, 0o755) != nil {
 			os.Remove(poke)
 		}
-		for _, side := range sortedKeys(sides) {
+		for _, side := range slices.Sorted(maps.Keys(sides)) {
 			begun := time.Now()
 			_, answer, err := sides[side].ask(c, kind{method: "tools/call", era: legacy})
 			if err != nil {
 				return 0, err
 			}
 			b.add(key("across", t.n)+"/"+side, ms(time.Since(begun)))
-			if side == ours && !strings.Contains(string(answer), "Loading: "+c.all[c.next%len(c.all)].name+`\n`) {
+			if side == ours && !strings.Contains(string(answer), "Loading: "+c.all[c.next%len(c.all)].Name+`\n`) {
 				wrong++
 			}
 		}

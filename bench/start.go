@@ -31,7 +31,7 @@ func (b *bench) start() (rows []row, err error) {
 				return nil, err
 			}
 			b.add(key("list", c.n)+"/skillmd", floor)
-			if err := b.inTurn(round, func(build build) error { return b.startOnce(build, t) }); err != nil {
+			if err := b.inTurn(round, func(build build) error { return b.startOnce(build, t, round < b.rounds) }); err != nil {
 				return nil, err
 			}
 		}
@@ -47,7 +47,7 @@ func (b *bench) start() (rows []row, err error) {
 	return rows, nil
 }
 
-func (b *bench) startOnce(build build, t *tree) error {
+func (b *bench) startOnce(build build, t *tree, settle bool) error {
 	// Without built-in skills, so that a list which came before those of the tree shows.
 	p, err := b.serve(build.knack, t, "--no-builtin")
 	if err != nil {
@@ -72,10 +72,13 @@ func (b *bench) startOnce(build build, t *tree) error {
 	add("list", ms(time.Since(p.begun)))
 	add("cpu", p.processor())
 	add("listed", p.peak())
+	if !settle {
+		return nil
+	}
 	if err := p.call("tools/call", map[string]any{"name": "find_skills", "arguments": map[string]any{"query": "review data"}}, nil); err != nil {
 		return err
 	}
-	time.Sleep(4 * time.Second) // until the folders are watched
+	time.Sleep(settles + time.Second) // until the folders are watched
 	add("settled", p.peak())
 	return nil
 }

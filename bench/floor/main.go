@@ -6,14 +6,14 @@
 //	floor read TABLE             take a line, read and hash the files it asks for, answer it
 //	floor read-http TABLE        the same over HTTP
 //
-// FILE holds answers of the server that is measured, each behind its length. A line of
-// TABLE is a skill: its name, URI and folder, with tabs between.
+// FILE holds answers of the server that is measured, a list of base64 in JSON. TABLE is a
+// list of skills in JSON: the name, URI and folder of each.
 package main
 
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,69 +72,43 @@ func scan(what, root string) error {
 		return fmt.Errorf("there is no floor called %s", what)
 	}
 	begun := time.Now()
-	w := &walk{work: work, dirs: []string{root}, pending: 1}
-	w.more.L = &w.mu
-	var wg sync.WaitGroup
-	for range 2 * runtime.GOMAXPROCS(0) {
-		wg.Go(w.run)
+	w := &walk{work: work, bufs: make(chan []byte, 2*runtime.GOMAXPROCS(0))}
+	for range cap(w.bufs) {
+		w.bufs <- nil
 	}
-	wg.Wait()
-	if w.err != nil {
-		return w.err
+	w.all.Go(func() { w.dir(root) })
+	w.all.Wait()
+	if err := w.err.Load(); err != nil {
+		return *err
 	}
-	fmt.Printf("%d %d\n", time.Since(begun).Nanoseconds(), w.files.Load())
+	fmt.Println(time.Since(begun).Nanoseconds())
 	return nil
 }
 
 type walk struct {
-	work    func(path string, buf []byte) ([]byte, error)
-	files   atomic.Int64
-	mu      sync.Mutex
-	more    sync.Cond
-	dirs    []string
-	pending int // folders not yet read
-	err     error
+	work func(path string, buf []byte) ([]byte, error)
+	bufs chan []byte // those of the workers that are free
+	all  sync.WaitGroup
+	err  atomic.Pointer[error]
 }
 
-func (w *walk) run() {
-	var buf []byte
-	for {
-		w.mu.Lock()
-		for len(w.dirs) == 0 && w.pending > 0 {
-			w.more.Wait()
+// dir works on the files of a folder as one of the workers, and leaves those below it to
+// the next ones.
+func (w *walk) dir(path string) {
+	buf := <-w.bufs
+	entries, err := readDir(path)
+	for _, e := range entries {
+		at := path + "/" + e.Name()
+		if e.IsDir() {
+			w.all.Go(func() { w.dir(at) })
+		} else if err == nil {
+			buf, err = w.work(at, buf)
 		}
-		if w.pending == 0 || w.err != nil {
-			w.mu.Unlock()
-			w.more.Broadcast()
-			return
-		}
-		dir := w.dirs[len(w.dirs)-1]
-		w.dirs = w.dirs[:len(w.dirs)-1]
-		w.mu.Unlock()
-
-		entries, err := readDir(dir)
-		var below []string
-		for _, e := range entries {
-			at := dir + "/" + e.Name()
-			if e.IsDir() {
-				below = append(below, at)
-				continue
-			}
-			var e error
-			if buf, e = w.work(at, buf); e != nil {
-				err = e
-			}
-			w.files.Add(1)
-		}
-		w.mu.Lock()
-		w.dirs = append(w.dirs, below...)
-		w.pending += len(below) - 1
-		if err != nil {
-			w.err = err
-		}
-		w.mu.Unlock()
-		w.more.Broadcast()
 	}
+	if err != nil {
+		w.err.Store(&err)
+	}
+	w.bufs <- buf
 }
 
 // readDir is os.ReadDir without the sorting.
@@ -193,20 +167,12 @@ func read(path string, buf []byte) ([]byte, error) {
 	}
 }
 
-func answers(file string) (out [][]byte, err error) {
+func answers(file string) (all [][]byte, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	for len(data) > 4 {
-		n := binary.BigEndian.Uint32(data)
-		out = append(out, data[4:4+n])
-		data = data[4+n:]
-	}
-	if len(out) == 0 {
-		return nil, errors.New("no answers")
-	}
-	return out, nil
+	return all, json.Unmarshal(data, &all)
 }
 
 // pipe answers each line. answer may use the buffer.
@@ -236,7 +202,7 @@ func serve(answer func(body, buf []byte) []byte, kind string) error {
 	}
 	fmt.Println(ln.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the one who measures
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the bench
 		os.Exit(0)
 	}()
 	bufs := sync.Pool{New: func() any { return new([]byte) }}

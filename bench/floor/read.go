@@ -14,16 +14,18 @@ import (
 // table is what the read floor knows: the skills by name and by URI.
 type table map[string]entry
 
-type entry struct{ name, uri, folder string }
+type entry struct{ Name, URI, Folder string }
 
 func readTable(file string) (table, error) {
 	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []entry
 	t := table{}
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
-			t[f[0]] = entry{f[0], f[1], f[2]}
-			t[f[1]] = t[f[0]]
-		}
+	err = json.Unmarshal(data, &all)
+	for _, e := range all {
+		t[e.Name], t[e.URI] = e, e
 	}
 	return t, err
 }
@@ -48,13 +50,13 @@ func (t table) answer(request, b []byte) []byte {
 	case !ok:
 		result = object{}
 	case r.Method == "tools/call":
-		text, _ := hashed(e.folder + "/SKILL.md")
-		result = object{"content": []object{{"type": "text", "text": "Loading: " + e.name + "\nBase directory: " + e.folder + "\n\n" + text}}}
+		text, _ := hashed(e.Folder + "/SKILL.md")
+		result = object{"content": []object{{"type": "text", "text": "Loading: " + e.Name + "\nBase directory: " + e.Folder + "\n\n" + text}}}
 	case r.Method == "skills/get":
-		result = object{"skill": object{"uri": e.uri, "resources": e.files()}}
+		result = object{"skill": object{"uri": e.URI, "resources": e.files()}}
 	default:
-		text, _ := hashed(e.folder + "/SKILL.md")
-		result = object{"contents": []object{{"uri": e.uri, "mimeType": "text/markdown", "text": text}}}
+		text, _ := hashed(e.Folder + "/SKILL.md")
+		result = object{"contents": []object{{"uri": e.URI, "mimeType": "text/markdown", "text": text}}}
 	}
 	out := bytes.NewBuffer(b)
 	in := json.NewEncoder(out)
@@ -69,10 +71,10 @@ func (t table) answer(request, b []byte) []byte {
 
 // files lists, reads and hashes all files.
 func (e entry) files() (out []object) {
-	_ = filepath.WalkDir(e.folder, func(p string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(e.Folder, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			text, digest := hashed(p)
-			out = append(out, object{"uri": strings.TrimSuffix(e.uri, "SKILL.md") + p[len(e.folder)+1:], "digest": "sha256:" + digest, "size": len(text)})
+			out = append(out, object{"uri": strings.TrimSuffix(e.URI, "SKILL.md") + p[len(e.Folder)+1:], "digest": "sha256:" + digest, "size": len(text)})
 		}
 		return err
 	})
