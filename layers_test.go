@@ -63,6 +63,8 @@ var directions = map[string][]string{
 	"bench":         {"internal/genskills", "skill", "source/dir", "catalog"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
+	// For tests: a model server that follows a script.
+	"interop/agents/model": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
 }

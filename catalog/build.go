@@ -68,7 +68,7 @@ func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
 	inParts(len(made), awaited, func(i int) {
 		sk := f.skills[i]
-		made[i] = Entry{Skill: sk, Root: root, Status: Available, Key: skill.KeyOf(sk.Name)}
+		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
 		if !sk.Available {
 			made[i].Status = Skipped
 			return
@@ -291,7 +291,7 @@ func (s *Snapshot) shadow() {
 	}
 	same := map[content]*Entry{} // of the names that clash
 	listed := make([]ranked, 0, cap(s.Listed))
-	var kept, shadowed []*Entry
+	var kept, shadowed, unlisted []*Entry
 	for i, e := range s.Entries {
 		pause(i)
 		if e.Status == Skipped {
@@ -311,9 +311,9 @@ func (s *Snapshot) shadow() {
 			}
 			this := content{e.Key, e.Digest}
 			if one := same[this]; one != nil {
-				e.By, e.Status = one, Copy
+				e.By, e.Status = one, statusIn(e.Root, Copy)
 			} else {
-				e.By, e.Status, same[this] = first, Shadowed, e
+				e.By, e.Status, same[this] = first, statusIn(e.Root, Shadowed), e
 			}
 			s.clashes[e.Key] = append(s.clashes[e.Key], e)
 		}
@@ -324,6 +324,8 @@ func (s *Snapshot) shadow() {
 			kept = append(kept, e)
 		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
+		case e.Status == Unlisted && (e.By == nil || e.By.Digest != e.Digest):
+			unlisted = append(unlisted, e)
 		}
 	}
 	for rest := listed; len(rest) > 0; { // in root order already
@@ -337,9 +339,17 @@ func (s *Snapshot) shadow() {
 	for _, r := range listed {
 		s.Listed = append(s.Listed, r.Entry)
 	}
-	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed) > 0 {
-		s.searched = slices.Concat(s.Listed, kept, shadowed)
+	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed)+len(unlisted) > 0 {
+		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
 	}
+}
+
+// statusIn is a status of a skill that is served, in its root.
+func statusIn(root *skill.Root, s Status) Status {
+	if root.Unlisted {
+		return Unlisted
+	}
+	return s
 }
 
 // ranked is an entry with the first eight bytes of its key, by which nearly all that are

@@ -73,12 +73,13 @@ type Catalog struct {
 	patience time.Duration
 	log      *slog.Logger
 
-	current atomic.Pointer[Snapshot]
-	rest    atomic.Int64 // nanoseconds that the last refresh asks for
-	last    atomic.Pointer[refreshed]
-	ready   chan struct{} // closed with the first snapshot
-	poke    chan struct{} // capacity 1: a refresh is wanted
-	ended   chan struct{} // capacity 1: a look has ended that a refresh went on without
+	current  atomic.Pointer[Snapshot]
+	rest     atomic.Int64 // nanoseconds that the last refresh asks for
+	last     atomic.Pointer[refreshed]
+	ready    chan struct{} // closed with the first snapshot
+	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
+	poke     chan struct{} // capacity 1: a refresh is wanted
+	ended    chan struct{} // capacity 1: a look has ended that a refresh went on without
 
 	gates     gates                        // of the reads that calls wait for
 	manifests atomic.Pointer[[]*Manifests] // that were made of this catalogue

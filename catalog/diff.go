@@ -106,15 +106,21 @@ func sameReason(a, b RootStatus) bool {
 }
 
 // logNews tells of everything that is skipped or failed, once for as long as it
-// lasts. The caller holds mu.
+// lasts, but for what is in no list. The caller holds mu.
 func (c *Catalog) logNews(next *Snapshot) {
 	before := c.logged
 	c.logged = make(map[string]bool, len(before))
 	for _, e := range next.Skipped {
+		if e.Root.Unlisted {
+			continue
+		}
 		p, _ := e.SkipReason()
 		c.logOnce(before, "skill skipped", e.Place(), p)
 	}
 	for _, r := range next.Roots {
+		if r.Unlisted {
+			continue
+		}
 		if r.Err != nil {
 			reason, mend := r.Reason()
 			c.logOnce(before, "root not read", cmp.Or(r.Shown, r.Label), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})

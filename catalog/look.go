@@ -34,7 +34,10 @@ type look struct {
 
 // lookAtAll looks at the sources at once and waits for all of them; with
 // patience, for no longer than that. What comes later asks for a refresh.
-func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, error) {
+//
+// joining: what has come late is taken in, and nobody waits again for what is late
+// still.
+func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) ([]foundRoot, error) {
 	looks, own := make([]*look, len(sources)), make([]*held, 0, len(sources))
 	for i, s := range sources {
 		l, began := c.lookAt(ctx, s)
@@ -51,7 +54,7 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, 
 	found := make([]foundRoot, len(sources))
 	late := false
 	for i, l := range looks {
-		if late {
+		if late || joining && c.wasLate(l) {
 			select {
 			case <-l.done:
 			default:
@@ -75,6 +78,13 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held) ([]foundRoot, 
 	return found, nil
 }
 
+// wasLate reports whether a refresh went on without a look before.
+func (c *Catalog) wasLate(l *look) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.late
+}
+
 // lookAt starts a look, or joins the one that is still under way: a source is
 // scanned by one goroutine at a time.
 func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
@@ -84,7 +94,7 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 		return h.look, false
 	}
 	// It may outlive the refresh that began it, so it has a context of its own.
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, end := context.WithCancel(skill.WithProgress(context.WithoutCancel(ctx), &c.progress))
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
 	first, last := c.current.Load() == nil, h.last
@@ -217,12 +227,13 @@ func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	if first {
 		workers = 2 * runtime.GOMAXPROCS(0)
 	}
-	next := make(chan int)
+	next, progress := make(chan int), skill.Progress(ctx)
 	var wg sync.WaitGroup
 	for range min(workers, len(r.read)) {
 		wg.Go(func() {
 			for i := range next {
 				r.skills[i] = skill.Load(r.scan.Bundles[i])
+				progress.Add(1)
 			}
 		})
 	}

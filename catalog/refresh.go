@@ -22,6 +22,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 	for {
 		c.watch(ctx)
 		tick := time.NewTimer(c.Interval())
+		joining := false
 		select {
 		case <-ctx.Done():
 			tick.Stop()
@@ -30,13 +31,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-c.poke:
 			c.settle(ctx)
 		case <-c.ended:
+			joining = true
 		}
 		select {
 		case <-c.ended: // it is taken in now
 		default:
 		}
 		tick.Stop()
-		if err := c.Refresh(ctx); err != nil {
+		if err := c.refresh(ctx, joining); err != nil {
 			return err
 		}
 	}
@@ -108,7 +110,9 @@ func (c *Catalog) watch(ctx context.Context) {
 
 // Refresh looks at every source once and publishes the result. It fails only when
 // the context ends. Calls go on meanwhile, on the snapshot before.
-func (c *Catalog) Refresh(ctx context.Context) error {
+func (c *Catalog) Refresh(ctx context.Context) error { return c.refresh(ctx, false) }
+
+func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	select {
 	case c.refreshing <- struct{}{}:
 		defer func() { <-c.refreshing }()
@@ -119,7 +123,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	sources := c.sources
 	c.mu.Unlock()
-	found, err := c.lookAtAll(ctx, sources)
+	found, err := c.lookAtAll(ctx, sources, joining)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Query struct {
 	Limit int
 	// People asks also for the skills that are kept from models.
 	People bool
+	// Unlisted asks for the unlisted skills, and for no others.
+	Unlisted bool
 	// Explain fills in Hit.Matches.
 	Explain bool
 }
@@ -40,7 +42,8 @@ type Found struct {
 // answer the query, as package search says: those that a model may load, or that
 // people may ask for. Without a word in the query it returns all of them: the
 // listing, those that are kept from models, then the shadowed ones, which no
-// listing shows. Copies are left out. The order is deterministic, and of equals
+// listing shows. Copies are left out, and unlisted skills are only found by a query for
+// those. The order is deterministic, and of equals
 // the listed come first.
 //
 // The first search of a catalogue makes the index, unless [Catalog.IndexAhead] has
@@ -71,6 +74,7 @@ type standing uint8
 const (
 	shadowed  standing = 1 << iota // another skill answers to its name
 	forPeople                      // kept from models
+	unlisted                       // of a root that is in no list
 	standings
 )
 
@@ -81,6 +85,9 @@ func standingOf(e *Entry) (s standing) {
 	if !e.ModelInvocable {
 		s |= forPeople
 	}
+	if e.Status == Unlisted {
+		s |= unlisted
+	}
 	return s
 }
 
@@ -88,7 +95,7 @@ func standingOf(e *Entry) (s standing) {
 func weightsOf(q Query) (weights [standings]float32) {
 	for s := range standings {
 		switch {
-		case s&forPeople != 0 && !q.People:
+		case s&forPeople != 0 && !q.People, s&unlisted != 0 != q.Unlisted:
 		case s&shadowed != 0:
 			weights[s] = shadowedWeight
 		default:

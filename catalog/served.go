@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Served are all skills that have a URI, shadowed ones included, in the order of
-// their URIs' text: the order of every paged list of resources. It is sorted
-// once for a snapshot.
+// Served are all skills that lists of resources have: those that have a URI, shadowed
+// ones included, but for the unlisted. They are in the order of their URIs' text, and
+// sorted once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {
@@ -16,7 +16,7 @@ func (v View) Served() []*Entry {
 		}
 		all := make([]served, 0, len(v.Entries))
 		for _, e := range v.Entries {
-			if e.Status != Skipped {
+			if e.Status != Skipped && e.Status != Unlisted {
 				all = append(all, served{e.URI().String(), e})
 			}
 		}

@@ -106,7 +106,7 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 		shown[e.Root.Label]++
 		if e.By != nil {
 			again := *e
-			again.By, again.Status = nil, Available
+			again.By, again.Status = nil, statusIn(e.Root, Available)
 			e = &again
 		}
 		out.add(e)

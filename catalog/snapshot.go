@@ -17,11 +17,13 @@ type Status string
 
 // The statuses. A shadowed skill is reachable as "<root label>:<name>" and by
 // its URI; a copy is a shadowed one with the same SKILL.md as one of that name
-// before it; a skipped one is served by nothing and always has a reason.
+// before it; an unlisted one is of a root that is in no list ([skill.Root.Unlisted]); a
+// skipped one is served by nothing and always has a reason.
 const (
 	Available Status = "available"
 	Shadowed  Status = "shadowed"
 	Copy      Status = "copy"
+	Unlisted  Status = "unlisted"
 	Skipped   Status = "skipped"
 )
 
@@ -33,7 +35,8 @@ type Entry struct {
 	// Tail is the path of its folder in the URI, behind what its root's begin with; with a
 	// slash before it, the whole path. It is "" for a skipped skill. See [Entry.Base].
 	Tail string
-	// By is the entry that shadows this one; of a copy, the one that it is a copy of.
+	// By is the entry that shadows this one; of a copy, the one that it is a copy of. An
+	// unlisted one may have it too.
 	By *Entry
 	// Key is the folded name.
 	Key skill.Key
@@ -170,7 +173,7 @@ type Snapshot struct {
 	// Skipped are those that are not served.
 	Skipped []*Entry
 
-	searched []*Entry  // Listed, those kept from models, then the shadowed that differ
+	searched []*Entry  // Listed, those kept from models, the shadowed that differ, then the unlisted
 	indexing *indexing // of searched; shared where that is
 	// whole is the snapshot of which this one shows a part, else nil. They share
 	// entries, and their indexes what they hold.

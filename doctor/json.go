@@ -65,8 +65,9 @@ type Skill struct {
 func SkillOf(d *Verdict) Skill {
 	e := d.Entry
 	s := Skill{
-		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available, Publishable: d.Publishable(),
-		URI: e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
+		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available,
+		Publishable: d.Publishable() && e.Status != catalog.Unlisted,
+		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
 		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,
 	}

@@ -65,9 +65,9 @@ func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
 }
 
 // Unpublished lists the findings that keep an available skill out of the Skills
-// extension's lists; none if it is published, or skipped.
+// extension's lists; none if it is published, skipped or, as in every list, unlisted.
 func (d *Verdict) Unpublished() (out []check.Finding) {
-	if !d.Skill.Available {
+	if !d.Skill.Available || d.Entry.Status == catalog.Unlisted {
 		return nil
 	}
 	for _, f := range d.Findings {
@@ -100,6 +100,7 @@ const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
 	Shadowed State = "shadowed" // served, under another name than its own
+	Unlisted State = "unlisted" // served by its name, in no list: its root is excluded
 	Skipped  State = "skipped"  // not served
 )
 
@@ -111,6 +112,8 @@ func (d *Verdict) State() State {
 		return Skipped
 	case catalog.Shadowed, catalog.Copy:
 		return Shadowed
+	case catalog.Unlisted:
+		return Unlisted
 	}
 	if errors+warnings > 0 {
 		return Problems
@@ -124,6 +127,7 @@ type Count struct {
 	Available   int `json:"available"`
 	Shadowed    int `json:"shadowed"`
 	Copies      int `json:"copies"`
+	Unlisted    int `json:"unlisted"`
 	Skipped     int `json:"skipped"`
 	Publishable int `json:"publishable"`
 	// Fine and Problems are the available skills by [State].
@@ -152,8 +156,11 @@ func CountOf(v catalog.View, all []*Verdict) (c Count) {
 // Add counts one skill and its findings.
 func (c *Count) Add(d *Verdict) {
 	c.Skills++
-	*map[catalog.Status]*int{catalog.Available: &c.Available, catalog.Shadowed: &c.Shadowed, catalog.Copy: &c.Copies, catalog.Skipped: &c.Skipped}[d.Entry.Status]++
-	if d.Publishable() {
+	*map[catalog.Status]*int{
+		catalog.Available: &c.Available, catalog.Shadowed: &c.Shadowed, catalog.Copy: &c.Copies,
+		catalog.Unlisted: &c.Unlisted, catalog.Skipped: &c.Skipped,
+	}[d.Entry.Status]++
+	if d.Publishable() && d.Entry.Status != catalog.Unlisted {
 		c.Publishable++
 	}
 	switch d.State() {

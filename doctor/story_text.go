@@ -148,6 +148,9 @@ func (s *Story) printEntry(p *paper, d *Verdict) {
 	case catalog.Copy:
 		p.line("%s is a copy of %s, which comes first", e.Place(), e.By.Place())
 		p.line("  loads as   %s", s.report.view.Called(e))
+	case catalog.Unlisted:
+		p.line("%s is unlisted: its root is excluded", e.Place())
+		p.line("  loads as   %s", s.report.view.Called(e))
 	case catalog.Skipped:
 		p.line("%s is skipped", e.Place())
 	}
@@ -168,6 +171,10 @@ func (s *Story) printEntry(p *paper, d *Verdict) {
 }
 
 func printPublished(p *paper, d *Verdict) {
+	if d.Entry.Status == catalog.Unlisted {
+		p.line("  published  no: its root is excluded")
+		return
+	}
 	why := d.Unpublished()
 	if len(why) == 0 {
 		p.line("  published  yes")

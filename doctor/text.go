@@ -150,6 +150,7 @@ func (r *Report) printSkills(p *paper) {
 		{catalog.Available, "available"},
 		{catalog.Shadowed, "shadowed: another skill answers to the name"},
 		{catalog.Copy, "copies"},
+		{catalog.Unlisted, "unlisted: in no list and no search, since --exclude names the root"},
 		{catalog.Skipped, "skipped: no agent can load these"},
 	} {
 		first := true
@@ -183,6 +184,8 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 		return
 	case catalog.Available:
 		p.line("  %s  %s", skill.OneLine(e.Name), e.Place())
+	case catalog.Unlisted:
+		p.line("  %s  load it as %s", e.Place(), r.view.Called(e))
 	case catalog.Copy:
 		p.line("  %s  is a copy of %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
 	default:
@@ -331,7 +334,8 @@ func (r *Report) sum() string {
 		n    int
 		what string
 	}{
-		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Skipped, "skipped"}, {c.Skills - c.Skipped - c.Publishable, "not published"},
+		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Unlisted, "unlisted"}, {c.Skipped, "skipped"},
+		{c.Skills - c.Unlisted - c.Skipped - c.Publishable, "not published"},
 	} {
 		if part.n > 0 {
 			s += fmt.Sprintf(", %d %s", part.n, part.what)

@@ -46,6 +46,7 @@ type mcpDefinition struct {
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"inputSchema"`
 	Annotations mcpAnnotations  `json:"annotations"`
+	Meta        map[string]any  `json:"_meta,omitempty"`
 }
 
 // mcpAnnotations are those of every tool.
@@ -81,7 +82,7 @@ func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format
 		case Gemini:
 			declarations[i] = geminiDeclaration{d.Name, d.Description, d.Schema}
 		case MCP:
-			all[i] = mcpDefinition{d.Name, d.Title, d.Description, d.Schema, mcpAnnotations{ReadOnly: true, Idempotent: true}}
+			all[i] = mcpDefinition{d.Name, d.Title, d.Description, d.Schema, mcpAnnotations{ReadOnly: true, Idempotent: true}, d.Meta}
 		}
 	}
 	if f == Gemini {

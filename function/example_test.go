@@ -123,7 +123,7 @@ func Example_agentLoop() {
 	}
 	// Output:
 	// [Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/missing.py")
-	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator'
+	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path "." lists what there is)
 	// There is no such example.
 }
 

@@ -126,8 +126,6 @@ func golden(t *testing.T, name, got string) {
 const (
 	basic   = `"\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"`
 	unknown = `"{\"error\":\"Unknown tool: nope\"}"`
-	// structured is contract 001's object around basic.
-	structured = `{"success":true,"skill_name":"calculator","file_path":"examples/basic.py","content":` + basic + `,"size_bytes":71,"encoding":"utf-8"}`
 )
 
 // TestCall has a row for each thing that a call can be, in each format, with the
@@ -144,7 +142,7 @@ func TestCall(t *testing.T) {
 		{"arguments as an object", "openai", `{"id":"1","type":"function","function":{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"page.html"}}}`,
 			`{"role":"tool","tool_call_id":"1","name":"read_file_in_skill","content":"<b>a && b</b>"}`},
 		{"neither id nor type", "openai", `{"function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}`,
-			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator'"}`},
+			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path \".\" lists what there is)"}`},
 		{"arguments empty", "openai", `{"id":"1","function":{"name":"skill","arguments":""}}`,
 			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
 		{"arguments blank", "openai", `{"id":"1","function":{"name":"skill","arguments":" \n"}}`,
@@ -219,7 +217,7 @@ func TestCall(t *testing.T) {
 			`[{"type":"function_call_output","call_id":"call_1","output":` + unknown + `}]`},
 
 		{"mcp", "mcp", `{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"examples/basic.py"}}`,
-			`{"content":[{"type":"text","text":` + basic + `}],"structuredContent":` + structured + `,"isError":false}`},
+			`{"content":[{"type":"text","text":` + basic + `}],"isError":false}`},
 		{"a tool's error", "mcp", `{"name":"skill","arguments":{"name":" "}}`, `{"content":[{"type":"text","text":"Skill name cannot be empty"}],"isError":true}`},
 		{"unknown tool", "mcp", `{"name":"nope"}`,
 			`{"content":[{"type":"text","text":` + unknown + `}],"structuredContent":{"error":"Unknown tool: nope"},"isError":true}`},
@@ -331,7 +329,7 @@ func TestLongName(t *testing.T) {
 // TestManyLargeAnswers: a list cannot make an answer of any size.
 func TestManyLargeAnswers(t *testing.T) {
 	one := `{"name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"big.txt"}}`
-	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "default"), function.Anthropic, []byte("["+one+","+one+","+one+"]"))
+	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "runner"), function.Anthropic, []byte("["+one+","+one+","+one+"]"))
 	if err != nil {
 		t.Fatal(err)
 	}

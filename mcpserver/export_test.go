@@ -23,6 +23,9 @@ func (s *Server) Subscriptions() int {
 // WaitForRoots has the first calls wait longer for a client's roots.
 func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 
+// WaitForSkills has the first answers wait no longer than d until all skills were read.
+func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
+
 // SetPlaceGrace is called before the first call.
 func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -45,6 +46,7 @@ type site struct {
 	url     string // of MCP
 	addr    string
 	token   string
+	header  http.Header // sent with every request
 	stop    context.CancelFunc
 	ended   chan error
 }
@@ -134,6 +136,7 @@ type setting struct {
 	engage  func() string
 	observe func(mcpserver.Use)
 	audit   bool
+	local   bool // for the user of this machine
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -154,7 +157,7 @@ func start(t testing.TB, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log})
 	if s.more != nil {
 		s.more(server.MCP())
 	}
@@ -255,6 +258,7 @@ func (c *client) request(method, body string) *http.Request {
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	maps.Copy(r.Header, c.header)
 	if c.era >= modern {
 		var m struct {
 			Method string

@@ -28,8 +28,8 @@ const (
 	promptText = "arguments"
 )
 
-func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp.Result, error) {
-	v, err := s.view(ctx)
+func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams, c tool.Client) (mcp.Result, error) {
+	v, err := s.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,17 +46,25 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams) (mcp
 	}
 	end := min(start+promptPage, len(all))
 	prompts := make([]*mcp.Prompt, 0, end-start)
+	arguments := promptArguments(c)
 	for _, e := range all[start:end] {
-		prompts = append(prompts, &mcp.Prompt{
-			Name: e.Name, Description: skill.OneLine(e.Description),
-			Arguments: []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill; added to it as it stands"}},
-		})
+		prompts = append(prompts, &mcp.Prompt{Name: e.Name, Description: skill.OneLine(e.Description), Arguments: arguments})
 	}
 	res := newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "prompts", prompts)
 	if end < len(all) {
 		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
 	}
 	return res, nil
+}
+
+// promptArguments asks for what the person wrote in the way that the client gives it.
+func promptArguments(c tool.Client) []*mcp.PromptArgument {
+	if c.PromptArgument() == tool.ArgumentNone {
+		return nil
+	}
+	return []*mcp.PromptArgument{{
+		Name: promptText, Description: "What to do with the skill", Required: c.PromptArgument() == tool.ArgumentRequired,
+	}}
 }
 
 // promptStart is where a cursor goes on: behind the skill that was listed last,
@@ -80,9 +88,9 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	return min(int(start), len(all)), nil
 }
 
-// getPrompt answers with the skill's text as it is on disk now, in the user's
-// name, and behind it what the user wrote: plain text, in which nothing is
-// expanded.
+// getPrompt answers with the skill's text as it is on disk now, in the user's name,
+// below the folder of its other files. What the user wrote stands at the end, as the
+// user's: plain text, in which nothing is expanded.
 func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Result, error) {
 	v, err := s.view(ctx)
 	if err != nil {
@@ -121,12 +129,9 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 			return nil, unknown
 		}
 	}
-	text := d.Text
-	if said := p.Arguments[promptText]; said != "" {
-		if !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
-		text += "\n" + said
+	text := s.host.BaseLine(ctx, e) + "\n\n" + d.Text
+	if said := strings.TrimSpace(p.Arguments[promptText]); said != "" {
+		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
 	res := &promptResult{
 		Description: skill.OneLine(e.Description),

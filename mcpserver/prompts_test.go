@@ -61,20 +61,19 @@ func TestPrompts(t *testing.T) {
 			var got []string
 			for _, p := range res.Prompts {
 				got = append(got, p.Name+"|"+p.Description)
-				if len(p.Arguments) != 1 || p.Arguments[0].Name != "arguments" || p.Arguments[0].Required {
-					t.Errorf("%s: arguments %+v", p.Name, p.Arguments)
-				}
 			}
 			if d := cmp.Diff([]string{"a|About a.", "b|About b.", "mine|About mine."}, got); d != "" {
 				t.Error(d)
 			}
 			for _, row := range []struct {
-				name, said, want string
+				name, said, folder, want string
 			}{
-				{"a", "", userMD("a", "")},
-				{"A", "", userMD("a", "")},
-				{"mine", "", userMD("mine", "disable-model-invocation: true\n")},
-				{"b", "$ARGUMENTS !`date` <b> {{x}}", userMD("b", "") + "\n$ARGUMENTS !`date` <b> {{x}}"},
+				{"a", "", "a", userMD("a", "")},
+				{"A", "", "a", userMD("a", "")},
+				{"mine", "", "mine", userMD("mine", "disable-model-invocation: true\n")},
+				{"b", "$ARGUMENTS !`date` <b> {{x}}", "b", userMD("b", "") + "\nThe user's request: $ARGUMENTS !`date` <b> {{x}}"},
+				{"b", "  one word\n", "b", userMD("b", "") + "\nThe user's request: one word"},
+				{"b", " \n", "b", userMD("b", "")},
 			} {
 				p := &mcp.GetPromptParams{Name: row.name}
 				if row.said != "" {
@@ -85,7 +84,8 @@ func TestPrompts(t *testing.T) {
 				if len(res.Messages) != 1 || res.Messages[0].Role != "user" {
 					t.Fatalf("%s: %+v", row.name, res.Messages)
 				}
-				if d := cmp.Diff(row.want, res.Messages[0].Content.(*mcp.TextContent).Text); d != "" {
+				want := "Base directory: " + filepath.Join(root, row.folder) + "\n\n" + row.want
+				if d := cmp.Diff(want, res.Messages[0].Content.(*mcp.TextContent).Text); d != "" {
 					t.Errorf("%s: %s", row.name, d)
 				}
 			}
@@ -100,13 +100,39 @@ func TestPrompts(t *testing.T) {
 			}
 			// The text is the disk's, also where nobody has scanned since.
 			put(t, root, map[string]string{"b/SKILL.md": userMD("b", "license: MIT\n"), "a/SKILL.md": userMD("a", "user-invocable: false\n")})
-			if res, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b"}); err != nil || res.Messages[0].Content.(*mcp.TextContent).Text != userMD("b", "license: MIT\n") {
+			if res, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b"}); err != nil || !strings.HasSuffix(res.Messages[0].Content.(*mcp.TextContent).Text, "\n\n"+userMD("b", "license: MIT\n")) {
 				t.Errorf("changed: %v", err)
 			}
 			if _, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "a"}); code(err) != jsonrpc.CodeInvalidParams {
 				t.Errorf("kept from people a moment ago: %v", err)
 			}
 		})
+	}
+}
+
+// A prompt asks for what the person writes behind its name in the way in which the
+// client gives it.
+func TestPromptArgumentsByClient(t *testing.T) {
+	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
+	for client, want := range map[string][]*mcp.PromptArgument{
+		"claude-code":           nil,
+		"gemini-cli-mcp-client": {{Name: "arguments", Description: "What to do with the skill", Required: true}},
+		"opencode":              {{Name: "arguments", Description: "What to do with the skill"}},
+		"somebody":              {{Name: "arguments", Description: "What to do with the skill"}},
+	} {
+		for _, era := range eras {
+			here, there := mcp.NewInMemoryTransports()
+			_, err := serve(t, scanned(t, folder(root))).MCP().Connect(t.Context(), there, nil)
+			must(t, err)
+			session, err := mcp.NewClient(&mcp.Implementation{Name: client, Version: "2.1.330"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+			must(t, err)
+			res, err := session.ListPrompts(t.Context(), nil)
+			must(t, err)
+			if d := cmp.Diff(want, res.Prompts[0].Arguments); d != "" {
+				t.Errorf("%s, %s: %s", client, era, d)
+			}
+			must(t, session.Close())
+		}
 	}
 }
 

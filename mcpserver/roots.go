@@ -30,18 +30,22 @@ type clientRoots struct {
 
 	grace time.Duration // rootsGrace; tests have slow machines
 
-	session atomic.Pointer[mcp.ServerSession] // the first that offers roots
-	once    sync.Once
-	named   chan struct{} // closed when the roots are taken in, or will not come
-	asking  sync.Mutex    // held while the client is asked
-	chosen  bool          // the client has named roots; held by asking
+	session  atomic.Pointer[mcp.ServerSession] // the first that offers roots
+	once     sync.Once
+	named    chan struct{} // closed when the roots are taken in, or will not come
+	answered chan struct{} // closed by answer when the client has named them
+	answer   func()
+	asking   sync.Mutex // held while the client is asked
+	chosen   bool       // the client has named roots; held by asking
 }
 
 func newClientRoots(o Options) *clientRoots {
 	if o.Roots == nil {
 		return nil
 	}
-	return &clientRoots{use: o.Roots, log: o.Log, grace: rootsGrace, named: make(chan struct{})}
+	r := &clientRoots{use: o.Roots, log: o.Log, grace: rootsGrace, named: make(chan struct{}), answered: make(chan struct{})}
+	r.answer = sync.OnceFunc(func() { close(r.answered) })
+	return r
 }
 
 func (r *clientRoots) initialized(_ context.Context, req *mcp.InitializedRequest) {
@@ -89,6 +93,7 @@ func (r *clientRoots) take(ss *mcp.ServerSession) {
 		r.log.Warn("the client did not name its roots", "error", err.Error())
 		return
 	}
+	r.answer()
 	var folders []string
 	for _, root := range res.Roots {
 		if f := folderOf(root.URI); f != "" {
@@ -129,8 +134,9 @@ func (r *clientRoots) settle() {
 }
 
 // await has every call wait a moment for the roots of a session that offers them:
-// also one that names a skill, since it may be one of the project's. What the roots
-// take longer is not waited for again. Since 2026-07-28 a server cannot ask.
+// also one that names a skill, since it may be one of the project's. Once the client
+// has named them, the wait is for their skills, as long as for the first ones. What
+// takes longer is not waited for again. Since 2026-07-28 a server cannot ask.
 func (r *clientRoots) await(ctx context.Context, method string, req mcp.Request) {
 	if r == nil || method == "ping" || strings.HasPrefix(method, "notifications/") || modern(req.GetParams()) {
 		return
@@ -140,8 +146,20 @@ func (r *clientRoots) await(ctx context.Context, method string, req mcp.Request)
 	}
 	select {
 	case <-r.named:
+		return
 	case <-ctx.Done():
+		return
 	case <-time.After(r.grace):
-		r.settle()
 	}
+	select {
+	case <-r.answered:
+		select {
+		case <-r.named:
+		case <-ctx.Done():
+			return
+		case <-time.After(wholeGrace):
+		}
+	default:
+	}
+	r.settle()
 }

@@ -128,7 +128,7 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 				case m.Method == "roots/list":
 					time.Sleep(50 * time.Millisecond)
 					fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`+"\n", m.ID, filepath.ToSlash(project))
-				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "This counts the folders known so far"):
+				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "Skills from the folders that the application works in may join these."):
 					t.Errorf("the instructions: %s", m.Result)
 				case string(m.ID) == "2":
 					if strings.Contains(method, "never") != (m.Error != nil) || m.Error == nil && method != "resources/subscribe" && !strings.Contains(string(m.Result), "git") {
@@ -170,7 +170,7 @@ func TestNoRootsOverHTTP(t *testing.T) {
 	c := &client{site: w, era: legacy}
 	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`)
 	c.session = resp.Header.Get("Mcp-Session-Id")
-	if m := read(t, resp); strings.Contains(string(m.Result), "known so far") {
+	if m := read(t, resp); strings.Contains(string(m.Result), "may join these") {
 		t.Errorf("%s", m.Result)
 	}
 	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()

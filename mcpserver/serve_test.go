@@ -128,20 +128,23 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// The first answer does not wait for the disk, and says that it did not.
+// The first answer waits no longer for the disk than a client does, and says that it did
+// not.
 func TestInitializeBeforeScanEnds(t *testing.T) {
 	for _, era := range eras {
 		s := slow{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), make(chan struct{})}
 		c := catalog.New([]catalog.Source{s}, catalog.Options{})
 		go c.Run(t.Context())
 		begun := time.Now()
-		client := connect(t, serve(t, c), era, nil)
+		server := serve(t, c)
+		server.WaitForSkills(50 * time.Millisecond)
+		client := connect(t, server, era, nil)
 		if took := time.Since(begun); took > 15*time.Second {
 			t.Errorf("%s: it took %v", era, took)
 		}
-		want := "This server has skills: instructions for particular kinds of task. They are still being read." +
-			" Before a task, see whether one fits; load it with the tool skill and follow it. The tool find_skills searches them by topic." +
-			" How many there are is not known yet: the tool find_skills lists them all."
+		want := "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are," +
+			" and load the one that fits with this server's tool `skill`.\n\nIf the application has a tool of its own for skills, that one does not know these." +
+			" `read_file_in_skill` reads the other files of a skill. `find_skills` searches all skills by topic."
 		if got := client.InitializeResult().Instructions; got != want {
 			t.Errorf("%s: %s", era, cmp.Diff(want, got))
 		}
@@ -171,9 +174,9 @@ func TestInstructions(t *testing.T) {
 		"git/SKILL.md": skillMD("git", "Git.", ""), "tar/SKILL.md": skillMD("tar", "Tar.", ""),
 		"lost/SKILL.md": "---\nname: lost\n---\n",
 	})))
-	want := "This server has 2 skills: instructions for particular kinds of task. Before a task, see whether one fits; " +
-		"load it with the tool skill and follow it. The tool find_skills searches them by topic.\n\n1 skill was skipped:\n" +
-		"- skills/lost/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"
+	want := "2 skills: instructions for particular tasks. If one may fit yours, load it first with this server's tool `skill`. Names: git, tar.\n\n" +
+		"If the application has a tool of its own for skills, that one does not know these. `read_file_in_skill` reads the other files of a skill." +
+		" `find_skills` searches all skills by topic.\n\nThe skills:\n- git: Git.\n- tar: Tar.\n\n1 skill was skipped: lost. `find_skills` says why."
 	for _, era := range eras {
 		client := connect(t, serve(t, c), era, nil)
 		if diff := cmp.Diff(want, client.InitializeResult().Instructions); diff != "" {
@@ -194,12 +197,12 @@ func TestToolsList(t *testing.T) {
 	must(t, err)
 	for _, era := range eras {
 		for _, set := range []string{"default", "universal"} {
-			for _, name := range []string{"test", "claude-code"} {
+			for _, name := range []string{"test", "claude-code"} { // of which the newest shows more
 				s := serve(t, c, func(o *mcpserver.Options) { o.Tools = tools(t, set) })
 				here, there := mcp.NewInMemoryTransports()
 				_, err := s.MCP().Connect(t.Context(), there, nil)
 				must(t, err)
-				client, err := mcp.NewClient(&mcp.Implementation{Name: name}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+				client, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "2.1.330"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
 				must(t, err)
 				res, err := client.ListTools(t.Context(), nil)
 				must(t, err)
@@ -208,7 +211,7 @@ func TestToolsList(t *testing.T) {
 					t.Fatalf("%d tools", len(res.Tools))
 				}
 				for i, got := range res.Tools {
-					d := want[i].Define(v, tool.Client{Name: name})
+					d := want[i].Define(v, tool.Client{Name: name, Version: "2.1.330"})
 					if got.Name != d.Name || got.Title != d.Title || got.Description != d.Description {
 						t.Errorf("%s, %s: %s", era, name, cmp.Diff(d.Description, got.Description))
 					}

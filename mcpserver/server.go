@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,12 +25,13 @@ const Name = "knack"
 
 // Timing of the first answers.
 const (
-	// initializeGrace is how long the first answer waits for the first scan, so
-	// that its instructions can say what there is. A thousand skills on a local
-	// disk take less; a library that takes longer is announced without numbers.
-	initializeGrace = 250 * time.Millisecond
+	// wholeGrace is how long the first answers wait until all skills were read, as long
+	// as the reading goes on: a session is shown its instructions once, and many clients
+	// ask for no list again. Clients wait 10 to 60 s for initialize; 15,648 real skills
+	// took 7 s on a busy machine, and 0.3 s on a quiet one.
+	wholeGrace = 5 * time.Second
 	// rootsGrace is how long a session that offers roots waits, once, for them to
-	// be named: its project's skills should be in the first answer it sees.
+	// be named: its project's skills should be in the first list that it sees.
 	rootsGrace = 500 * time.Millisecond
 	// endGrace is what handlers have to end once nobody waits for them any more.
 	endGrace = time.Second
@@ -40,7 +42,9 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote: clients are on other machines, so that folders are named by URI.
+	// Remote: clients are on other machines, so that folders are named by URI. Over HTTP
+	// they also are for a request that a proxy has passed on, that bears a token, or that
+	// comes while a policy holds: then others than this machine's user may ask.
 	Remote bool
 	// Private: not everyone who can reach the server may ask, or what it serves is
 	// one person's own (over stdio), so that no shared cache may keep its answers.
@@ -73,6 +77,7 @@ type Server struct {
 	roots   *clientRoots
 	observe func(Use)
 	audit   bool
+	grace   time.Duration // wholeGrace; tests have less
 
 	private       bool
 	manifests     *catalog.Manifests
@@ -93,7 +98,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	s.places.grace = placeGrace
@@ -182,9 +187,11 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			return res, err
 		}
 		s.roots.await(ctx, method, req)
+		client := s.callerOf(req)
+		ctx = tool.WithClient(ctx, client)
 		switch method {
 		case "tools/list":
-			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, clientOf(req))
+			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, client)
 		case "resources/list":
 			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
 		case "resources/templates/list":
@@ -192,7 +199,7 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 		case "resources/read":
 			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
 		case "prompts/list":
-			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params)
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params, client)
 		case "prompts/get":
 			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
 		case "tools/call":
@@ -214,14 +221,47 @@ func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
 // the session's handshake before.
 func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
-		return tool.Client{Name: p.ClientInfo.Name}
+		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
 	}
 	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
 		if info := from.ClientInfo(); info != nil {
-			return tool.Client{Name: info.Name}
+			return tool.Client{Name: info.Name, Version: info.Version}
 		}
 	}
 	return tool.Client{}
+}
+
+// callerOf is clientOf with what else is known of the one who asks.
+func (s *Server) callerOf(req mcp.Request) tool.Client {
+	if withoutParams(req) {
+		return tool.Client{Remote: s.isRemote(req)}
+	}
+	c := clientOf(req)
+	c.Remote = s.isRemote(req)
+	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+		// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
+		id, _ := call.Params.Meta["callId"].(string)
+		c.Scripted = strings.HasPrefix(id, "exec-")
+	}
+	return c
+}
+
+// forwarding are the headers with which proxies say that a request is another's.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
+
+// isRemote reports whether a request may come from another machine, or from somebody
+// who is not to know the folders of this one; see [Options.Remote].
+func (s *Server) isRemote(req mcp.Request) bool {
+	extra := req.GetExtra()
+	switch {
+	case s.host.Remote:
+		return true
+	case extra == nil:
+		return false
+	case extra.TokenInfo != nil || s.audience.policy.Load() != nil:
+		return true
+	}
+	return slices.ContainsFunc(forwarding, func(h string) bool { return extra.Header.Get(h) != "" })
 }
 
 // view waits for the first snapshot.
@@ -233,23 +273,26 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	return v, nil
 }
 
+// whole is view, and waits until all skills were read, for at most [wholeGrace].
+func (s *Server) whole(ctx context.Context) (catalog.View, error) {
+	if v, err := s.catalog.Whole(ctx, s.grace); err == nil {
+		return v, nil
+	}
+	return s.view(ctx)
+}
+
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
-	ctx, cancel := context.WithTimeout(ctx, initializeGrace)
-	defer cancel()
-	v, err := s.catalog.View(ctx)
+	v, err := s.catalog.Whole(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}
-	text := tool.Instructions(v, s.tools)
-	searches := slices.ContainsFunc(s.tools, func(t *tool.Tool) bool { return t.Name == "find_skills" })
-	switch {
-	case err != nil && searches:
-		text += " How many there are is not known yet: the tool find_skills lists them all."
-	case err == nil && s.roots.offeredWith(req):
-		text += "\n\nThis counts the folders known so far; the skills of the client's own folders come with its first list."
+	var notes []string
+	if s.roots.offeredWith(req) {
+		notes = append(notes, "Skills from the folders that the application works in may join these.")
 	}
+	text := tool.Instructions(v, s.tools, clientOf(req), notes...)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text

@@ -501,20 +501,26 @@ func TestCompletes(t *testing.T) {
 	})
 }
 
-func TestSearchLinks(t *testing.T) {
+// What the tools of the default set answer is one text, and nothing that says it again.
+func TestDefaultAnswersAreOneText(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
-		var got mcp.CallToolResult
-		c.result("tools/call", map[string]any{"name": "find_skills", "arguments": map[string]any{"query": "types"}}, &got)
-		if len(got.Content) != 2 {
-			t.Fatalf("%d contents", len(got.Content))
-		}
-		if link, ok := got.Content[1].(*mcp.ResourceLink); !ok || link.URI != "skill://d-types/SKILL.md" {
-			t.Errorf("%v", got.Content[1])
-		}
-		c.result("tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": "d-types"}}, &got)
-		if len(got.Content) != 1 || !strings.Contains(got.Content[0].(*mcp.TextContent).Text, "Base directory: skill://d-types\n") {
-			t.Errorf("%d contents, %v", len(got.Content), got.Content[0])
+		for tool, row := range map[string]struct {
+			args map[string]any
+			has  string
+		}{
+			"find_skills":        {map[string]any{"query": "types"}, "- d-types (project, skill://d-types/SKILL.md): "},
+			"skill":              {map[string]any{"name": "d-types"}, "Base directory: skill://d-types\n"},
+			"read_file_in_skill": {map[string]any{"skill_name": "d-types", "file_path": "SKILL.md"}, "name: d-types\n"},
+		} {
+			var got mcp.CallToolResult
+			c.result("tools/call", map[string]any{"name": tool, "arguments": row.args}, &got)
+			if len(got.Content) != 1 || got.StructuredContent != nil || got.IsError {
+				t.Fatalf("%s: %d contents, %v", tool, len(got.Content), got.StructuredContent)
+			}
+			if text := got.Content[0].(*mcp.TextContent).Text; !strings.Contains(text, row.has) {
+				t.Errorf("%s: %s", tool, text)
+			}
 		}
 	})
 }

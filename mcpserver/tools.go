@@ -34,7 +34,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	if p != nil && p.Cursor != "" {
 		return nil, errWhole()
 	}
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 	for _, t := range s.tools {
 		d := t.Define(v, c)
 		tools = append(tools, &mcp.Tool{
-			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly,
+			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta,
 		})
 	}
 	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
@@ -50,7 +50,7 @@ func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.C
 
 func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r, err := t.Call(ctx, s.host, req.Params.Arguments)
+		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
 			absent(ctx)
 		}
 		return &mcp.CallToolResult{
-			Content:           content(r, req.Session),
+			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
 			StructuredContent: r.Object,
 			IsError:           r.IsError,
 			Meta:              r.Meta,

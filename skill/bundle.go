@@ -30,6 +30,9 @@ type Root struct {
 	// Prefix is the first part of its skills' URIs: the label where several roots
 	// are served, so that none can take over another's URI; else empty.
 	Prefix string
+	// Unlisted: its skills are in no list and no search, since somebody else shows them,
+	// but load by name and by URI.
+	Unlisted bool
 }
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in

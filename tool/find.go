@@ -32,33 +32,33 @@ const (
 	queryWords = 8
 )
 
-var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: nextCursor of the answer before"}}}`)
+var findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that the answer before gave"}}}`)
 
-const findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
+const findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
 
-// Found is one skill in the answer of find_skills. Name is what loads it: for one
+Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
+
+// found is one skill in the answer of find_skills. name is what loads it: for one
 // that another skill shadows, "<root label>:<name>" or its URI.
-type Found struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	URI         string `json:"uri"`
-	Scope       string `json:"scope"`
+type found struct{ name, description, uri, scope string }
+
+// problem is a skill, or a folder, that was skipped, or a root that is not read.
+type problem struct {
+	skill  string
+	root   string // its label
+	reason string
 }
 
-// Problem is a skill, or a folder, that was skipped, or a root that is not read, in
-// the answer of find_skills.
-type Problem struct {
-	Skill  string `json:"skill,omitempty"`
-	Root   string `json:"root,omitempty"` // its label
-	Reason string `json:"reason"`
-}
-
-// FindResult is the answer of find_skills as an object.
-type FindResult struct {
-	Skills     []Found   `json:"skills"`
-	Total      int       `json:"total"`
-	NextCursor string    `json:"nextCursor,omitempty"`
-	Problems   []Problem `json:"problems"`
+// findResult is the answer of find_skills. It says all of itself in text: several
+// clients show a model an object in place of the text, where there is one, and
+// others show both.
+type findResult struct {
+	skills     []found
+	total      int
+	nextCursor string
+	problems   []problem
+	more       int    // problems beyond these
+	unlisted   string // of skills that are in no list
 }
 
 func findSkills() *Tool {
@@ -82,7 +82,7 @@ func findSkills() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			return Result{Text: findText(r, query, start), Object: r}, nil
+			return Result{Text: findText(r, query, start)}, nil
 		},
 	}
 }
@@ -121,7 +121,7 @@ func parsePlace(cursor string) (place, error) {
 	count, last, _ := strings.Cut(strings.TrimSpace(cursor), "-")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 0 {
-		return place{}, errors.New("'cursor' must be the nextCursor of an answer before")
+		return place{}, errors.New("'cursor' must be one that an answer before gave")
 	}
 	return place{n, last}, nil
 }
@@ -146,47 +146,101 @@ func (p place) at(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && placeAfter(p.count, all[p.count-1].Entry) == p
 }
 
-func findIn(ctx context.Context, v catalog.View, query string, after place, limit int) (r FindResult, start int, err error) {
+func findIn(ctx context.Context, v catalog.View, query string, after place, limit int) (r findResult, start int, err error) {
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
-	found, err := v.Search(ctx, q)
-	if err == nil && after.last != "" && !after.at(found.Hits) {
+	all, err := v.Search(ctx, q)
+	if err == nil && after.last != "" && !after.at(all.Hits) {
 		q.Limit = 0 // it may stand anywhere by now
-		found, err = v.Search(ctx, q)
+		all, err = v.Search(ctx, q)
 	}
 	if err != nil {
-		return FindResult{}, 0, err
+		return findResult{}, 0, err
 	}
-	all := found.Hits
-	start = after.in(all)
-	end := min(start+limit, len(all))
-	r = FindResult{Skills: make([]Found, 0, end-start), Total: found.Total, Problems: []Problem{}}
-	budget := Budget
-	for _, h := range all[start:end] {
+	room, size := Budget, length
+	if most := clientIn(ctx).habits().result - findRoom; most < room {
+		room, size = most, func(s string) int { return len(s) }
+	}
+	r.problems, r.more = problemsOf(v, query, room/2, size)
+	for _, p := range r.problems {
+		room -= size(p.line()) + 1
+	}
+	if r.unlisted, err = unlistedFor(ctx, v, query); err != nil {
+		return findResult{}, 0, err
+	}
+	room -= size(r.unlisted)
+	start = after.in(all.Hits)
+	end := min(start+limit, len(all.Hits))
+	r.total = all.Total
+	for _, h := range all.Hits[start:end] {
 		e := h.Entry
-		f := Found{
-			Name: called(v, e), Description: Cut(skill.OneLine(e.Description), foundLength), URI: e.URI().String(), Scope: location(e)}
+		f := found{name: called(v, e), description: Cut(skill.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
 		// A page ends where the budget does; one skill always fits, or nothing
 		// would ever get on.
-		if budget -= length(f.line()); budget < 0 && len(r.Skills) > 0 {
+		if room -= size(f.line()); room < 0 && len(r.skills) > 0 {
 			break
 		}
-		r.Skills = append(r.Skills, f)
+		r.skills = append(r.skills, f)
 	}
-	if end := start + len(r.Skills); end < found.Total {
-		r.NextCursor = placeAfter(end, all[end-1].Entry).String()
+	if end := start + len(r.skills); end < all.Total {
+		r.nextCursor = placeAfter(end, all.Hits[end-1].Entry).String()
 	}
-	skipped, names := v.Skipped, []skill.Key(nil)
+	return r, start, nil
+}
+
+// unlistedNames is how many skills that are in no list one answer names.
+const unlistedNames = 5
+
+// unlistedFor says which skills that are in no list a query finds, and who shows them:
+// they are not said to be absent in silence. Without a query it says how many there are.
+func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
+	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
+	if err != nil || hits.Total == 0 {
+		return "", err
+	}
+	client := clientIn(ctx).habits().title
+	if client == "" {
+		client = "the application"
+	}
+	var names []string
+	for _, h := range hits.Hits {
+		names = append(names, fmt.Sprintf("%s (%s)", skill.OneLine(called(v, h.Entry)), h.Root.Label))
+	}
+	if left := hits.Total - len(names); left > 0 {
+		names = append(names, fmt.Sprintf("and %d more", left))
+	}
+	return fmt.Sprintf("\nNot listed here, since %s shows the skills of those folders itself: %s. They load here too, by these names.", client, strings.Join(names, ", ")), nil
+}
+
+// findRoom is how many bytes of an answer are kept for what stands around the skills.
+const findRoom = 500
+
+// problemsOf says what is skipped, with a query only what it may mean, in at most room
+// characters by that measure, and how much more there is.
+func problemsOf(v catalog.View, query string, room int, size func(string) int) (some []problem, more int) {
+	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
 		skipped, names = skippedNear(v, query), namesIn(query)
+	} else {
+		skipped = skippedOfLists(v)
 	}
 	// Any skill may lie in a root that is not read, so that comes first.
-	r.Problems = append(r.Problems, unread(v)...)
+	all := unread(v)
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
-		r.Problems = append(r.Problems, Problem{Skill: calledOrFolder(e), Reason: Reason(e)})
+		all = append(all, problem{skill: calledOrFolder(e), reason: Reason(e)})
 	}
-	r.Problems = append(r.Problems, passedOver(v, names)...)
-	r.Problems = r.Problems[:min(len(r.Problems), problemLimit)]
-	return r, start, nil
+	more = max(len(skipped)-problemLimit, 0)
+	all = append(all, passedOver(v, names)...)
+	for i, p := range all {
+		if room -= size(p.line()) + 1; i == problemLimit || room < 0 {
+			return all[:i], more + len(all) - i
+		}
+	}
+	return all, more
+}
+
+// skippedOfLists are the skipped skills of the roots that are in the lists.
+func skippedOfLists(v catalog.View) []*catalog.Entry {
+	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted })
 }
 
 // called is the name under which both the skill tool loads what was found and
@@ -225,32 +279,44 @@ func skippedNear(v catalog.View, query string) []*catalog.Entry {
 }
 
 // line is one skill in the text of an answer.
-func (f Found) line() string {
-	return "\n- " + skill.OneLine(f.Name) + ": " + f.Description
+func (f found) line() string {
+	where := f.scope
+	if f.name != f.uri {
+		where += ", " + f.uri
+	}
+	return "\n- " + skill.OneLine(f.name) + " (" + where + "): " + f.description
 }
 
-func findText(r FindResult, query string, start int) string {
+func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {
-	case r.Total == 0 && strings.TrimSpace(query) != "":
+	case r.total == 0 && strings.TrimSpace(query) != "" && r.unlisted != "":
+		fmt.Fprintf(&b, "No listed skill matches '%s'.", skill.Echo(query))
+	case r.total == 0 && strings.TrimSpace(query) != "":
 		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", skill.Echo(query))
-	case r.Total == 0 && slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Root != "" }):
+	case r.total == 0 && slices.ContainsFunc(r.problems, func(p problem) bool { return p.root != "" }):
 		b.WriteString("No skills were found, and not every root was read.")
-	case r.Total == 0:
+	case r.total == 0 && r.unlisted != "":
+		b.WriteString("No skill is listed.")
+	case r.total == 0:
 		b.WriteString("There are no skills.")
-	case len(r.Skills) == 0:
-		fmt.Fprintf(&b, "Nothing comes after that cursor; there are %d skills in all.", r.Total)
+	case len(r.skills) == 0:
+		fmt.Fprintf(&b, "Nothing comes after that cursor; there are %d skills in all.", r.total)
 	default:
-		fmt.Fprintf(&b, "Skills %d to %d of %d:", start+1, start+len(r.Skills), r.Total)
+		fmt.Fprintf(&b, "Skills %d to %d of %d:", start+1, start+len(r.skills), r.total)
 	}
-	for _, f := range r.Skills {
+	for _, f := range r.skills {
 		b.WriteString(f.line())
 	}
-	if r.NextCursor != "" {
-		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.NextCursor)
+	if r.nextCursor != "" {
+		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.nextCursor)
 	}
-	for _, p := range r.Problems {
+	b.WriteString(r.unlisted)
+	for _, p := range r.problems {
 		b.WriteString("\n" + p.line())
+	}
+	if r.more > 0 {
+		fmt.Fprintf(&b, "\nAnd %s skipped: search for one by its name to hear why, or see the command `knack list --all`.", were(r.more, "more", "more"))
 	}
 	return b.String()
 }

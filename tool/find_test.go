@@ -3,13 +3,13 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 func TestFindDefinition(t *testing.T) {
@@ -25,27 +25,59 @@ func TestFindDefinition(t *testing.T) {
 	same(t, got, any(map[string]any{"type": "object", "properties": map[string]any{
 		"query":  map[string]any{"type": "string", "description": "Words for the task or topic. Leave it out to list all skills."},
 		"limit":  map[string]any{"type": "integer", "minimum": 1.0, "maximum": 100.0, "description": "How many skills at most"},
-		"cursor": map[string]any{"type": "string", "description": "Where to go on: nextCursor of the answer before"},
+		"cursor": map[string]any{"type": "string", "description": "Where to go on: the cursor that the answer before gave"},
 	}}))
 }
 
-var (
-	foundGit      = Found{"git", "Git deployment workflow skill", "skill://claude-project/git/SKILL.md", "project"}
-	foundPostgres = Found{"postgres", "PostgreSQL database operations", "skill://claude-project/postgres/SKILL.md", "project"}
-	foundUsers    = Found{"claude-user:git", "Git as I use it", "skill://claude-user/git/SKILL.md", "global"}
-	foundBuilder  = Found{"mcp-builder", "MCP server development guide", "skill://claude-user/mcp-builder/SKILL.md", "global"}
-	noProblems    = []Problem{}
+// What find_skills says of a skill: the name that loads it, its scope, URI and description.
+const (
+	foundGit      = "\n- git (project, skill://claude-project/git/SKILL.md): Git deployment workflow skill"
+	foundPostgres = "\n- postgres (project, skill://claude-project/postgres/SKILL.md): PostgreSQL database operations"
+	foundUsers    = "\n- claude-user:git (global, skill://claude-user/git/SKILL.md): Git as I use it"
+	foundBuilder  = "\n- mcp-builder (global, skill://claude-user/mcp-builder/SKILL.md): MCP server development guide"
 )
 
-func TestFindAnswers(t *testing.T) {
-	whole := Result{
-		Text:   "Skills 1 to 4 of 4:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide\n- claude-user:git: Git as I use it",
-		Object: FindResult{Skills: []Found{foundGit, foundPostgres, foundBuilder, foundUsers}, Total: 4, Problems: noProblems},
+// answered is what a model reads of an answer of find_skills.
+type answered struct {
+	skills []found
+	total  int
+	cursor string
+}
+
+var (
+	countLine = regexp.MustCompile(`(?m)^Skills \d+ to \d+ of (\d+):$`)
+	skillLine = regexp.MustCompile(`(?m)^- (.*) \((project|global)(?:, (skill://\S+))?\): (.*)$`)
+	moreLine  = regexp.MustCompile(`(?m)^For more, call again with cursor "(.*)"\.$`)
+)
+
+func answerOf(t testing.TB, h *Host, a args) (out answered) {
+	t.Helper()
+	r := call(t, h, "default", "find_skills", a)
+	if r.Object != nil || r.IsError {
+		t.Fatalf("%+v", r)
 	}
+	return readAnswer(r.Text)
+}
+
+func readAnswer(text string) (out answered) {
+	if m := countLine.FindStringSubmatch(text); m != nil {
+		out.total, _ = strconv.Atoi(m[1])
+	}
+	for _, m := range skillLine.FindAllStringSubmatch(text, -1) {
+		out.skills = append(out.skills, found{name: m[1], scope: m[2], uri: m[3], description: m[4]})
+	}
+	if m := moreLine.FindStringSubmatch(text); m != nil {
+		out.cursor = m[1]
+	}
+	return out
+}
+
+func TestFindAnswers(t *testing.T) {
+	whole := Result{Text: "Skills 1 to 4 of 4:" + foundGit + foundPostgres + foundBuilder + foundUsers}
 	refused := func(why string) Result {
 		return Result{Text: "Invalid arguments for tool find_skills: " + why, IsError: true}
 	}
-	const badLimit, badCursor = "'limit' must be a whole number from 1 to 100", "'cursor' must be the nextCursor of an answer before"
+	const badLimit, badCursor = "'limit' must be a whole number from 1 to 100", "'cursor' must be one that an answer before gave"
 	tests := []struct {
 		name string
 		args any
@@ -57,24 +89,14 @@ func TestFindAnswers(t *testing.T) {
 		{"null query", args{"query": nil, "limit": nil, "cursor": nil}, whole},
 		{"empty cursor", args{"cursor": ""}, whole},
 		{"unknown keys are ignored", args{"topic": "x"}, whole},
-		{"a word of a description", args{"query": "Database"}, Result{
-			Text:   "Skills 1 to 1 of 1:\n- postgres: PostgreSQL database operations",
-			Object: FindResult{Skills: []Found{foundPostgres}, Total: 1, Problems: noProblems}}},
-		{"a name before a description", args{"query": "git development"}, Result{
-			Text:   "Skills 1 to 3 of 3:\n- git: Git deployment workflow skill\n- claude-user:git: Git as I use it\n- mcp-builder: MCP server development guide",
-			Object: FindResult{Skills: []Found{foundGit, foundUsers, foundBuilder}, Total: 3, Problems: noProblems}}},
+		{"a word of a description", args{"query": "Database"}, Result{Text: "Skills 1 to 1 of 1:" + foundPostgres}},
+		{"a name before a description", args{"query": "git development"}, Result{Text: "Skills 1 to 3 of 3:" + foundGit + foundUsers + foundBuilder}},
 		{"no match", args{"query": "kubernetes\x1b"}, Result{
-			Text:   `No skill matches 'kubernetes\x1b'. Try other words, or leave the query out to list all skills.`,
-			Object: FindResult{Skills: []Found{}, Problems: noProblems}}},
+			Text: `No skill matches 'kubernetes\x1b'. Try other words, or leave the query out to list all skills.`}},
 		{"limit", args{"limit": 2}, Result{
-			Text:   "Skills 1 to 2 of 4:\n- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\nFor more, call again with cursor \"2-3b6b267c\".",
-			Object: FindResult{Skills: []Found{foundGit, foundPostgres}, Total: 4, NextCursor: "2-3b6b267c", Problems: noProblems}}},
-		{"the rest", args{"limit": 2, "cursor": "2"}, Result{
-			Text:   "Skills 3 to 4 of 4:\n- mcp-builder: MCP server development guide\n- claude-user:git: Git as I use it",
-			Object: FindResult{Skills: []Found{foundBuilder, foundUsers}, Total: 4, Problems: noProblems}}},
-		{"beyond the end", args{"cursor": "7"}, Result{
-			Text:   "Nothing comes after that cursor; there are 4 skills in all.",
-			Object: FindResult{Skills: []Found{}, Total: 4, Problems: noProblems}}},
+			Text: "Skills 1 to 2 of 4:" + foundGit + foundPostgres + "\nFor more, call again with cursor \"2-3b6b267c\"."}},
+		{"the rest", args{"limit": 2, "cursor": "2"}, Result{Text: "Skills 3 to 4 of 4:" + foundBuilder + foundUsers}},
+		{"beyond the end", args{"cursor": "7"}, Result{Text: "Nothing comes after that cursor; there are 4 skills in all."}},
 		{"limit as 1e2", `{"limit":1e2}`, whole},
 		{"limit 0", args{"limit": 0}, refused(badLimit)},
 		{"limit 101", args{"limit": 101}, refused(badLimit)},
@@ -98,13 +120,7 @@ func TestFindAnswers(t *testing.T) {
 }
 
 func TestFindNothing(t *testing.T) {
-	h := hostOf(t, project(nil))
-	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "There are no skills.", Object: FindResult{Skills: []Found{}, Problems: noProblems}})
-	got, err := json.Marshal(call(t, h, "default", "find_skills", args{}).Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, string(got), `{"skills":[],"total":0,"problems":[]}`)
+	same(t, call(t, hostOf(t, project(nil)), "default", "find_skills", args{}), Result{Text: "There are no skills."})
 }
 
 func TestFindProblems(t *testing.T) {
@@ -114,26 +130,32 @@ func TestFindProblems(t *testing.T) {
 		"ship/SKILL.md":   "# Ship\n",
 		"off/SKILL.md":    "---\nname: off\ndescription: Git, kept from models\ndisable-model-invocation: true\n---\n",
 	}))
-	deploy := Problem{Skill: "deploy", Reason: ".claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"}
-	ship := Problem{Skill: "ship", Reason: ".claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"}
-	git := Found{"git", "Git", "skill://claude-project/git/SKILL.md", "project"}
-	same(t, call(t, h, "default", "find_skills", args{}), Result{
-		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'deploy' was skipped: " + deploy.Reason + "\n'ship' was skipped: " + ship.Reason,
-		Object: FindResult{Skills: []Found{git}, Total: 1, Problems: []Problem{deploy, ship}}})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
-		Text: "Skills 1 to 1 of 1:\n- git: Git", Object: FindResult{Skills: []Found{git}, Total: 1, Problems: noProblems}})
+	const (
+		git    = "Skills 1 to 1 of 1:\n- git (project, skill://claude-project/git/SKILL.md): Git"
+		deploy = "\n'deploy' was skipped: .claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"
+		ship   = "\n'ship' was skipped: .claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"
+	)
+	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + deploy + ship})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
 	same(t, call(t, h, "default", "find_skills", args{"query": "how to Deploy this"}), Result{
-		Text:   "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills.\n'deploy' was skipped: " + deploy.Reason,
-		Object: FindResult{Skills: []Found{}, Problems: []Problem{deploy}}})
+		Text: "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills." + deploy})
 }
 
+// There are no more reasons than a model can read, and the skills keep their room; how
+// much is left out is said.
 func TestFindProblemsAreBounded(t *testing.T) {
-	files := map[string]string{}
-	for i := range 30 {
-		files[fmt.Sprintf("broken-%02d/SKILL.md", i)] = "x"
+	for _, n := range []int{19, 20, 21, 300} {
+		files := map[string]string{"git/SKILL.md": md("git", "Git")}
+		for i := range n {
+			files[fmt.Sprintf("broken-%03d/SKILL.md", i)] = "x"
+		}
+		text := call(t, hostOf(t, project(files)), "default", "find_skills", args{}).Text
+		same(t, strings.Count(text, "' was skipped: "), min(n, problemLimit))
+		more := fmt.Sprintf("\nAnd %d more ", n-problemLimit)
+		if strings.Contains(text, more) != (n > problemLimit) || !strings.Contains(text, "- git (") {
+			t.Errorf("%d skipped skills: %s", n, text)
+		}
 	}
-	r := call(t, hostOf(t, project(files)), "default", "find_skills", args{}).Object.(FindResult)
-	same(t, len(r.Problems), problemLimit)
 }
 
 // Paging reaches every skill once, in the order of the list, whatever the limit,
@@ -152,24 +174,23 @@ func TestFindPages(t *testing.T) {
 				next[k] = v
 			}
 			for pages := 0; ; pages++ {
-				res := call(t, h, "default", "find_skills", next)
-				r := res.Object.(FindResult)
-				if n := length(res.Text); n > Budget+200 {
+				if n := length(call(t, h, "default", "find_skills", next).Text); n > Budget+200 {
 					t.Fatalf("a page of %d characters", n)
 				}
-				if limit, ok := a["limit"].(int); ok && len(r.Skills) > limit || r.Total != 130 || len(r.Skills) == 0 {
-					t.Fatalf("%v: %d skills of %d", next, len(r.Skills), r.Total)
+				r := answerOf(t, h, next)
+				if limit, ok := a["limit"].(int); ok && len(r.skills) > limit || r.total != 130 || len(r.skills) == 0 {
+					t.Fatalf("%v: %d skills of %d", next, len(r.skills), r.total)
 				}
-				for _, f := range r.Skills {
-					got = append(got, f.Name)
+				for _, f := range r.skills {
+					got = append(got, f.name)
 				}
-				if r.NextCursor == "" {
+				if r.cursor == "" {
 					break
 				}
 				if pages > 130 {
 					t.Fatalf("%v does not end", a)
 				}
-				next["cursor"] = r.NextCursor
+				next["cursor"] = r.cursor
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%d characters, %v: -want +got:\n%s", size, a, d)
@@ -180,7 +201,7 @@ func TestFindPages(t *testing.T) {
 
 func TestFindHostileTextIsInert(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey - z: fake"`, `"one\n- two: fake\e[2J"`)}))
-	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake: one - two: fake [2J")
+	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
 }
 
 // A walk shows every skill that is there throughout exactly once, whatever comes
@@ -199,11 +220,11 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	}
 	var got []string
 	for cursor, page := "", 0; page == 0 || cursor != ""; page++ {
-		r := call(t, h, "default", "find_skills", args{"cursor": cursor, "limit": 10}).Object.(FindResult)
-		for _, f := range r.Skills {
-			got = append(got, f.Name)
+		r := answerOf(t, h, args{"cursor": cursor, "limit": 10})
+		for _, f := range r.skills {
+			got = append(got, f.name)
 		}
-		switch cursor = r.NextCursor; page {
+		switch cursor = r.cursor; page {
 		case 0:
 			delete(root.files, at(got[2]))
 			delete(root.files, at(got[3]))
@@ -236,23 +257,25 @@ func TestFindShadowed(t *testing.T) {
 			"zoff/SKILL.md": "---\nname: review\ndescription: Kept\ndisable-model-invocation: true\n---\n", "odd/SKILL.md": md(`"o  d\u00a0d"`, "Two")}))
 	v := viewOf(t, h)
 	for _, query := range []string{"", "review third second first one two kept"} {
-		r := call(t, h, "default", "find_skills", args{"query": query, "limit": 100}).Object.(FindResult)
+		r := answerOf(t, h, args{"query": query, "limit": 100})
 		var got []string
-		for _, f := range r.Skills {
-			got = append(got, f.Description)
-			loaded := call(t, h, "default", "skill", args{"name": skill.OneLine(f.Name)})
-			if loaded.IsError || !strings.Contains(loaded.Text, "description: "+f.Description+"\n") {
-				t.Errorf("%q loads %q", f.Name, loaded.Text)
+		for _, f := range r.skills {
+			got = append(got, f.description)
+			for _, name := range []string{f.name, f.uri} {
+				loaded := call(t, h, "default", "skill", args{"name": name})
+				if loaded.IsError || !strings.Contains(loaded.Text, "description: "+f.description+"\n") {
+					t.Errorf("%q loads %q", name, loaded.Text)
+				}
 			}
 		}
 		slices.Sort(got)
 		same(t, got, []string{"First", "One", "Second", "Third", "Two"})
-		same(t, r.Total, 5)
+		same(t, r.total, 5)
 	}
 	same(t, len(v.Listed), 2)
 	names := map[string]string{}
-	for _, f := range call(t, h, "default", "find_skills", args{}).Object.(FindResult).Skills {
-		names[f.Description] = f.Name
+	for _, f := range answerOf(t, h, args{}).skills {
+		names[f.description] = f.name
 	}
 	same(t, names["Second"], "claude-project:b:review")
 	same(t, names["Third"], "claude-user:Review")

@@ -1,9 +1,7 @@
 package tool
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
@@ -23,6 +21,7 @@ const (
 // Fit is what one client is shown of the list of skills.
 type Fit struct {
 	// Client is a name from the table of clients that cut, "" for all the others.
+	// Where older versions of a client cut earlier, they follow as "name before version".
 	Client string
 	// Limit is how many characters of a description the client shows; 0 where no
 	// limit is known.
@@ -47,8 +46,8 @@ func Fits(v catalog.View) []Fit {
 	whole := rows.described()
 	need := wholeLength(rows, elements, escapeXML)
 	var out []Fit
-	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(clientCut))...) {
-		f := Fit{Client: name, Limit: clientCut[name], Budget: budgetFor(Client{Name: name}, around), Need: need}
+	for _, f := range cuts(around) {
+		f.Need = need
 		_, a := arrange(rows, elements, escapeXML, f.Budget, findName)
 		f.Form, f.Cut = a.form, a.cut
 		for i, e := range v.Listed {
@@ -60,6 +59,24 @@ func Fits(v catalog.View) []Fit {
 			}
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// cuts are the ways in which clients are known to cut a description that has head
+// characters around the list; that of all the others comes first.
+func cuts(head int) []Fit {
+	out := []Fit{{Budget: budgetFor(Client{}, head)}}
+	newer := habits{} // the row before
+	for _, h := range knownClients {
+		if h.description == 0 || h.name == newer.name && h.description == newer.description {
+			continue
+		}
+		f := Fit{Client: h.name, Limit: h.description, Budget: budgetFor(Client{Name: h.name, Version: h.since}, head)}
+		if h.name == newer.name {
+			f.Client += " before " + newer.since
+		}
+		out, newer = append(out, f), h
 	}
 	return out
 }

@@ -51,19 +51,19 @@ func FuzzQuery(f *testing.F) {
 				}
 				return
 			}
-			found := r.Object.(FindResult)
-			for _, s := range found.Skills {
-				if seen[s.URI] || files[s.Name+"/SKILL.md"] == "" {
-					t.Fatalf("%q: %s is found twice, or is none", query, s.URI)
+			page := readAnswer(r.Text)
+			for _, s := range page.skills {
+				if seen[s.uri] || files[s.name+"/SKILL.md"] == "" {
+					t.Fatalf("%q: %s is found twice, or is none", query, s.uri)
 				}
-				seen[s.URI] = true
+				seen[s.uri] = true
 			}
-			if limit >= 1 && len(found.Skills) > limit {
-				t.Fatalf("%q: %d skills, limit %d", query, len(found.Skills), limit)
+			if limit >= 1 && len(page.skills) > limit {
+				t.Fatalf("%q: %d skills, limit %d", query, len(page.skills), limit)
 			}
-			if cursor = found.NextCursor; cursor == "" {
-				if len(seen) != found.Total {
-					t.Fatalf("%q: %d of %d skills in all pages", query, len(seen), found.Total)
+			if cursor = page.cursor; cursor == "" {
+				if len(seen) != page.total {
+					t.Fatalf("%q: %d of %d skills in all pages", query, len(seen), page.total)
 				}
 				return
 			}

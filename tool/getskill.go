@@ -82,7 +82,7 @@ func documented(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
-		if seen[e.Folder()] || !validFolderName(e.Folder()) {
+		if seen[e.Folder()] || !validFolderName(e.Folder()) || e.Root.Unlisted {
 			continue
 		}
 		seen[e.Folder()] = true
@@ -122,11 +122,6 @@ func getSkill() *Tool {
 
 func malformedGet(err error) Result {
 	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
-}
-
-// runnerReadFile finds the skill by folder, then by frontmatter name.
-func runnerReadFile() *Tool {
-	return newReadFile(readFileDescription, readFileSchema, byFolder, false)
 }
 
 // byFolder finds a skill by its folder, else by its frontmatter name, both in

@@ -16,11 +16,11 @@ import (
 func TestRunnerDefinitions(t *testing.T) {
 	v := viewOf(t, hostOf(t, shop()...))
 	want := []Definition{
-		{"list_skills", "List Skills", "Lists the available skills.", json.RawMessage(`{"type":"object","properties":{}}`)},
+		{"list_skills", "List Skills", "Lists the available skills.", json.RawMessage(`{"type":"object","properties":{}}`), nil},
 		{"get_skill", "Get Skill", "Read the SKILL.MD documentation for a specific skill. Returns the full text content of the documentation file.",
-			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`)},
+			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`), nil},
 		{"read_file_in_skill", "Read File in Skill", "Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.",
-			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)},
+			json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`), nil},
 	}
 	tools, err := ParseSets("runner")
 	if err != nil {

@@ -130,14 +130,20 @@ func viewOf(t testing.TB, h *Host) catalog.View {
 	return v
 }
 
-// toolOf is the tool with that name in a set.
-func toolOf(t testing.TB, set, name string) *Tool {
+// toolsOf are the tools of a set.
+func toolsOf(t testing.TB, set string) []*Tool {
 	t.Helper()
 	tools, err := ParseSets(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl := find(tools, name)
+	return tools
+}
+
+// toolOf is the tool with that name in a set.
+func toolOf(t testing.TB, set, name string) *Tool {
+	t.Helper()
+	tl := find(toolsOf(t, set), name)
 	if tl == nil {
 		t.Fatalf("the set %s has no tool %s", set, name)
 	}
@@ -147,6 +153,12 @@ func toolOf(t testing.TB, set, name string) *Tool {
 // call calls a tool with arguments as JSON, or as a value to be written as JSON.
 func call(t testing.TB, h *Host, set, name string, args any) Result {
 	t.Helper()
+	return callBy(t, h, Client{}, set, name, args)
+}
+
+// callBy is a client's call.
+func callBy(t testing.TB, h *Host, c Client, set, name string, args any) Result {
+	t.Helper()
 	raw, ok := args.(string)
 	if !ok {
 		data, err := json.Marshal(args)
@@ -155,7 +167,7 @@ func call(t testing.TB, h *Host, set, name string, args any) Result {
 		}
 		raw = string(data)
 	}
-	r, err := toolOf(t, set, name).Call(context.Background(), h, json.RawMessage(raw))
+	r, err := toolOf(t, set, name).Call(WithClient(context.Background(), c), h, json.RawMessage(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

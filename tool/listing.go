@@ -15,22 +15,6 @@ import (
 // Budget is how many characters a list of skills may take (contracts.md).
 const Budget = 16_000
 
-// clientCut lists the clients that cut a tool description, and where. A list for
-// them is shortened to what they show.
-//
-// Others are known to refuse rather than to cut: some OpenAI-compatible endpoints
-// answer 400 (string_above_max_length) to a description over 1,024 characters
-// (github.com/modelcontextprotocol/servers/issues/799,
-// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and
-// not to the client's name: whoever makes definitions for one sets [Client.Limit].
-var clientCut = map[string]int{
-	// "Claude Code truncates tool descriptions and server instructions at 2KB
-	// each" (code.claude.com/docs/en/mcp, For MCP server authors). It compares a
-	// JavaScript length with 2048, so it counts UTF-16 units
-	// (github.com/anthropics/claude-code/issues/41593 and 87650).
-	"claude-code": 2048,
-}
-
 // leastDescription is the shortest cut that still says something. Below it a
 // list shows names alone.
 const leastDescription = 24
@@ -141,7 +125,7 @@ func arrange(rows *rows, st style, escape func(string) string, budget int, more 
 			return s, a
 		}
 	}
-	text, left := names(rows, escape, budget, more)
+	text, left := names(rows, escape, budget, shortened(more, "descriptions are left out"), more)
 	return text, arranged{form: FormNames, left: left}
 }
 
@@ -231,10 +215,10 @@ func render(rows []row, st style, escape func(string) string, n int) string {
 	return b.String()
 }
 
-// names renders names alone: all of them where that is possible, else as many as
-// fit, in their order. One that is longer than any answer would repeat is then
-// passed over, so that it cannot push out the others.
-func names(rows *rows, escape func(string) string, budget int, more string) (text string, out left) {
+// names renders names alone: all of them if that is possible, with a note below if
+// that fits too, else as many as fit, in their order. One that is longer than any
+// answer would repeat is then left out, so that it cannot push out the others.
+func names(rows *rows, escape func(string) string, budget int, note, more string) (text string, out left) {
 	count := len(rows.entries)
 	n := 2 * max(count-1, 0) // the commas between them
 	for i := 0; i < count && n <= budget; i++ {
@@ -246,7 +230,7 @@ func names(rows *rows, escape func(string) string, budget int, more string) (tex
 			all[i] = escape(rows.at(i).name)
 		}
 		whole := strings.Join(all, ", ")
-		if note := shortened(more, "descriptions are left out"); n+1+length(note) <= budget {
+		if n+1+length(note) <= budget {
 			whole += "\n" + note
 		}
 		return whole, left{from: count}
@@ -371,12 +355,9 @@ const leastBudget = 200
 // budgetFor is the list's share of a description that has head characters
 // before and after it.
 func budgetFor(c Client, head int) int {
-	cut := c.Limit
-	if known, ok := clientCut[strings.ToLower(c.Name)]; ok && (cut <= 0 || known < cut) {
-		cut = known
-	}
-	if cut <= 0 {
+	shown := c.habits().description
+	if shown <= 0 {
 		return Budget
 	}
-	return max(min(Budget, cut-head), leastBudget)
+	return max(min(Budget, shown-head), leastBudget)
 }

@@ -109,7 +109,7 @@ func (m *SkillManager) AvailableSkills() []SkillMetadata {
 		return out
 	}
 	for _, e := range strict(v) {
-		out = append(out, metadata(m.Host, e))
+		out = append(out, metadata(context.Background(), m.Host, e))
 	}
 	return out
 }
@@ -123,8 +123,11 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 	}
 	r := SkillDiscoveryResult{PersonalSkills: map[string]SkillMetadata{}, ProjectSkills: map[string]SkillMetadata{}, Errors: []SkillError{}}
 	for _, e := range v.Entries {
+		if e.Root.Unlisted {
+			continue
+		}
 		if len(faults(e)) > 0 {
-			r.Errors = append(r.Errors, SkillError{SkillPath: base(m.Host, e), Message: detailsOf(e, e.Name).Message})
+			r.Errors = append(r.Errors, SkillError{SkillPath: m.Host.Base(ctx, e), Message: detailsOf(e, e.Name).Message})
 			continue
 		}
 		if !e.ModelInvocable {
@@ -135,7 +138,7 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 			of = r.ProjectSkills
 		}
 		if _, ok := of[e.Name]; !ok {
-			of[e.Name] = metadata(m.Host, e)
+			of[e.Name] = metadata(ctx, m.Host, e)
 		}
 	}
 	return r, nil
@@ -154,7 +157,7 @@ func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, erro
 		return nil, err
 	}
 	return &Skill{
-		SkillMetadata: metadata(m.Host, e), Content: string(data), Warnings: warnings(data),
+		SkillMetadata: metadata(ctx, m.Host, e), Content: string(data), Warnings: warnings(data),
 		Frontmatter: SkillFrontmatter{e.Name, e.Description, e.Frontmatter},
 	}, nil
 }
@@ -173,8 +176,8 @@ func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolC
 	return invokeNamed(ctx, h, args.SkillName)
 }
 
-func metadata(h *Host, e *catalog.Entry) SkillMetadata {
-	return SkillMetadata{Name: e.Name, Description: e.Description, Type: typeOf(e), SkillPath: base(h, e)}
+func metadata(ctx context.Context, h *Host, e *catalog.Entry) SkillMetadata {
+	return SkillMetadata{Name: e.Name, Description: e.Description, Type: typeOf(e), SkillPath: h.Base(ctx, e)}
 }
 
 // ParsedSkillFile is one SKILL.md read and judged by itself.

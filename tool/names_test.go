@@ -3,8 +3,6 @@ package tool
 import (
 	"strings"
 	"testing"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 // Every name that find_skills gives loads its skill and reads its files, whatever
@@ -22,17 +20,18 @@ func TestFoundNamesWorkInEveryTool(t *testing.T) {
 		files[folder+"/where.txt"] = folder
 	}
 	h := hostOf(t, project(map[string]string{"same/SKILL.md": md("same", "Lies in same"), "same/where.txt": "same"}), global(files))
-	r := call(t, h, "default", "find_skills", args{"limit": 100}).Object.(FindResult)
-	same(t, r.Problems, noProblems)
-	same(t, len(r.Skills), len(files)/2+1)
-	for _, f := range r.Skills {
-		where := strings.TrimPrefix(f.Description, "Lies in ")
-		loaded := call(t, h, "default", "skill", args{"name": skill.OneLine(f.Name)})
+	r := answerOf(t, h, args{"limit": 100})
+	same(t, len(r.skills), len(files)/2+1)
+	for _, f := range r.skills {
+		where := strings.TrimPrefix(f.description, "Lies in ")
+		loaded := call(t, h, "default", "skill", args{"name": f.name})
 		if !strings.Contains(loaded.Text, "\ndescription: Lies in "+where+"\n") {
-			t.Errorf("%s is given as %q, which loads %q", where, f.Name, loaded.Text)
+			t.Errorf("%s is given as %q, which loads %q", where, f.name, loaded.Text)
 		}
-		if read := call(t, h, "default", "read_file_in_skill", args{"skill_name": skill.OneLine(f.Name), "file_path": "where.txt"}); read.Text != where {
-			t.Errorf("%s is given as %q, which reads %q", where, f.Name, read.Text)
+		for _, name := range []string{f.name, f.uri} {
+			if read := call(t, h, "default", "read_file_in_skill", args{"skill_name": name, "file_path": "where.txt"}); read.Text != where {
+				t.Errorf("%s is given as %q, which reads %q", where, name, read.Text)
+			}
 		}
 	}
 }
@@ -43,8 +42,8 @@ func TestFoundNames(t *testing.T) {
 		"git/SKILL.md": md("git", "1"), "old/git/SKILL.md": md("Git", "2"), "ci/SKILL.md": md("CI/CD Pipeline", "3"), `z\b/git/SKILL.md`: md("git", "4"),
 	}), global(map[string]string{"git/SKILL.md": md("git", "5")}))
 	names := map[string]string{}
-	for _, f := range call(t, h, "default", "find_skills", args{}).Object.(FindResult).Skills {
-		names[f.Description] = f.Name
+	for _, f := range answerOf(t, h, args{}).skills {
+		names[f.description] = f.name
 	}
 	marked := names["4"]
 	if !strings.HasPrefix(marked, "claude-project:~") {

@@ -14,7 +14,7 @@ func TestParameters(t *testing.T) {
 		set, tool            string
 		parameters, required []string
 	}{
-		{"default", "read_file_in_skill", []string{"skill_name", "file_path"}, []string{"skill_name", "file_path"}},
+		{"default", "read_file_in_skill", []string{"skill_name", "file_path", "offset", "limit", "column"}, []string{"skill_name", "file_path"}},
 		{"default", "find_skills", []string{"query", "limit", "cursor"}, nil},
 		{"universal", "skill", []string{"name"}, []string{"name"}},
 	} {

@@ -73,7 +73,7 @@ func TestInstructionsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, want := Instructions(v, tools), fmt.Sprintf("This server has %d skills:", n); !strings.HasPrefix(text, want) {
+		if text, want := Instructions(v, tools, Client{}), fmt.Sprintf("%d skills: ", n); !strings.HasPrefix(text, want) {
 			t.Errorf("%s: %.60q, want %q", set, text, want)
 		}
 	}

@@ -22,6 +22,20 @@ func Prompt(v catalog.View, tools []*Tool) string {
 	return b.String()
 }
 
+// usage says which tool does what, for the tools that are there.
+func usage(tools []*Tool) string {
+	text := ""
+	for _, t := range tools {
+		switch t.Name {
+		case "skill", "Skill", "get_skill":
+			text += " Before a task, see whether one fits; load it with the tool " + t.Name + " and follow it."
+		case findName:
+			text += " The tool find_skills searches them by topic."
+		}
+	}
+	return text
+}
+
 // asCalled lists the skills that the first tool which loads skills would load,
 // under what that tool takes.
 func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {

@@ -18,10 +18,6 @@ import (
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
-var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed; one with a slash, a backslash or two dots in it by its folder"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`)
-
-const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.`
-
 // FileResult is contract 001's result. Content, SizeBytes and Encoding belong to
 // a success, Error to a failure.
 type FileResult struct {
@@ -55,29 +51,12 @@ func (r FileResult) MarshalJSON() ([]byte, error) {
 	return append(skill.AppendJSONString(b, r.Encoding), '}'), nil
 }
 
-// defaultReadFile finds the skill by the name that the listing shows, then by
-// its folder.
-func defaultReadFile() *Tool {
-	return newReadFile(defaultReadFileDescription, defaultReadFileSchema, func(v catalog.View, name string) *catalog.Entry {
-		if e := resolve(v, name, false); e != nil {
-			return e
-		}
-		if e := v.ServedInFolder(name); e != nil {
-			return e
-		}
-		if e := v.InFolder(name); e != nil && isDenied(e) {
-			return e
-		}
-		return nil
-	}, true)
-}
-
-// newReadFile makes the tool. served: of a skill whose own file is denied the
-// others are neither read, since it is not served.
-func newReadFile(description string, schema json.RawMessage, find func(catalog.View, string) *catalog.Entry, served bool) *Tool {
+// runnerReadFile is the contract as written: the skill is found by its folder, then by
+// its frontmatter name.
+func runnerReadFile() *Tool {
 	return &Tool{
-		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: schema,
-		describe: func(catalog.View, Client) string { return description },
+		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
+		describe: func(catalog.View, Client) string { return readFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			path, _, pathErr := args.text("file_path")
@@ -88,7 +67,7 @@ func newReadFile(description string, schema json.RawMessage, find func(catalog.V
 			if err != nil {
 				return Result{}, err
 			}
-			r, err := readFile(ctx, h, v, name, path, find, served)
+			r, err := fileReader{find: byFolder}.read(ctx, h, v, name, path)
 			if err != nil {
 				return Result{}, err
 			}
@@ -114,11 +93,36 @@ func validFolderName(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00") && !strings.Contains(name, "..")
 }
 
-// readFile checks in the order of the contract and reads the file as it is now.
-// The error is the context's.
-func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, find func(catalog.View, string) *catalog.Entry, served bool) (FileResult, error) {
-	r := FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)} // until it is known to be right
-	fail := func(format string, args ...any) (FileResult, error) {
+// fileReader reads files as one set of tools does.
+type fileReader struct {
+	find func(v catalog.View, name string) *catalog.Entry
+	// within makes a path below the skill's folder out of another one that names the
+	// same file; nil for none.
+	within func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
+	// served: of a skill whose own file is denied the others are not read either, since
+	// it is not served.
+	served bool
+}
+
+// fileRead is a file that was asked for, and where it is, as far as that is known.
+type fileRead struct {
+	FileResult
+	view  catalog.View
+	entry *catalog.Entry
+	file  string // its path below the skill's folder
+	cause error  // why it cannot be read
+}
+
+var (
+	errNoSkill = errors.New("there is no such skill")
+	errBinary  = errors.New("it is binary")
+)
+
+// read checks in the order of the contract and reads the file as it is now. The error
+// is the context's.
+func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
+	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be right
+	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
 	}
@@ -128,8 +132,12 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	v, e, _ := h.find(ctx, v, name, find)
+	v, e, _ := h.find(ctx, v, name, f.find)
+	if e != nil && f.within != nil {
+		path = f.within(ctx, h, v, e, path)
+	}
 	file, err := skill.FilePath(path)
+	r.view, r.entry, r.file = v, e, file
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -138,11 +146,12 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case e == nil:
+		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case !e.ModelInvocable:
 		return fail("%s", notForModels(name))
 	}
-	if err == nil && served && e.Status == catalog.Skipped {
+	if err == nil && f.served && e.Status == catalog.Skipped {
 		err = fs.ErrPermission
 	}
 	if err == nil && skill.Hidden(file) {
@@ -160,21 +169,25 @@ func readFile(ctx context.Context, h *Host, v catalog.View, name, path string, f
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
+	r.cause = err
 	switch {
 	case errors.Is(err, skill.ErrOutside):
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case errors.Is(err, errFolderGone):
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		r.cause = fs.ErrNotExist
 		return fail("File '%s' not found in skill '%s'", r.FilePath, r.SkillName)
 	case err != nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
 	text, encoding, ok := skill.DecodeText(data)
 	if !ok {
-		return fail("Cannot read file '%s': it is binary (%d bytes)", r.FilePath, len(data))
+		r.cause = errBinary
+		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, errBinary, len(data))
 	}
-	return FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}, nil
+	r.FileResult = FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
+	return r, nil
 }
 
 // deniedFolder finds a folder with this name that may not be looked into.
@@ -205,24 +218,36 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	if !errors.Is(err, skill.ErrNotRegular) {
 		return skill.Reason(err)
 	}
-	entries, dirErr := catalog.Within(ctx, v, e, func() []fs.DirEntry {
-		entries, err := fs.ReadDir(e.FS, file)
+	names, ok := folderNames(ctx, v, e, file, directoryEntries)
+	switch {
+	case !ok:
+		return skill.Reason(err)
+	case len(names) == 0:
+		return "it is an empty directory"
+	}
+	return "it is a directory; it holds: " + strings.Join(names, ", ")
+}
+
+// folderNames are the names of what a folder of the skill holds and a path can name,
+// at most some of them and then an ellipsis; folders end in a slash. ok is false where
+// it cannot be listed.
+func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
+	entries, err := catalog.Within(ctx, v, e, func() []fs.DirEntry {
+		entries, err := fs.ReadDir(e.FS, folder)
 		if err != nil {
 			return nil
 		}
 		return append([]fs.DirEntry{}, entries...) // not nil: it can be read
 	})
-	if dirErr != nil || entries == nil {
-		return skill.Reason(err)
+	if err != nil || entries == nil {
+		return nil, false
 	}
-	var names []string
 	for _, d := range entries {
 		if strings.HasPrefix(d.Name(), ".") || skill.CleanPath(d.Name()) != nil {
 			continue // not to be had by any path
 		}
-		if len(names) == directoryEntries {
-			names = append(names, "…")
-			break
+		if len(names) == most {
+			return append(names, ellipsis), true
 		}
 		n := skill.Echo(d.Name())
 		if d.IsDir() {
@@ -230,8 +255,5 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 		}
 		names = append(names, n)
 	}
-	if len(names) == 0 {
-		return "it is an empty directory"
-	}
-	return "it is a directory; it holds: " + strings.Join(names, ", ")
+	return names, true
 }

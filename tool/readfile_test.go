@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -62,20 +63,27 @@ func calculators() *memory {
 func TestReadFileDefinition(t *testing.T) {
 	d := toolOf(t, "default", "read_file_in_skill").Define(viewOf(t, hostOf(t, calculators())), Client{})
 	same(t, d.Name, "read_file_in_skill")
-	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.")
+	same(t, d.Description, "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.\n\n"+
+		"The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.")
+	same(t, d.Meta, map[string]any{"anthropic/maxResultSizeChars": 500_000})
 	var got any
 	if err := json.Unmarshal(d.Schema, &got); err != nil {
 		t.Fatal(err)
 	}
 	text := func(d string) any { return map[string]any{"type": "string", "description": d} }
+	number := func(d string) any { return map[string]any{"type": "integer", "minimum": 1.0, "description": d} }
 	same(t, got, any(map[string]any{"type": "object", "required": []any{"skill_name", "file_path"}, "properties": map[string]any{
-		"skill_name": text("Name of the skill, as find_skills gives it or as listed; one with a slash, a backslash or two dots in it by its folder"),
-		"file_path":  text("Path of the file relative to the skill's folder, for example 'examples/usage.py'"),
+		"skill_name": text("Name of the skill, as find_skills gives it or as listed"),
+		"file_path":  text("Path of the file relative to the skill's folder, for example 'examples/usage.py'; '.' lists the folder"),
+		"offset":     number("Line to begin at, to read on in a long file; the first is 1"),
+		"limit":      number("How many lines at most"),
+		"column":     number("Character of that line to begin at, for a line that is longer than an answer; the first is 1"),
 	}}))
 }
 
 func read(name, path string) args { return args{"skill_name": name, "file_path": path} }
 
+// content is a file as the runner's set gives it.
 func content(name, path, text, encoding string, size int) Result {
 	return Result{Text: text, Object: FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(size), Encoding: encoding}}
 }
@@ -106,6 +114,9 @@ func TestReadFileContents(t *testing.T) {
 		{"label and name", "claude-project:calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
 		{"backslashes", "calculator", `docs\advanced\deep.md`, "# Deep\n", "utf-8", 7},
 		{"dots that stay inside", "calculator", "./docs/../docs//advanced/./deep.md", "# Deep\n", "utf-8", 7},
+		{"a listed name that no path may have", "CI/CD Pipeline", "run.sh", "make\n", "utf-8", 5},
+		{"a URI in the place of a name", "skill://claude-project/weather/SKILL.md", "docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...", "utf-8", 54},
+		{"a URI in the place of a path", "weather", "skill://claude-project/weather/docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...", "utf-8", 54},
 		{"by folder where the name breaks the rule", "pipeline", "run.sh", "make\n", "utf-8", 5},
 		{"a name comes before a folder", "inner", "x.md", "inner2 x", "utf-8", 8},
 		{"name of a nested skill", "renamed", "x.md", "inner x", "utf-8", 7},
@@ -113,14 +124,20 @@ func TestReadFileContents(t *testing.T) {
 	h := hostOf(t, calculators())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), content(tt.skill, tt.path, tt.text, tt.encoding, tt.size))
+			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), Result{Text: tt.text})
+			if exact := tt.skill == "calculator" || tt.skill == "weather" || tt.skill == "spelt"; exact && !isSkillURI(tt.path) {
+				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), content(tt.skill, tt.path, tt.text, tt.encoding, tt.size))
+			}
 		})
 	}
 }
 
+// refusedFile is a refusal by the runner's set, refused one by the default set.
 func refusedFile(name, path, why string) Result {
 	return Result{Text: "ERROR: " + why, IsError: true, Object: FileResult{SkillName: name, FilePath: path, Error: why}}
 }
+
+func refused(why string) Result { return Result{Text: "ERROR: " + why, IsError: true} }
 
 const (
 	badName   = "Invalid skill name: must not contain special characters"
@@ -133,7 +150,7 @@ const (
 func TestReadFileErrors(t *testing.T) {
 	notFound := func(name, path string) string { return "File '" + path + "' not found in skill '" + name + "'" }
 	tests := []struct{ name, skill, path, want string }{
-		{"empty name", "", "x", badName},
+		{"empty name", "", "x", "Invalid tool arguments: 'skill_name' is missing; give the name of a skill"},
 		{"slash in name", "a/b", "x", badName},
 		{"backslash in name", `a\b`, "x", badName},
 		{"dots in name", "a..b", "x", badName},
@@ -141,10 +158,6 @@ func TestReadFileErrors(t *testing.T) {
 		{"dots", "..", "x", badName},
 		{"NUL in name", "a\x00", "x", badName},
 		{"a name of 256 bytes", strings.Repeat("a", 256), "x", badName},
-		{"a listed name that breaks the rule", "CI/CD Pipeline", "run.sh", badName},
-		{"bad name before empty path", "a/b", "", badName},
-		{"empty path", "calculator", "", emptyPath},
-		{"empty path before no such skill", "nonexistent", "", emptyPath},
 		{"example 5: no such skill", "nonexistent", "README.md", "Skill 'nonexistent' not found in skills folder"},
 		{"a name of 255 bytes", strings.Repeat("a", 255), "x", "Skill '" + strings.Repeat("a", 255) + "' not found in skills folder"},
 		{"no such skill before traversal", "nonexistent", "../x", "Skill 'nonexistent' not found in skills folder"},
@@ -171,10 +184,6 @@ func TestReadFileErrors(t *testing.T) {
 		{"a dot-folder below", "calculator", `sub\.hidden\x`, notFound("calculator", `sub\.hidden\x`)},
 		{"a dot-file that is not there", "calculator", ".nothing", notFound("calculator", ".nothing")},
 		{"three dots", "calculator", ".../x", notFound("calculator", ".../x")},
-		{"directory", "calculator", "docs", "Cannot read file 'docs': it is a directory; it holds: advanced/"},
-		{"directory with a slash", "calculator", "examples/", "Cannot read file 'examples/': it is a directory; it holds: basic.py"},
-		{"the skill's folder", "weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"},
-		{"a directory of dot-entries", "calculator", "sub", "Cannot read file 'sub': it is an empty directory"},
 		{"binary", "calculator", "data.bin", "Cannot read file 'data.bin': it is binary (10 bytes)"},
 		{"half a character of UTF-16", "calculator", "odd.txt", "Cannot read file 'odd.txt': it is binary (5 bytes)"},
 		{"a control character", "calculator", "vt.txt", "Cannot read file 'vt.txt': it is binary (4 bytes)"},
@@ -182,24 +191,48 @@ func TestReadFileErrors(t *testing.T) {
 	h := hostOf(t, calculators())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(skill.Echo(tt.skill), skill.Echo(tt.path), tt.want))
+			want := tt.want
+			switch {
+			case strings.HasPrefix(want, "File "):
+				want += ` (the file_path "." lists what there is)`
+			case strings.Contains(want, "it is binary"):
+				want += "; open it with a tool of your own: " + filepath.Join("/home/ana/shop/.claude/skills", tt.skill, tt.path)
+			}
+			got := call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path))
+			if tt.skill == "broken" || tt.skill == "nonexistent" { // hints follow
+				got.Text, _, _ = strings.Cut(got.Text, "\n")
+			}
+			same(t, got, refused(want))
+			if tt.skill == "calculator" || tt.skill == "weather" { // the same skill in every set
+				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(tt.skill, skill.Echo(tt.path), tt.want))
+			}
 		})
 	}
 }
 
 func TestReadFileArguments(t *testing.T) {
+	root := Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"}
+	notes := Result{Text: "a: 1\n"}
+	bad := func(why string) Result { return refused("Invalid tool arguments: " + why) }
 	tests := []struct {
 		name string
 		args any
 		want Result
 	}{
-		{"none", "", refusedFile("", "", badName)},
-		{"missing path", args{"skill_name": "calculator"}, refusedFile("calculator", "", emptyPath)},
-		{"null path", args{"skill_name": "calculator", "file_path": nil}, refusedFile("calculator", "", emptyPath)},
-		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "limit": 3}, content("calculator", "notes.yaml", "a: 1\n", "utf-8", 5)},
-		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, refusedFile("", "x", "Invalid tool arguments: 'skill_name' must be a string")},
-		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, refusedFile("x", "", "Invalid tool arguments: 'file_path' must be a string")},
-		{"not an object", "[]", refusedFile("", "", "Invalid tool arguments: they must be one JSON object")},
+		{"none", "", bad("'skill_name' is missing; give the name of a skill")},
+		{"missing path", args{"skill_name": "weather"}, root},
+		{"null path", args{"skill_name": "weather", "file_path": nil}, root},
+		{"empty path", read("weather", ""), root},
+		{"the keys of other tools", args{"name": "calculator", "path": "notes.yaml"}, notes},
+		{"their shorter forms", args{"skill": "calculator", "file": "notes.yaml"}, notes},
+		{"the right key before another", args{"skill_name": "calculator", "name": "weather", "file_path": "notes.yaml", "path": "x"}, notes},
+		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "encoding": 3}, notes},
+		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, bad("'skill_name' must be a string")},
+		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, bad("'file_path' must be a string")},
+		{"offset of a wrong type", args{"skill_name": "x", "offset": "3"}, bad("'offset' must be a whole number from 0 to 2147483647")},
+		{"limit below 0", args{"skill_name": "x", "limit": -1}, bad("'limit' must be a whole number from 0 to 2147483647")},
+		{"half a column", args{"skill_name": "x", "column": 1.5}, bad("'column' must be a whole number from 0 to 2147483647")},
+		{"not an object", "[]", bad("they must be one JSON object")},
 	}
 	h := hostOf(t, calculators())
 	for _, tt := range tests {
@@ -209,15 +242,69 @@ func TestReadFileArguments(t *testing.T) {
 	}
 }
 
+// A folder is listed, for whoever names it in whichever way, and nothing of it that no
+// path leads to.
+func TestReadFileListsFolders(t *testing.T) {
+	root := calculators()
+	for i := range 25 {
+		root.put(fmt.Sprintf("calculator/many/%02d.txt", i), "")
+	}
+	root.put("calculator/strange/a\nb", "")
+	root.put("calculator/strange/"+strings.Repeat("n", 300), "")
+	h := hostOf(t, root)
+	var many string
+	for i := range 25 {
+		many += fmt.Sprintf("%02d.txt\n", i)
+	}
+	for path, want := range map[string]string{
+		"docs":                                  "The folder 'docs' of the skill 'calculator' holds:\nadvanced/\n",
+		"examples/":                             "The folder 'examples' of the skill 'calculator' holds:\nbasic.py\n",
+		`docs\advanced`:                         "The folder 'docs/advanced' of the skill 'calculator' holds:\ndeep.md\n",
+		"sub":                                   "The folder 'sub' of the skill 'calculator' holds no files.",
+		"many":                                  "The folder 'many' of the skill 'calculator' holds:\n" + many,
+		"strange":                               "The folder 'strange' of the skill 'calculator' holds:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
+		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' holds no files.",
+	} {
+		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), Result{Text: want})
+	}
+	for _, path := range []string{".", "./", "docs/..", "skill://claude-project/weather", "/home/ana/shop/.claude/skills/weather", "/home/ana/shop/.claude/skills/weather/"} {
+		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"})
+	}
+	same(t, call(t, h, "runner", "read_file_in_skill", read("weather", ".")), refusedFile("weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"))
+	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
+}
+
+// A path below the base directory that the tool skill prints is as good as one below
+// the skill's folder; what leaves it is refused as ever.
+func TestReadFileBelowBaseDirectory(t *testing.T) {
+	h := hostOf(t, calculators())
+	_, dir, _ := strings.Cut(call(t, h, "default", "skill", args{"name": "calculator"}).Text, "Base directory: ")
+	dir, _, _ = strings.Cut(dir, "\n")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), Result{Text: "a: 1\n"})
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/docs/../notes.yaml")), Result{Text: "a: 1\n"})
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", strings.ReplaceAll(dir, "/", `\`)+`\notes.yaml`)), refused(traversal))
+	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "x/../notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
+		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
+			t.Errorf("%s: %+v", path, r)
+		}
+	}
+	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refusedFile("calculator", dir+"/notes.yaml", traversal))
+	remote := &Host{Catalog: h.Catalog, Remote: true}
+	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refused(traversal))
+	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
+}
+
 // What an error repeats is cut; what a success repeats is what was asked for.
 func TestReadFileEchoes(t *testing.T) {
 	long := strings.Repeat("./", 200) + "notes.yaml"
 	h := hostOf(t, calculators())
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), content("calculator", long, "a: 1\n", "utf-8", 5))
+	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", long)), content("calculator", long, "a: 1\n", "utf-8", 5))
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), Result{Text: "a: 1\n"})
 	path := strings.Repeat("é", 200) + "\x1b[2J"
 	cut := strings.Repeat("é", 128)
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", cut, "File '"+cut+"' not found in skill 'calculator'"))
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refusedFile("calculator", `a\n\x1bb`, `File 'a\n\x1bb' not found in skill 'calculator'`))
+	const lists = ` (the file_path "." lists what there is)`
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused("File '"+cut+"' not found in skill 'calculator'"+lists))
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refused(`File 'a\n\x1bb' not found in skill 'calculator'`+lists))
 }
 
 func TestReadFileDirectoryNamesTwenty(t *testing.T) {
@@ -231,8 +318,8 @@ func TestReadFileDirectoryNamesTwenty(t *testing.T) {
 	}
 	files["x/e/a\nb"], files["x/e/"+strings.Repeat("n", 300)] = "", ""
 	h := hostOf(t, project(files))
-	same(t, call(t, h, "default", "read_file_in_skill", read("x", "d")).Text, "ERROR: Cannot read file 'd': it is a directory; it holds: "+strings.Join(want, ", ")+", …")
-	same(t, call(t, h, "default", "read_file_in_skill", read("x", "e")).Text, `ERROR: Cannot read file 'e': it is a directory; it holds: a\nb, `+strings.Repeat("n", 256))
+	same(t, call(t, h, "runner", "read_file_in_skill", read("x", "d")).Text, "ERROR: Cannot read file 'd': it is a directory; it holds: "+strings.Join(want, ", ")+", …")
+	same(t, call(t, h, "runner", "read_file_in_skill", read("x", "e")).Text, `ERROR: Cannot read file 'e': it is a directory; it holds: a\nb, `+strings.Repeat("n", 256))
 }
 
 // failing answers every Open of a name with an error.
@@ -270,9 +357,13 @@ func TestReadFileSystemErrors(t *testing.T) {
 		"pipe":    "Cannot read file 'pipe': not a regular file",
 		"big.txt": "Cannot read file 'big.txt': too large",
 	} {
-		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
+		same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
+		if strings.HasPrefix(want, "File ") {
+			want += ` (the file_path "." lists what there is)`
+		}
+		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused(want))
 	}
-	if r := call(t, h, "default", "read_file_in_skill", read("calculator", "full.txt")); r.IsError || len(r.Text) != skill.MaxFile {
+	if r := call(t, h, "runner", "read_file_in_skill", read("calculator", "full.txt")); r.IsError || len(r.Text) != skill.MaxFile {
 		t.Errorf("16 MiB are not read: %.100s", r.Text)
 	}
 }
@@ -283,7 +374,7 @@ func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
 	root.fsys = counting{root.files, &opened}
 	h := hostOf(t, root)
 	before := opened.Load()
-	for _, path := range []string{"../../../etc/passwd", `..\x`, "/etc/passwd", "C:/x", ".env", ".git/config", "", "a\x00"} {
+	for _, path := range []string{"../../../etc/passwd", `..\x`, "/etc/passwd", "C:/x", ".env", ".git/config", "a\x00"} {
 		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
 			t.Errorf("%q is read", path)
 		}
@@ -301,7 +392,7 @@ func TestReadFileIsNotCached(t *testing.T) {
 	root.put("calculator/notes.yaml", "a: 2\n")
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 2\n")
 	delete(root.files, "calculator/notes.yaml")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator'")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists what there is)")
 }
 
 // Skills in one folder of different roots: the first root's, unless it is skipped.
@@ -311,7 +402,7 @@ func TestReadFileByFolder(t *testing.T) {
 		global(map[string]string{"a/SKILL.md": md("aye", "d"), "a/x": "global", "b/SKILL.md": md("bee2", "d"), "b/x": "shallow"}))
 	same(t, call(t, h, "default", "read_file_in_skill", read("a", "x")).Text, "global")
 	same(t, call(t, h, "default", "read_file_in_skill", read("b", "x")).Text, "shallow")
-	same(t, call(t, h, "default", "read_file_in_skill", read("B", "x")).Text, "ERROR: Skill 'B' not found in skills folder")
+	same(t, call(t, h, "default", "read_file_in_skill", read("B", "x")).Text, "ERROR: Skill 'B' not found in skills folder\nDid you mean 'bee'? (its folder is called b)")
 }
 
 func TestFileResultJSON(t *testing.T) {
@@ -373,7 +464,11 @@ func TestReadFileOfReservedNested(t *testing.T) {
 			"private", "private/SKILL.md", "private/more.md", `private\more.md`, "./x/../private/more.md", "private/sub", "private/sub/more.md",
 			"PRIVATE/more.md", "private/none", "shut/SKILL.md", "nested/private/deeper.md",
 		} {
-			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}), refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"))
+			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}),
+				map[string]Result{
+					"runner":  refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"),
+					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists what there is)`),
+				}[set])
 		}
 		for path, want := range map[string]string{"private/open/x.md": "open", "privately/x.md": "of the suite", "nested/SKILL.md": md("nested", "d")} {
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}).Text, want)

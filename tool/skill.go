@@ -45,10 +45,11 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead leads with what a client that cuts descriptions must still show.
-	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+	// defaultHead leads with what clients that cut descriptions must still show. Its first
+	// line says it all in the 157 characters that Qwen Code shows of a deferred tool.
+	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
-The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
 
 <available_skills>
 `
@@ -59,19 +60,23 @@ func universalSkill() *Tool {
 	return newSkill(skillHead, "", false)
 }
 
-// defaultSkill words the description for today's clients, and takes a skill://
-// URI as a name.
+// defaultSkill is made for today's clients: in the words of its description, in taking
+// a skill:// URI as a name, and in giving no more at once than the client shows.
 func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
 
-func newSkill(head, more string, uris bool) *Tool {
+func newSkill(head, more string, today bool) *Tool {
 	around := length(head) + length(skillTail)
-	return &Tool{
+	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
 		strict: []string{"name", "command"},
 		describe: func(v catalog.View, c Client) string {
 			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+		},
+		form: func(v catalog.View, c Client) Form {
+			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
+			return a.form
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, err := skillArgument(args)
@@ -81,9 +86,13 @@ func newSkill(head, more string, uris bool) *Tool {
 			if strings.TrimSpace(name) == "" {
 				return failure("Skill name cannot be empty"), nil
 			}
-			return loadSkill(ctx, h, name, more, uris)
+			return loadSkill(ctx, h, name, more, today)
 		},
 	}
+	if today {
+		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: maxResultSize}
+	}
+	return t
 }
 
 // skillArgument takes name, or command, as later clients call it.
@@ -106,26 +115,32 @@ func skillArgument(args arguments) (string, error) {
 	return name, nil
 }
 
-// loadSkill answers with the skill's file as it is now. Where the file's name
-// changed on the way, the name is resolved anew.
-func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Result, error) {
+// loadSkill answers with the skill's file as it is now. If the file's name changed on
+// the way, the name is resolved anew. today is for the default set.
+func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Result, error) {
+	client := habits{}
+	budget := Budget
+	if today {
+		client = clientIn(ctx).habits()
+		budget = min(Budget, client.result-hintsRoom)
+	}
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		e := resolve(v, name, uris)
-		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && uris && err == nil {
+		e := resolve(v, name, today)
+		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && today && err == nil {
 			v, _, _ = h.At(ctx, v, uri)
-			e = resolve(v, name, uris)
+			e = resolve(v, name, today)
 		} else if e == nil {
-			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, uris) })
+			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
 		}
 		switch {
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case e == nil:
-			return Result{Text: skillNotFound(v, name, more), Absent: true}, nil
+			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
 			return failure("%s", notForModels(name)), nil
 		}
@@ -140,10 +155,43 @@ func loadSkill(ctx context.Context, h *Host, name, more string, uris bool) (Resu
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
-		return Result{Text: fmt.Sprintf("Loading: %s\nBase directory: %s\n\n%s", now.Name, base(h, now), data)}, nil
+		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
+		if today {
+			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
+		}
+		return Result{Text: head + string(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
 }
+
+// hintsRoom is how many bytes of a not-found answer are kept for what stands around the
+// list.
+const hintsRoom = 3000
+
+// beginning is as much of a SKILL.md as the client shows below the head, with the call
+// that reads on.
+func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
+	shown := client.shown(head)
+	if shown.hold(len(text), strings.Count(text, "\n")+1) {
+		return text
+	}
+	v, err := h.Catalog.View(ctx) // as it is now: reading may have found another skill
+	if err != nil {
+		return text
+	}
+	if now, _ := v.At(e.URI()); now != nil {
+		e = now
+	}
+	name := fileRead{view: v, entry: e}.name()
+	p, err := partOf(text, span{}, shown, shown.above(goesOn+longestNote(client, name, skill.MainFile), 1))
+	if err != nil || p.whole {
+		return text
+	}
+	return p.withNote(goesOn + p.note(client, name, skill.MainFile, len(text)))
+}
+
+// goesOn stands below the beginning of a SKILL.md.
+const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
 
 // notForModels is the answer where the author keeps a skill from models.
 func notForModels(name string) string {
@@ -188,19 +236,25 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// base is the folder against which the skill's relative paths resolve. A folder
-// whose path would break the line is named by its URI.
-func base(h *Host, e *catalog.Entry) string {
+// Base is the folder against which the skill's relative paths resolve, as every surface
+// that models and people read names it. A folder whose path would break the line is
+// named by its URI.
+func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
-	if h.Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
+	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}
 	return dir
 }
 
-func skillNotFound(v catalog.View, name, more string) string {
+// BaseLine is the line of an answer that says where the skill's other files are.
+func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
+	return "Base directory: " + h.Base(ctx, e)
+}
+
+func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), list(v.Listed, bullets, plain, Budget, more))
+		skill.Echo(name), list(v.Listed, bullets, plain, budget, more))
 	for _, line := range hints(v, name) {
 		text += "\n" + line
 	}

@@ -156,9 +156,9 @@ func TestSkillByItsFolder(t *testing.T) {
 		same(t, call(t, h, set, "skill", args{"name": "own"}), missing("own", all))
 	})
 	for query, want := range map[string]string{"foo": "bar", "Foo_Bar": "Foo Bar"} {
-		r := call(t, h, "default", "find_skills", args{"query": query}).Object.(FindResult)
-		if len(r.Skills) == 0 || r.Skills[0].Name != want && r.Skills[len(r.Skills)-1].Name != want {
-			t.Errorf("find_skills %s: %+v", query, r)
+		found := answerOf(t, h, args{"query": query}).skills
+		if len(found) == 0 || found[0].name != want && found[len(found)-1].name != want {
+			t.Errorf("find_skills %s: %+v", query, found)
 		}
 	}
 }

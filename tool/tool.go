@@ -33,15 +33,6 @@ type Host struct {
 	rescan rescan
 }
 
-// Client is who a definition is made for.
-type Client struct {
-	// Name is what the client calls itself (MCP's clientInfo.name), or empty.
-	Name string
-	// Limit is the longest description in characters that is known to arrive
-	// whole; 0 where nothing is known but the name.
-	Limit int
-}
-
 // Tool is one contract as a set serves it.
 type Tool struct {
 	Contract    string // "002"
@@ -50,9 +41,14 @@ type Tool struct {
 	// Brief is the description in a function definition, where the contract has
 	// another one for that than for MCP; else empty.
 	Brief string
+	// Meta is what tools/list says of the tool under _meta, for the clients that read
+	// it; mostly nil.
+	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
-	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
+	// form is how the description has the list of skills; nil where it has none.
+	form func(v catalog.View, c Client) Form
+	call func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call without one JSON object of arguments, or with keys
 	// that are not allowed, in the contract's words; nil where it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
@@ -63,11 +59,12 @@ type Tool struct {
 type Definition struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage
+	Meta                     map[string]any // see [Tool.Meta]
 }
 
 // Define describes the tool. Every tool is read-only, idempotent and closed.
 func (t *Tool) Define(v catalog.View, c Client) Definition {
-	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema}
+	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
 // Result is an answer. Text is what the model reads; Object is the same as a

@@ -18,22 +18,22 @@ import (
 const unreadHints = 3
 
 // unread says of each root that is not read why, and what to do.
-func unread(v catalog.View) []Problem {
-	var out []Problem
+func unread(v catalog.View) []problem {
+	var out []problem
 	for _, r := range v.Roots {
 		reason, mend := r.Reason()
 		if reason == "" {
 			continue
 		}
-		out = append(out, Problem{Root: r.Label, Reason: reason + " (" + mend + ")"})
+		out = append(out, problem{root: r.Label, reason: reason + " (" + mend + ")"})
 	}
 	return out
 }
 
 // passedOver says of each folder that is passed over why; where names are given,
 // only of those that are called so.
-func passedOver(v catalog.View, names []skill.Key) []Problem {
-	var out []Problem
+func passedOver(v catalog.View, names []skill.Key) []problem {
+	var out []problem
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
 			name := path.Base(n.Path)
@@ -47,18 +47,18 @@ func passedOver(v catalog.View, names []skill.Key) []Problem {
 			if n.Mend != "" {
 				why += " (" + Cut(skill.OneLine(n.Mend), reasonLength) + ")"
 			}
-			out = append(out, Problem{Skill: skill.Echo(name), Reason: why})
+			out = append(out, problem{skill: skill.Echo(name), reason: why})
 		}
 	}
 	return out
 }
 
 // line is one problem in the text of an answer.
-func (p Problem) line() string {
-	if p.Root != "" {
-		return fmt.Sprintf("Skills of the root '%s' may be missing: %s", p.Root, p.Reason)
+func (p problem) line() string {
+	if p.root != "" {
+		return fmt.Sprintf("Skills of the root '%s' may be missing: %s", p.root, p.reason)
 	}
-	return fmt.Sprintf("'%s' was skipped: %s", p.Skill, p.Reason)
+	return fmt.Sprintf("'%s' was skipped: %s", p.skill, p.reason)
 }
 
 // namesIn are the names that a query may mean: the whole of it, and its words.

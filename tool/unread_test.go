@@ -61,14 +61,12 @@ func TestUnreadRoots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, Instructions(v, tools), "This server has 0 skills: instructions for particular kinds of task. Before a task, see whether one fits; load it with the tool skill and follow it."+
-				" The tool find_skills searches them by topic.\n\n2 roots were not read:\n- dir-1: "+lateWhy+"\n- claude-user: "+deniedWhy)
+			same(t, Instructions(v, tools, Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
+				" and load the one that fits with this server's tool `skill`.\n\nSkills of the root 'dir-1' may be missing: "+lateWhy+"\n\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
-			problems := []Problem{{Root: "dir-1", Reason: lateWhy}, {Root: "claude-user", Reason: deniedWhy}}
-			nothing := FindResult{Skills: []Found{}, Problems: problems}
-			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines, Object: nothing})
+			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines})
 			same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
-				Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines, Object: nothing})
+				Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines})
 			for _, set := range []string{"default", "universal"} {
 				same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)", strings.TrimPrefix(lines, "\n")))
 			}
@@ -80,8 +78,8 @@ func TestUnreadRoots(t *testing.T) {
 					t.Fatal("the late root never joins")
 				}
 			}
-			same(t, call(t, h, "default", "find_skills", args{}).Object, any(FindResult{Total: 1, Problems: problems[1:],
-				Skills: []Found{{"git", "Git", "skill://dir-1/git/SKILL.md", "project"}}}))
+			same(t, call(t, h, "default", "find_skills", args{}).Text,
+				"Skills 1 to 1 of 1:\n- git (project, skill://dir-1/git/SKILL.md): Git\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 		}
 	})
 }
@@ -97,17 +95,14 @@ func TestPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &Host{Catalog: c}
-	secret := Problem{Skill: "secret", Reason: "claude-project/x/secret: the folder cannot be read: permission denied (let it be read)"}
-	loop := Problem{Skill: "loop", Reason: "claude-project/loop: the link leads nowhere"}
-	git := []Found{{"git", "Git", "skill://claude-project/git/SKILL.md", "project"}}
-	same(t, call(t, h, "default", "find_skills", args{}), Result{
-		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'secret' was skipped: " + secret.Reason + "\n'loop' was skipped: " + loop.Reason,
-		Object: FindResult{Skills: git, Total: 1, Problems: []Problem{secret, loop}}})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git Secret"}), Result{
-		Text:   "Skills 1 to 1 of 1:\n- git: Git\n'secret' was skipped: " + secret.Reason,
-		Object: FindResult{Skills: git, Total: 1, Problems: []Problem{secret}}})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
-		Text: "Skills 1 to 1 of 1:\n- git: Git", Object: FindResult{Skills: git, Total: 1, Problems: noProblems}})
+	const (
+		git    = "Skills 1 to 1 of 1:\n- git (project, skill://claude-project/git/SKILL.md): Git"
+		secret = "\n'secret' was skipped: claude-project/x/secret: the folder cannot be read: permission denied (let it be read)"
+		loop   = "\n'loop' was skipped: claude-project/loop: the link leads nowhere"
+	)
+	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + secret + loop})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git Secret"}), Result{Text: git + secret})
+	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
 }
 
 // An agent that asks for a folder that was passed over hears why, and nothing where

@@ -72,6 +72,10 @@ func waveSkill() *Tool {
 		describe: func(v catalog.View, c Client) string {
 			return waveHead + list(strict(v), bullets, plain, budgetFor(c, length(waveHead)), "")
 		},
+		form: func(v catalog.View, c Client) Form {
+			_, a := arrange(&rows{entries: strict(v)}, bullets, plain, budgetFor(c, length(waveHead)), "")
+			return a.form
+		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			r, err := invoke(ctx, h, args)
 			if err != nil {
@@ -122,7 +126,7 @@ func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) 
 	}
 	return ToolResult{
 		Success:     true,
-		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), base(h, e), data),
+		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(ctx, e), data),
 		ShortResult: Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
 	}, nil
 }
@@ -259,7 +263,7 @@ func strict(v catalog.View) []*catalog.Entry {
 		if _, ok := order[e.Root.Label]; !ok {
 			order[e.Root.Label] = len(order)
 		}
-		if seen[e.Name] || len(faults(e)) > 0 {
+		if seen[e.Name] || len(faults(e)) > 0 || e.Root.Unlisted {
 			continue
 		}
 		seen[e.Name] = true

@@ -119,7 +119,7 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
 		for _, e := range v.Entries {
-			if !e.ModelVisible() {
+			if !e.ModelVisible() && e.Status != catalog.Unlisted {
 				all = append(all, e)
 			}
 		}

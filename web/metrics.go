@@ -122,7 +122,7 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 		byStatus[e.Status]++
 	}
 	x.family("knack_skills", "gauge", "Skills by what became of them.")
-	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Skipped} {
+	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
 		x.sample("knack_skills", float64(byStatus[status]), "status", string(status))
 	}
 	x.family("knack_root_skills", "gauge", "Skills found in each root, in any status.")

@@ -326,11 +326,11 @@ func TestBudgets(t *testing.T) {
 	}
 	f := open(t, many)
 	figures := all(f.page("/health"), class("budget"))
-	if len(figures) != 2 {
+	if len(figures) != 3 {
 		t.Fatalf("%d clients", len(figures))
 	}
 	var cut []string
-	for _, a := range all(figures[1], tag("a")) {
+	for _, a := range all(figures[2], tag("a")) {
 		cut = append(cut, text(a)+" "+attr(a, "href"))
 	}
 	var want []string
@@ -340,7 +340,10 @@ func TestBudgets(t *testing.T) {
 	if diff := cmp.Diff(want, cut); diff != "" {
 		t.Errorf("cut: -want +got\n%s", diff)
 	}
-	if got := text(figures[1]); !strings.Contains(got, "Claude Code shows 2,048 characters") || !strings.Contains(got, "the longest 6 descriptions are cut to ") {
+	if got := text(figures[1]); !strings.Contains(got, "Claude Code shows 4,096 characters") {
+		t.Error(got)
+	}
+	if got := text(figures[2]); !strings.Contains(got, "Claude Code before 2.1.330 shows 2,048 characters") || !strings.Contains(got, "the longest 6 descriptions are cut to ") {
 		t.Error(got)
 	}
 	if got := text(figures[0]); len(all(figures[0], tag("a"))) != 0 || !strings.Contains(got, "it fits, and nothing is cut") || !strings.Contains(got, "16,000 characters at most") {

@@ -305,8 +305,12 @@ func clientName(name string) string {
 	if name == "" {
 		return "Other clients"
 	}
+	name, before, older := strings.Cut(name, " before ")
 	if c, ok := client.Find(name); ok {
-		return c.Name
+		name = c.Name
+	}
+	if older {
+		name += " before " + before
 	}
 	return name
 }

@@ -112,11 +112,8 @@ type answer struct {
 		Content []struct{ Text string }
 		Tools   []struct{ Description string }
 
-		Contents          []struct{ Text, Blob string }
-		Resources         []struct{ URI string }
-		StructuredContent struct {
-			Problems []struct{ Skill, Reason string }
-		}
+		Contents  []struct{ Text, Blob string }
+		Resources []struct{ URI string }
 	}
 	Error *struct {
 		Code    int
@@ -296,7 +293,7 @@ func TestClosedStderrHarmsNothing(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(bad, "SKILL.md"), []byte("no frontmatter"), 0o644))
 		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			p.call(10+i, "tools/call", `{"name":"find_skills","arguments":{}}`)
-			if len(p.receive().Result.StructuredContent.Problems) == i+1 {
+			if strings.Count(p.receive().text(), "' was skipped: ") == i+1 {
 				break
 			}
 			if time.Now().After(end) {

@@ -41,7 +41,7 @@ file stay, and the file from before is kept beside it (.bak). An entry that is t
 already keeps its arguments, and what changes in it is shown. A file that cannot be
 parsed is left alone.
 
-The roots that the client reads itself are left out with --exclude: it would show
+Roots that the client reads itself are kept out of the lists with --exclude: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 		Args: between(0, 1, "the name of one client, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -65,7 +65,7 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 	}
 	out := listing{Count: doctor.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}}
 	for _, d := range judged {
-		if d.Entry.Status != catalog.Skipped || all {
+		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, doctor.SkillOf(d))
 		}
 	}
@@ -87,7 +87,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	label := ""
-	shadowed := 0
+	shadowed, unlisted := 0, 0
 	for _, e := range v.Entries {
 		switch e.Status {
 		case catalog.Available:
@@ -98,12 +98,14 @@ func printList(env *Env, v catalog.View, all bool) {
 			printSkill(env, e, e.Name, width)
 		case catalog.Shadowed, catalog.Copy:
 			shadowed++
+		case catalog.Unlisted:
+			unlisted++
 		}
 	}
 	if all {
 		printRest(w, v)
 	}
-	fmt.Fprintln(w, summary(v, shadowed, all))
+	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
 
 func heading(r skill.Root) string { return clean(doctor.Heading(r)) }
@@ -140,6 +142,7 @@ func printRest(w io.Writer, v catalog.View) {
 			fmt.Fprintf(w, "  %s  %s %s; load it as %s\n", clean(e.Place()), what, clean(e.By.Place()), clean(v.Called(e)))
 		}
 	}
+	printUnlisted(w, v)
 	if len(v.Skipped) > 0 {
 		fmt.Fprintln(w, "skipped")
 	}
@@ -148,6 +151,21 @@ func printRest(w io.Writer, v catalog.View) {
 	}
 	printVariants(w, v)
 	printRoots(w, v)
+}
+
+// printUnlisted names the skills of excluded roots, and what loads them.
+func printUnlisted(w io.Writer, v catalog.View) {
+	first := true
+	for _, e := range v.Entries {
+		if e.Status != catalog.Unlisted {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w, "unlisted")
+			first = false
+		}
+		fmt.Fprintf(w, "  %s  is of a root that --exclude names; load it as %s\n", clean(e.Place()), clean(v.Called(e)))
+	}
 }
 
 // printVariants accounts for further spellings of SKILL.md beside the one read.
@@ -186,11 +204,14 @@ func printRoots(w io.Writer, v catalog.View) {
 	}
 }
 
-func summary(v catalog.View, shadowed int, all bool) string {
-	n := len(v.Entries) - len(v.Skipped) - shadowed
+func summary(v catalog.View, shadowed, unlisted int, all bool) string {
+	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
 	s := skill.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
+	}
+	if unlisted > 0 {
+		s += fmt.Sprintf(", %d unlisted", unlisted)
 	}
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
@@ -208,7 +229,7 @@ func summary(v catalog.View, shadowed int, all bool) string {
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)
 	}
-	if !all && shadowed+len(v.Skipped)+failed+passed > 0 {
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
 		s += " (knack list --all says which and why)"
 	}
 	return s

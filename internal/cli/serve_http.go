@@ -161,6 +161,30 @@ func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
 	return ln, host, nil
 }
 
+// isLocal reports whether the server is for the user of this machine alone: it listens
+// on the loopback, asks for no tokens and has no policy, and is to answer under no other
+// name and for no other site's pages, as it would behind a proxy.
+func (f *httpFlags) isLocal() bool {
+	host, _, err := net.SplitHostPort(f.addr)
+	if err != nil { // a port alone
+		host = ""
+	}
+	for _, h := range append([]string{host}, f.hosts...) {
+		if !isLoopbackHost(h) {
+			return false
+		}
+	}
+	return !f.tokens && f.policy == nil && len(f.origins) == 0
+}
+
+func isLoopbackHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
 // serveHTTP serves until the context ends.
 func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
 	o, conf, err := f.options(*env, op.given(), log)

@@ -37,7 +37,7 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
 	f.given = flags.Changed
 	flags.StringArrayVar(&f.dirs, "dir", nil, "serve the skills below `DIR` instead of the well-known folders (repeatable)")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out the root with this `LABEL`, for example claude-user (repeatable)")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.noBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
 	_ = cmd.RegisterFlagCompletionFunc("exclude", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return labels(f.roots(*env, nil)), cobra.ShellCompDirectiveNoFileComp
@@ -132,23 +132,42 @@ func below(d, base string) (string, bool) {
 	return filepath.ToSlash(rel), true
 }
 
-// sources makes a source for each root that is not excluded.
+// sources makes a source for each root. Those that are excluded come last, so that no
+// skill that is listed gives way to one that is not.
 func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
 	if err := f.checkExcluded(roots); err != nil {
 		return nil, err
 	}
-	var out []catalog.Source
-	for _, r := range roots {
-		if f.excluded(r.Label) {
-			continue
+	var listed, unlisted []catalog.Source
+	add := func(label string, s catalog.Source) {
+		if f.excluded(label) {
+			unlisted = append(unlisted, s)
+		} else {
+			listed = append(listed, s)
 		}
-		out = append(out, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
-	if !f.noBuiltin && !f.excluded(builtin.Label) {
-		out = append(out, f.builtin())
+	for _, r := range roots {
+		r.Unlisted = f.excluded(r.Label)
+		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
-	return out, nil
+	if !f.noBuiltin {
+		var s catalog.Source = f.builtin()
+		if f.excluded(builtin.Label) {
+			s = unlistedSource{s}
+		}
+		add(builtin.Label, s)
+	}
+	return append(listed, unlisted...), nil
+}
+
+// unlistedSource is a source whose skills are in no list.
+type unlistedSource struct{ catalog.Source }
+
+func (s unlistedSource) Root() skill.Root {
+	r := s.Source.Root()
+	r.Unlisted = true
+	return r
 }
 
 // builtin is the source of the built-in skills, which speak of the tools that are served.
@@ -198,7 +217,7 @@ func folderError(flag, shown string, err error) error {
 	return runError(hint, "%s %s: %s", flag, shown, words)
 }
 
-// excluded: a label leaves out its root, and "claude-project" also the same
+// excluded: a label takes its root out of all lists, and "claude-project" also the same
 // folder of the project's parents, "claude-project-2" and so on.
 func (f *sourceFlags) excluded(label string) bool {
 	for _, x := range f.exclude {
@@ -213,7 +232,7 @@ func (f *sourceFlags) excluded(label string) bool {
 }
 
 // checkExcluded refuses a label that no root has or could have here: a typing
-// error would otherwise serve what should be left out.
+// error would otherwise list what should not be.
 func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 	if len(f.exclude) == 0 {
 		return nil // what there is to exclude is asked of the disk

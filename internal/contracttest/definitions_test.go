@@ -18,6 +18,13 @@ import (
 // description in an OpenAI definition, where that is another.
 type defined struct{ name, title, description, brief, schema string }
 
+// metas are what the default set's definitions say to clients that read it; no
+// contract has any.
+var metas = map[string]map[string]any{
+	defaultHead: {"anthropic/alwaysLoad": true, "anthropic/maxResultSizeChars": 500_000.0},
+	defaultRead: {"anthropic/maxResultSizeChars": 500_000.0},
+}
+
 // The contracts' own texts. 002's template is in testdata, word for word.
 const (
 	noParameters  = `{"type":"object","properties":{}}`
@@ -26,15 +33,22 @@ const (
 	skillSchema   = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"description":"Name of the skill to load (case-insensitive)"}},"required":["name"],"additionalProperties":false}`
 	waveSchema    = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill to invoke from available skills"}},"required":["skill_name"],"additionalProperties":false}`
 	uriSchema     = `{"type":"object","properties":{"uri":{"type":"string","minLength":1,"description":"URI of the skill, for example skill://engage/SKILL.md"}},"required":["uri"],"additionalProperties":false}`
-	defaultSchema = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed; one with a slash, a backslash or two dots in it by its folder"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'"}},"required":["skill_name","file_path"]}`
+	defaultSchema = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed"},"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'; '.' lists the folder"},` +
+		`"offset":{"type":"integer","minimum":1,"description":"Line to begin at, to read on in a long file; the first is 1"},"limit":{"type":"integer","minimum":1,"description":"How many lines at most"},` +
+		`"column":{"type":"integer","minimum":1,"description":"Character of that line to begin at, for a line that is longer than an answer; the first is 1"}},"required":["skill_name","file_path"]}`
 
-	defaultHead = `Load a skill: tested instructions for one kind of task, written by the user or their team. When a task fits one of the skills below, load that skill first, with its name, and follow what it says.
+	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
-The list below may be shortened: find_skills searches all skills by topic, and every name it returns can be loaded here. A file that a skill mentions is read with read_file_in_skill. A skill:// URI of a SKILL.md is accepted in place of a name.
+Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
 
 `
-	findDescription = `Search all skills by topic, best match first; without a query, list all of them, page by page. Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing: the answer also says which skills were skipped and why. Load what it finds with the skill tool, by name.`
-	findSchema      = `{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: nextCursor of the answer before"}}}`
+	defaultRead = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.
+
+The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
+	findDescription = `Search all skills by topic, best match first, or list all of them; it also says which skills were skipped and why.
+
+Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
+	findSchema = `{"type":"object","properties":{"query":{"type":"string","description":"Words for the task or topic. Leave it out to list all skills."},"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many skills at most"},"cursor":{"type":"string","description":"Where to go on: the cursor that the answer before gave"}}}`
 )
 
 func (d defined) parameters(t *testing.T) any { return parsed(t, d.schema) }
@@ -49,8 +63,14 @@ func (d defined) as(t *testing.T, f function.Format) any {
 	case function.Gemini:
 		return map[string]any{"name": d.name, "description": d.description, "parametersJsonSchema": d.parameters(t)}
 	}
-	return map[string]any{"name": d.name, "title": d.title, "description": d.description, "inputSchema": d.parameters(t),
+	out := map[string]any{"name": d.name, "title": d.title, "description": d.description, "inputSchema": d.parameters(t),
 		"annotations": map[string]any{"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}}
+	for begins, meta := range metas {
+		if strings.HasPrefix(d.description, begins) {
+			out["_meta"] = meta
+		}
+	}
+	return out
 }
 
 // Every set's definitions, whole: as a client of MCP gets them, and as each format
@@ -85,7 +105,7 @@ func TestDefinitions(t *testing.T) {
 		}},
 		{"default", []defined{
 			{"skill", "Load Skill", defaultHead + "<available_skills>\n" + elements + "\n</available_skills>", "", skillSchema},
-			{"read_file_in_skill", "Read File in Skill", "Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts. The path is relative to the skill's folder. Naming a folder lists what it holds.", "", defaultSchema},
+			{"read_file_in_skill", "Read File in Skill", defaultRead, "", defaultSchema},
 			{"find_skills", "Find Skills", findDescription, "", findSchema},
 		}},
 	} {

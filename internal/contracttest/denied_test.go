@@ -63,8 +63,9 @@ func (w *world) askDenied(t *testing.T, place, why, mend string) {
 		"SKILL.md":         "Cannot read file 'SKILL.md': permission denied",
 		"../open/SKILL.md": "Path traversal detected: cannot access files outside skill folder", "": "Invalid file path: must not be empty",
 	} {
-		for _, set := range []string{"runner", "default"} {
-			w.ask(t, set, "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, fileError("shut", path, why))
+		w.ask(t, "runner", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, fileError("shut", path, why))
+		if path != "" { // the folder itself, in the default set
+			w.ask(t, "default", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, answer{text: "ERROR: " + why, isError: true})
 		}
 	}
 	for _, name := range []string{"shut", "SHUT"} {
@@ -135,7 +136,7 @@ func TestDeniedLater(t *testing.T) {
 						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileMend)
 						w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
 					}
-					w.ask(t, "default", "read_file_in_skill", notes, cannot) // of a skill that is not served
+					w.ask(t, "default", "read_file_in_skill", notes, answer{text: cannot.text, isError: true}) // of a skill that is not served
 					allow()
 					w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, doc("shut", md("shut", "d")))
 					w.refresh()

@@ -281,7 +281,7 @@ func noDescriptors(r *trial) {
 // listed reports whether find_skills shows a skill.
 func listed(k *knack, name string) (bool, error) {
 	line, err := k.call("tools/call", tool("find_skills", map[string]any{}))
-	return bytes.Contains(line, []byte(`"name":"`+name+`"`)), err
+	return bytes.Contains(line, []byte("- "+name+" (")), err
 }
 
 // becomes waits for a skill to be listed, or not to be.

@@ -32,6 +32,7 @@ var targets = []target{
 	{"search", "FuzzSearch", "search: in order, the same each time, every hit has a reason"},
 	{"tool", "FuzzToolArguments", "tool arguments: bounded text, short errors, no file opened by a path that leaves"},
 	{"tool", "FuzzQuery", "search query: finds only what is there, pages without loss, never fails"},
+	{"tool", "FuzzParts", "long files in parts: every part within its bounds and valid text, together the whole"},
 	{"function", "FuzzCall", "function calls of the vendors: an answer for each, in the vendor's form"},
 	{"mcpserver", "FuzzStdioLine", "JSON-RPC line: every line that comes back is a message, and a ping is answered"},
 	{"mcpserver", "FuzzHTTPBody", "HTTP body: one JSON answer, none of them a failure of the server"},

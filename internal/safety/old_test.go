@@ -55,9 +55,8 @@ func messageOf(answer string) string {
 func answerText(answer string) string {
 	var m struct {
 		Result struct {
-			Content           []struct{ Text string }
-			StructuredContent struct{ Content string }
-			Contents          []struct{ Text string }
+			Content  []struct{ Text string }
+			Contents []struct{ Text string }
 		}
 	}
 	if json.Unmarshal([]byte(messageOf(answer)), &m) != nil {
@@ -65,8 +64,6 @@ func answerText(answer string) string {
 	}
 	res := m.Result
 	switch {
-	case res.StructuredContent.Content != "":
-		return res.StructuredContent.Content
 	case len(res.Contents) > 0:
 		return res.Contents[0].Text
 	case len(res.Content) > 0:

@@ -206,12 +206,8 @@ func agrees(name, answer string, main, data [2]version) error {
 	}
 	var m struct {
 		Result struct {
-			Content           []struct{ Text string }
-			StructuredContent struct {
-				Success   bool
-				Content   string
-				SizeBytes int `json:"size_bytes"`
-			}
+			Content  []struct{ Text string }
+			IsError  bool
 			Contents []struct{ Text string }
 			Skill    *listedSkill
 			Skills   []listedSkill
@@ -236,11 +232,8 @@ func agrees(name, answer string, main, data [2]version) error {
 		return res.Skill.agrees(main, data)
 	case len(res.Skills) > 0:
 		return res.Skills[0].agrees(main, data)
-	case res.StructuredContent.Success:
-		if n := len(res.StructuredContent.Content); n != res.StructuredContent.SizeBytes {
-			return fmt.Errorf("%d bytes and size_bytes %d disagree", n, res.StructuredContent.SizeBytes)
-		}
-		return whole(res.StructuredContent.Content)
+	case strings.HasPrefix(name, "read_file ") && len(res.Content) > 0 && !res.IsError:
+		return whole(res.Content[0].Text)
 	case len(res.Contents) > 0 && res.Contents[0].Text != "" && !strings.Contains(res.Contents[0].Text, "temporarily unavailable"):
 		return whole(res.Contents[0].Text)
 	case name == "the skill" && len(res.Content) > 0 && strings.Contains(res.Content[0].Text, "INSIDE"):

@@ -281,6 +281,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // again and again
 	out := w.results[:len(level)]
 	var at atomic.Int64
+	progress := skill.Progress(ctx)
 	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
@@ -297,6 +298,7 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 			to = min(to, len(level))
 			for i := from; i < to; i++ {
 				found := w.visit(level[i], r)
+				progress.Add(1)
 				out[i] = resultOf(&found)
 			}
 			// The calls of the system are too short for the scheduler to give the processor

@@ -1,0 +1,106 @@
+package catalog
+
+import (
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// The skills of an unlisted root are in no list and no search, give way to every other
+// skill of their name, and are found by name and by URI all the same.
+func TestUnlistedRoot(t *testing.T) {
+	off := source("theirs",
+		"pdf/SKILL.md", text("pdf", "Their PDF."), "git/SKILL.md", text("git", "Their git."), "same/SKILL.md", text("same", "One and the same."),
+		"kept/SKILL.md", "---\nname: kept\ndescription: Not for models.\ndisable-model-invocation: true\n---\n", "lost/SKILL.md", "none",
+		"hidden/SKILL.md", text("secret", "Out of sight."))
+	off.root.Unlisted = true
+	on := source("ours", "git/SKILL.md", text("git", "Our git."), "same/SKILL.md", text("same", "One and the same."))
+	c := catalogOf(t, on, off)
+	whole := view(t, c)
+	sight := &Sight{Sees: func(e *Entry) bool { return e.Path != "hidden" }}
+	part, err := c.View(WithSight(t.Context(), sight))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]View{"the whole": whole, "a part": part} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range v.Entries {
+				by := ""
+				if e.By != nil {
+					by = " by " + e.By.Root.Label
+				}
+				got = append(got, string(e.Status)+" "+e.Root.Label+"/"+e.Path+by)
+			}
+			want := []string{"available ours/git", "available ours/same", "unlisted theirs/git by ours", "unlisted theirs/hidden", "unlisted theirs/kept", "skipped theirs/lost", "unlisted theirs/pdf", "unlisted theirs/same by ours"}
+			if name == "a part" {
+				want = append(want[:3], want[4:]...)
+			}
+			diffs(t, "entries", got, want)
+			for what, list := range map[string][]*Entry{"listed": v.Listed, "served": v.Served(), "invocable": v.Invocable()} {
+				for _, e := range list {
+					if e.Root.Label != "ours" {
+						t.Errorf("%s: %s", what, e.URI())
+					}
+				}
+			}
+			for _, q := range []Query{{}, {Text: "their pdf git same"}, {Text: "pdf", People: true}, {People: true}} {
+				for _, h := range answerTo(t, v, q).Hits {
+					if h.Root.Label != "ours" {
+						t.Errorf("%+v finds %s", q, h.URI())
+					}
+				}
+			}
+			var found []string
+			for _, h := range answerTo(t, v, Query{Text: "pdf", Unlisted: true}).Hits {
+				found = append(found, v.Called(h.Entry))
+			}
+			diffs(t, "the unlisted that are found", found, []string{"pdf"})
+			all := answerTo(t, v, Query{Unlisted: true})
+			diffs(t, "all unlisted", all.Total, map[string]int{"the whole": 3, "a part": 2}[name])
+			for asked, want := range map[string]string{
+				"pdf": "Their PDF.", "PDF": "Their PDF.", "git": "Our git.", "theirs:git": "Their git.", "same": "One and the same.", "kept": "Not for models.",
+			} {
+				if e := v.Named(asked); e == nil || e.Description != want {
+					t.Errorf("%s: %+v", asked, e)
+				}
+			}
+			uri, _ := skill.ParseURI("skill://theirs/git/SKILL.md")
+			if e, at := v.At(uri); e == nil || e.Description != "Their git." || at != skill.MainFile {
+				t.Errorf("by URI: %+v, %s", e, at)
+			}
+			if _, e, err := v.Read(t.Context(), v.Named("pdf")); err != nil || e.Status != Unlisted {
+				t.Errorf("read: %+v, %v", e, err)
+			}
+			if e := v.Named("secret"); (e != nil) != (name == "the whole") {
+				t.Errorf("out of sight: %+v", e)
+			}
+		})
+	}
+}
+
+// A root that comes to be unlisted, or to be listed again, changes the lists.
+func TestRootBecomesUnlisted(t *testing.T) {
+	m := source("a", "x/SKILL.md", text("x", "one"))
+	c := catalogOf(t, m)
+	var told []Diff
+	defer c.Subscribe(func(d Diff) { told = append(told, d) })()
+	for _, off := range []bool{true, false} {
+		again := source("a", "x/SKILL.md", text("x", "one"))
+		again.root.Unlisted = off
+		c.SetSources([]Source{again})
+		refresh(t, c)
+		if n := len(view(t, c).Listed); (n == 0) != off || len(told) == 0 || !told[len(told)-1].Listing {
+			t.Errorf("unlisted %v: %d are listed, %d changes told", off, n, len(told))
+		}
+	}
+}
+
+func answerTo(t *testing.T, v View, q Query) Found {
+	t.Helper()
+	found, err := v.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,75 @@
+package catalog
+
+import (
+	"context"
+	"time"
+)
+
+// Timing of [Catalog.Whole].
+const (
+	// wholeStill is how long nothing may be read until the wait ends: the disk does not
+	// answer. A busy machine gives every process its turn sooner. It is a little more than
+	// the patience of a server (2 s), so that the other roots are there by then.
+	wholeStill = 2500 * time.Millisecond
+	wholeTick  = 20 * time.Millisecond
+)
+
+// Whole is [Catalog.View], and waits until every root was read once. It gives up when
+// the looks at the roots that are still missing began longer ago than most, or when
+// nothing was read for some time; then the view lacks those, and their status says so
+// ([RootStatus.Unread]). The error is the context's, or [ErrLate] before the first
+// snapshot.
+func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
+	if c.isWhole(most) {
+		return c.View(ctx)
+	}
+	end := time.NewTimer(most)
+	defer end.Stop()
+	tick := time.NewTicker(wholeTick)
+	defer tick.Stop()
+	first := c.ready
+	done, since := c.progress.Load(), time.Now()
+	for waiting := true; waiting && !c.isWhole(most); {
+		select {
+		case <-first:
+			first = nil // closed; the others tell
+		case <-tick.C:
+		case <-end.C:
+			waiting = false
+		case <-ctx.Done():
+			return View{}, ctx.Err()
+		}
+		if now := c.progress.Load(); now != done {
+			done, since = now, time.Now()
+		}
+		waiting = waiting && time.Since(since) < wholeStill
+	}
+	select {
+	case <-c.ready:
+		return c.View(ctx)
+	default:
+		return View{}, ErrLate
+	}
+}
+
+// isWhole reports whether no root of which there are lists is read for the first time
+// by a look that is younger than most.
+func (c *Catalog) isWhole(most time.Duration) bool {
+	now := c.current.Load()
+	if now == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.sources {
+		if h.look == nil || time.Since(h.look.begun) >= most || h.Root().Unlisted {
+			continue
+		}
+		for _, r := range now.Roots {
+			if r.Root == h.Root() && r.Unread() {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,384 @@
+package agents
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// prompt is what the user says. The model follows its script whatever it reads.
+const prompt = "Follow the skills that fit this task, and then say what you have read."
+
+// tables are the tables of the document, and what sees their rows.
+var tables = map[string]func(t *testing.T, a agent, version string){
+	"limits": testLimits, "listed": testListed, "names": testNames, "files": testFiles, "own": testOwn,
+}
+
+// TestAgents runs each client and compares what its model is shown with
+// doc/clients.md, and with what it must be shown at least.
+func TestAgents(t *testing.T) {
+	value := os.Getenv(which)
+	if value == "" {
+		t.Skipf("real clients run with make agents, or where %s names them; doc/clients.md says what they see", which)
+	}
+	for name := range strings.SplitSeq(value, ",") {
+		if name != "all" && !slices.ContainsFunc(agents, func(a agent) bool { return a.folder == name }) {
+			t.Fatalf("%s names the client %q; the clients are the folders in interop/agents/clients", which, name)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("on Windows npm puts other files into node_modules/.bin, which nothing here starts")
+	}
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			if !a.chosen(value) {
+				t.Skipf("%s=%s does not name %s", which, value, a.folder)
+			}
+			version := a.installed(t)
+			for _, table := range slices.Sorted(maps.Keys(tables)) {
+				t.Run(table, func(t *testing.T) {
+					seen.begin(table, a.name)
+					tables[table](t, a, version)
+				})
+			}
+		})
+	}
+}
+
+// modules is the folder in which npm ci put the client.
+func (a agent) modules() string {
+	at := os.Getenv(installed)
+	if at == "" {
+		at = "clients"
+	}
+	return filepath.Join(at, a.folder, "node_modules")
+}
+
+// installed skips by name where the client is absent, and fails where another version
+// than the one in package.json is there.
+func (a agent) installed(t *testing.T) (version string) {
+	t.Helper()
+	if _, err := node(); err != nil {
+		t.Skip(err)
+	}
+	data, err := os.ReadFile(filepath.Join("clients", a.folder, "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(data, &p); err != nil {
+		t.Fatal(err)
+	}
+	for pkg, want := range p.Dependencies {
+		data, err := os.ReadFile(filepath.Join(a.modules(), pkg, "package.json"))
+		if err != nil {
+			t.Skipf("%s %s is not installed; make agents installs it: %v", a.title, want, err)
+		}
+		var has struct{ Version string }
+		if err := json.Unmarshal(data, &has); err != nil {
+			t.Fatal(err)
+		}
+		if has.Version != want {
+			t.Fatalf("%s %s is installed, the lock file has %s; make agents installs it", a.title, has.Version, want)
+		}
+		version = want
+	}
+	return version
+}
+
+// begin opens a session and adds the entry. It does not run the client.
+func begin(t *testing.T, a agent, scenario, ruler string, p *play) *session {
+	t.Helper()
+	r, err := open(a, scenario, ruler, p.next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// play runs the client until its model has made its calls, and returns what was on the
+// wire.
+func (r *session) play(t *testing.T, p *play) wire {
+	t.Helper()
+	if err := r.connect(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.client(r.agent.args(r, prompt)...); err != nil {
+		t.Error(err)
+	}
+	w, err := r.read()
+	if err != nil {
+		t.Fatalf("%s did not start knack: %v", r.agent.title, err)
+	}
+	if len(r.model.Requests()) == 0 {
+		t.Fatalf("%s asked no model: %s%s", r.agent.title, tail(r.stdout), tail(r.stderr))
+	}
+	for _, trouble := range p.trouble {
+		t.Error(trouble)
+	}
+	t.Logf("beside its turns it asked for %q", r.model.Errands())
+	return w
+}
+
+// testLimits measures the client alone: how much of the instructions, of a tool's
+// description and of an answer its model is shown.
+func testLimits(t *testing.T, a agent, version string) {
+	const top = 100_000
+	low, high := 0, top+100
+	ask := func(n int) *step {
+		return &step{tool: "skill", args: object{"name": fmt.Sprint(n)}, whole: lines("", "the answer", n)}
+	}
+	p := &play{steps: []*step{ask(top)}}
+	p.more = func(last *step) *step {
+		if x := last.arrived(); x.plain || x.quoted {
+			low = len(last.whole)
+		} else {
+			high = len(last.whole)
+		}
+		if high-low <= 100 {
+			return nil
+		}
+		return ask((low + high) / 200 * 100)
+	}
+	// The first ruler is one line, the second has many.
+	line, many := ruled(" "), ruled("\n")
+	r := begin(t, a, "limits", line, p)
+	r.play(t, p)
+	one := plain(r.model.Requests()[0].Text())
+	r = begin(t, a, "lines", many, &play{})
+	r.play(t, &play{})
+	folded := plain(r.model.Requests()[0].Text())
+
+	first := len("I: ") + strings.Index(many, "\n")
+	part := func(mark string) string {
+		n := len(prefixOf(one, mark+line))
+		switch {
+		case n == 0:
+			return "none"
+		case n > first && len(prefixOf(folded, mark+line)) <= first+1:
+			return grouped(n) + " of the first line"
+		case n >= len(line):
+			return "whole"
+		}
+		return grouped(n)
+	}
+	answer := grouped(low)
+	if low >= top {
+		answer = "over " + answer
+	}
+	seen.cell(t, "limits", a.name, version, part("I: "), part("D: "), answer)
+}
+
+// grouped writes a number with a comma before its last three digits.
+func grouped(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// testListed: the client's own list has one knack, which works, after connect --write;
+// also where the client's own command had added one before. A client without a list is
+// run, and starts one knack.
+func testListed(t *testing.T, a agent, _ string) {
+	cells := []string{a.name, "none", "", "has no `add`"}
+	if a.list != nil {
+		cells[1] = "`" + a.program + " " + strings.Join(a.list, " ") + "`"
+	}
+	for i, before := range []bool{false, true} {
+		if before && a.add == nil {
+			continue
+		}
+		p := &play{}
+		r := begin(t, a, fmt.Sprintf("listed-%v", before), "", p)
+		if before {
+			args := slices.Clone(a.add)
+			args[slices.Index(args, "KNACK")] = r.recorder
+			if err := r.client(args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if a.list == nil {
+			w := r.play(t, p)
+			cells[2+i] = fmt.Sprintf("starts %d", w.starts)
+			if w.starts != 1 {
+				t.Errorf("%s starts %d servers knack", a.title, w.starts)
+			}
+			continue
+		}
+		if err := r.connect(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.client(a.list...); err != nil {
+			t.Fatal(err)
+		}
+		servers := listedServers(r.stdout + r.stderr)
+		cells[2+i] = fmt.Sprintf("%d, %s", len(servers), a.working)
+		if len(servers) != 1 || !strings.Contains(servers[0], a.working) {
+			t.Errorf("%s %s: want one server knack that is %s, got %q in\n%s%s", a.program, strings.Join(a.list, " "), a.working, servers, r.stdout, r.stderr)
+			cells[2+i] = fmt.Sprintf("%d, not all %s", len(servers), a.working)
+		}
+	}
+	seen.cell(t, "listed", cells...)
+}
+
+var colour = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
+
+// listedServers are the lines of a list that begin with the name knack, behind marks.
+func listedServers(list string) (out []string) {
+	name := regexp.MustCompile(`^[^\pL/]*knack(\W|$)`)
+	for line := range strings.Lines(colour.ReplaceAllString(list, "")) {
+		if name.MatchString(line) {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// testNames: the skills of one repository stand in the first request.
+func testNames(t *testing.T, a agent, version string) {
+	from := corpus(t)
+	of, err := list(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := of[slices.IndexFunc(of, func(s listed) bool { return s.Name == "terraform-test" })]
+	text, err := os.ReadFile(load.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &play{steps: []*step{
+		{tool: "skill", args: object{"name": load.Name}, whole: string(text)},
+		{tool: "find_skills", args: object{"query": "azure images"}},
+	}}
+	r := begin(t, a, "names", "", p)
+	if err := os.CopyFS(filepath.Join(r.home, ".agent", "skills"), os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	w := r.play(t, p)
+	v := look(r.model.Requests()[0], w)
+
+	n, d := len(names(v.all, of)), len(descriptions(v.all, of))
+	if n < a.want.names || d < a.want.descriptions {
+		t.Errorf("the model sees %d names and %d descriptions of %d skills, want %d and %d", n, d, len(of), a.want.names, a.want.descriptions)
+	}
+	if x := p.steps[0].arrived(); !x.complete {
+		t.Errorf("%s did not come whole: %s", load.Name, strings.Join(p.steps[0].answers, "\n"))
+	}
+	if found := plain(strings.Join(p.steps[1].answers, "\n")); len(names(found, of)) == 0 || len(descriptions(found, of)) == 0 {
+		t.Errorf("find_skills gives the model no names and descriptions: %s", found)
+	}
+	if p.steps[0].name != a.tool {
+		t.Errorf("the tool skill is called %q, the table of clients has %q", p.steps[0].name, a.tool)
+	}
+	called := "yes"
+	switch {
+	case v.instructions == 0:
+		called = "not shown"
+	case !strings.Contains(w.instructions, cmp.Or(a.said, a.tool)) && !strings.Contains(w.instructions, "this server's tool"):
+		called = "no"
+		t.Errorf("the instructions name neither %s nor this server's tool: %s", cmp.Or(a.said, a.tool), w.instructions)
+	}
+	seen.cell(t, "names", a.name, version, w.client, fmt.Sprintf("%d of %d", n, len(of)), fmt.Sprintf("%d of %d", d, len(of)), "`"+a.tool+"`", called, a.command(r))
+}
+
+// command is what was run, in the words of a person.
+func (a agent) command(r *session) string {
+	args := a.args(r, "PROMPT")
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, r.home, "~")
+	}
+	return "`" + a.program + " " + strings.Join(args, " ") + "`"
+}
+
+// testFiles: long texts arrive whole, or the answers say how to read on.
+func testFiles(t *testing.T, a agent, _ string) {
+	p := &play{}
+	r := begin(t, a, "files", "", p)
+	texts, err := writeLong(filepath.Join(r.home, ".agent", "skills"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.steps = append(p.steps, &step{tool: "skill", args: object{"name": long}, whole: texts["SKILL.md"]})
+	var files []string
+	for _, n := range sizes {
+		files = append(files, longFile(n))
+	}
+	for _, file := range append(files, oneLine) {
+		p.steps = append(p.steps, &step{tool: "read_file_in_skill", args: object{"skill_name": long, "file_path": file}, whole: texts[file]})
+	}
+	r.play(t, p)
+	cells := []string{a.name}
+	for _, s := range p.steps {
+		x := s.arrived()
+		cells = append(cells, x.String())
+		if !x.complete {
+			t.Errorf("%s %v: %s after %d answers; the first has %d of %d bytes and ends %q", s.tool, s.args, x, x.parts, x.first, len(s.whole), s.end())
+		}
+	}
+	seen.cell(t, "files", cells...)
+}
+
+// testOwn: of the skills in folders that clients read, the model sees each once.
+func testOwn(t *testing.T, a agent, _ string) {
+	p := &play{}
+	r := begin(t, a, "own", "", p)
+	kept, err := writeEverywhere(r.home, r.project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := r.known()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := r.play(t, p)
+	v := look(r.model.Requests()[0], w)
+	var ours strings.Builder
+	ours.WriteString(w.instructions)
+	for _, d := range w.tools {
+		ours.WriteString(d)
+	}
+	reads := map[string][]string{}
+	var twice, hidden []string
+	for _, k := range kept {
+		by, client := strings.Contains(ours.String(), k.name), strings.Contains(v.foreign, k.description)
+		if a.namesAlone {
+			client = strings.Contains(v.foreign, k.name)
+		}
+		if client {
+			reads[k.where] = append(reads[k.where], "`"+k.place+"`")
+		}
+		if by && client {
+			twice = append(twice, k.name)
+		}
+		if !by && !client && slices.Contains(known, k.name) {
+			hidden = append(hidden, k.name)
+		}
+	}
+	if len(twice) > 0 {
+		t.Errorf("these stand in knack's list and in the client's own: %q", twice)
+	}
+	if len(hidden) > 0 {
+		t.Errorf("knack knows these and lists them not, and neither does the client: %q", hidden)
+	}
+	cell := func(names []string) string {
+		if len(names) == 0 {
+			return "none"
+		}
+		return strings.Join(names, ", ")
+	}
+	seen.cell(t, "own", a.name, cell(reads["user"]), cell(reads["project"]), cell(twice))
+}

@@ -1,0 +1,214 @@
+package agents
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// agent is one real client: how it is told about a model server and how it is run.
+type agent struct {
+	name    string // of the test and of the row in the tables
+	title   string
+	folder  string // below clients
+	program string // below its node_modules/.bin
+	// id is the client's name in knack connect, and flags are what connect gets beside
+	// --write.
+	id    string
+	flags []string
+	// prepare writes the client's settings before the entry is added.
+	prepare func(r *session) error
+	env     func(r *session) []string
+	args    func(r *session, prompt string) []string
+	// tool is what the client calls knack's tool skill. The instructions must say it, or
+	// what is in said.
+	tool, said string
+	// list is the client's own command that lists servers, and working is the word that
+	// it has for one that works. add is its own command that adds one. Where there is
+	// none they are nil.
+	list    []string
+	working string
+	add     []string
+
+	// namesAlone: the client lists its own skills without their descriptions.
+	namesAlone bool
+
+	want want
+}
+
+// want is what the model must see at least.
+type want struct {
+	names, descriptions int
+}
+
+// all17 is for clients that show everything.
+var all17 = want{names: 17, descriptions: 17}
+
+// key is the key for the model server, which asks for none.
+const key = "no-key"
+
+// object is a JSON object.
+type object = map[string]any
+
+// agents are the clients of the tables, in their order.
+var agents = []agent{
+	claude("Claude Code", "claude-code", all17),
+	claude("Claude Code, older", "claude-code-2.1.197", all17),
+	// 247 characters are shown: what fits.
+	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{names: 1}),
+	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{names: 1}),
+	codex("Codex, other models", "suite", "mcp__knack.skill", all17),
+	{
+		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", flags: []string{"--trust"}, tool: "mcp_knack_skill", want: all17,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			return r.settings(".gemini/settings.json", object{
+				"security": object{"auth": object{"selectedType": "gemini-api-key"}},
+				"privacy":  object{"usageStatisticsEnabled": false},
+				"general":  object{"enableAutoUpdate": false},
+			})
+		},
+		env: func(r *session) []string {
+			return []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=" + r.model.URL(), "GEMINI_CLI_TRUST_WORKSPACE=true"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"-m", "gemini-2.5-pro", "-p", prompt} },
+	},
+	{
+		name: "OpenCode", title: "OpenCode", folder: "opencode", program: "opencode", id: "opencode", tool: "knack_skill", want: all17,
+		list: []string{"mcp", "list"}, working: "connected", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			return r.settings(".config/opencode/opencode.json", object{
+				"autoupdate": false, "share": "disabled",
+				"provider": object{"suite": object{
+					"npm": "@ai-sdk/openai-compatible", "name": "suite",
+					"options": object{"baseURL": r.model.URL() + "/v1", "apiKey": key},
+					"models":  object{"suite": object{"name": "suite", "limit": object{"context": 200_000, "output": 8_000}}},
+				}},
+			})
+		},
+		env: func(*session) []string {
+			return []string{"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"run", "-m", "suite/suite", prompt} },
+	},
+	{
+		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", flags: []string{"--trust"}, tool: "mcp__knack__skill", want: all17,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			return r.settings(".qwen/settings.json", object{
+				"security": object{"auth": object{"selectedType": "openai"}},
+				"privacy":  object{"usageStatisticsEnabled": false},
+				"general":  object{"enableAutoUpdate": false},
+			})
+		},
+		env: func(r *session) []string {
+			return []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + r.model.URL() + "/v1", "OPENAI_MODEL=qwen3-coder-plus"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
+	},
+	{
+		name: "Copilot CLI", title: "Copilot CLI", folder: "copilot-cli", program: "copilot", id: "copilot-cli", tool: "knack-skill", want: all17,
+		list: []string{"mcp", "list"}, working: "(local)", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
+		env: func(r *session) []string {
+			return []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + r.model.URL() + "/v1", "COPILOT_MODEL=gpt-5.4",
+				"COPILOT_PROVIDER_API_KEY=" + key, "COPILOT_PROVIDER_WIRE_API=responses", "COPILOT_AUTO_UPDATE=false"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"--allow-all-tools", "-p", prompt} },
+	},
+	{
+		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", id: "cline", tool: "knack__skill", namesAlone: true, want: all17,
+		add: []string{"mcp", "add", "knack", "--yes", "--", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			err := r.settings(".cline/data/settings/global-settings.json", object{"telemetryOptOut": true, "autoUpdateEnabled": false})
+			if err != nil {
+				return err
+			}
+			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
+		},
+		// Else it starts a daemon that stays, and that the next home finds by its port.
+		env:  func(*session) []string { return []string{"CLINE_SESSION_BACKEND_MODE=local"} },
+		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
+	},
+	{
+		name: "Continue CLI", title: "Continue CLI", folder: "continue", program: "cn", id: "continue", tool: "skill", want: all17,
+		prepare: func(r *session) error {
+			return r.file(continueFile, fmt.Sprintf(`name: suite
+version: 0.0.1
+schema: v1
+models:
+  - name: suite
+    provider: openai
+    model: suite
+    apiBase: %s/v1
+    apiKey: %s
+    defaultCompletionOptions:
+      contextLength: 400000
+`, r.model.URL(), key))
+		},
+		env: func(*session) []string { return []string{"CONTINUE_TELEMETRY_ENABLED=0"} },
+		args: func(r *session, prompt string) []string {
+			return []string{"--auto", "--config", filepath.Join(r.home, continueFile), "-p", prompt}
+		},
+	},
+}
+
+// continueFile is the file that has Continue's models and servers.
+const continueFile = ".continue/config.yaml"
+
+// claude is Claude Code in one version.
+func claude(name, folder string, want want) agent {
+	return agent{
+		name: name, title: "Claude Code", folder: folder, program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			return r.settings(".claude/settings.json", object{
+				"permissions": object{"allow": []string{"mcp__knack"}},
+			})
+		},
+		env: func(r *session) []string {
+			return []string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=" + key, "DISABLE_AUTOUPDATER=1",
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+		},
+		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
+	}
+}
+
+// codex is Codex with one model: its own list of models says how each is shown tools.
+func codex(name, model, tool string, want want) agent {
+	return agent{
+		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, said: "mcp__knack__skill", want: want,
+		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
+		prepare: func(r *session) error {
+			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q
+model_provider = "suite"
+check_for_update_on_startup = false
+
+[model_providers.suite]
+name = "suite"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "SUITE_KEY"
+
+[features]
+plugins = false
+
+[analytics]
+enabled = false
+`, model, r.model.URL()))
+		},
+		env: func(*session) []string { return []string{"SUITE_KEY=" + key} },
+		args: func(_ *session, prompt string) []string {
+			return []string{"exec", "--skip-git-repo-check", prompt}
+		},
+	}
+}
+
+// chosen reports whether a value of KNACK_AGENTS names the client.
+func (a agent) chosen(value string) bool {
+	for name := range strings.SplitSeq(value, ",") {
+		if name == "all" || name == a.folder {
+			return true
+		}
+	}
+	return false
+}

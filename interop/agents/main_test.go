@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The environment variables that steer the suite.
+const (
+	// which names the clients to run, comma-separated, or "all". Without it the tests skip.
+	which = "KNACK_AGENTS"
+	// given is the absolute path of the knack to test; without it the suite builds one.
+	given = "KNACK"
+	// installed is the folder that holds the installed clients, by default clients.
+	installed = "KNACK_AGENTS_CLIENTS"
+	// keep is a folder in which homes, wires and requests stay after the run.
+	keep = "KNACK_AGENTS_KEEP"
+)
+
+// work is the folder below which every client has a home.
+var work string
+
+func TestMain(m *testing.M) {
+	if s, ok := sidecar(); ok {
+		os.Exit(s.run())
+	}
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if work = os.Getenv(keep); work != "" {
+		if work, err = filepath.Abs(work); err == nil {
+			err = os.MkdirAll(work, 0o755)
+		}
+	} else if work, err = os.MkdirTemp("", "knack-agents-"); err == nil {
+		defer os.RemoveAll(work)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := seen.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// knack is the binary to test: the one that is given, or one that is built once.
+var knack = sync.OnceValues(func() (string, error) {
+	if at := os.Getenv(given); at != "" {
+		if _, err := os.Stat(at); err != nil || !filepath.IsAbs(at) {
+			return "", fmt.Errorf("%s=%s is not the absolute path of a program", given, at)
+		}
+		return at, nil
+	}
+	binary := filepath.Join(work, "knack")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../../cmd/knack")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build knack: %w: %s", err, out)
+	}
+	return binary, nil
+})
+
+// node is the Node that npm ci --prefix interop installed: clients need a newer one
+// than most systems have.
+func node() (string, error) {
+	bin, err := filepath.Abs("../node_modules/node/bin/node")
+	if err != nil {
+		return "", err
+	}
+	if _, err = os.Stat(bin); err != nil {
+		return "", fmt.Errorf("no Node that the clients can run on; run npm ci --prefix interop: %w", err)
+	}
+	return bin, nil
+}
+
+// patience is how long one run of a client may take. They take 3 to 20 seconds.
+const patience = 3 * time.Minute

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// API is one vendor's form of a model's turn.
+type API string
+
+// The forms.
+const (
+	Chat      API = "Chat Completions"
+	Responses API = "Responses"
+	Messages  API = "Messages"
+	Generate  API = "generateContent"
+)
+
+// Request is one turn that a client asked for.
+type Request struct {
+	API    API
+	Model  string
+	Header http.Header
+	Raw    []byte
+	// Tools are the tools that the model is shown. A tool whose loading is deferred is
+	// not among them.
+	Tools  []Tool
+	stream bool
+	body   map[string]any
+}
+
+// Tool is one tool that a model may call.
+type Tool struct {
+	Name        string
+	Namespace   string // in Responses alone
+	Description string
+	Kind        Kind
+}
+
+func parse(api API, data []byte) (Request, error) {
+	r := Request{API: api, Raw: data}
+	if err := json.Unmarshal(data, &r.body); err != nil {
+		return r, fmt.Errorf("the body is not a JSON object: %w", err)
+	}
+	r.Model, r.stream = text(r.body["model"]), r.body["stream"] == true
+	reveal(r.body)
+	r.Tools = tools(r.body["tools"], "")
+	if api == Responses {
+		// Tools that a search found stand in its answer.
+		for _, item := range list(r.body["input"]) {
+			if m := objectOf(item); text(m["type"]) == "tool_search_output" || text(m["type"]) == "additional_tools" {
+				r.Tools = append(r.Tools, tools(m["tools"], "")...)
+			}
+		}
+	}
+	return r, nil
+}
+
+// reveal takes the mark of deferral from the tools that a search has found. In Messages
+// the answer holds references, and the vendor's server puts the tools in their place; in
+// Responses it holds the tools.
+func reveal(body map[string]any) {
+	found := map[string]bool{}
+	var walk func(v any, inside bool)
+	walk = func(v any, inside bool) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item, inside)
+			}
+		case map[string]any:
+			if inside {
+				delete(v, "defer_loading")
+			}
+			if v["type"] == "tool_reference" {
+				found[text(v["tool_name"])] = true
+			}
+			walk(v["content"], false)
+			walk(v["tools"], inside || v["type"] == "tool_search_output")
+		}
+	}
+	walk(body["messages"], false)
+	walk(body["input"], false)
+	for _, item := range list(body["tools"]) {
+		if m := objectOf(item); found[text(m["name"])] {
+			delete(m, "defer_loading")
+		}
+	}
+}
+
+// tools reads the forms of all vendors, which have no key in common that differs in
+// meaning.
+func tools(v any, namespace string) (out []Tool) {
+	for _, item := range list(v) {
+		m := objectOf(item)
+		switch {
+		case m["defer_loading"] == true:
+		case m["functionDeclarations"] != nil:
+			out = append(out, tools(m["functionDeclarations"], "")...)
+		case m["type"] == "namespace":
+			out = append(out, tools(m["tools"], text(m["name"]))...)
+		case m["type"] == "tool_search":
+			out = append(out, Tool{Name: "tool_search", Kind: ToolSearch, Description: text(m["description"])})
+		case m["type"] == "custom":
+			out = append(out, Tool{Name: text(m["name"]), Namespace: namespace, Kind: Custom, Description: text(m["description"])})
+		case m["function"] != nil:
+			f := objectOf(m["function"])
+			out = append(out, Tool{Name: text(f["name"]), Description: text(f["description"])})
+		case text(m["name"]) != "":
+			out = append(out, Tool{Name: text(m["name"]), Namespace: namespace, Description: text(m["description"])})
+		}
+	}
+	return out
+}
+
+// Text is every string in the request that the model reads, one below the other:
+// instructions, messages, and the tools that it is shown.
+func (r Request) Text() string { return strings.Join(shown(r.body, nil), "\n") }
+
+// Messages is [Request.Text] without the tools.
+func (r Request) Messages() string {
+	return strings.Join(shown(r.body, func(key string) bool { return key == "tools" }), "\n")
+}
+
+// shown collects the strings of a value in the order of its keys.
+func shown(v any, skip func(key string) bool) (out []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			out = append(out, shown(item, skip)...)
+		}
+	case map[string]any:
+		if v["defer_loading"] == true {
+			return nil
+		}
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if skip == nil || !skip(key) {
+				out = append(out, shown(v[key], skip)...)
+			}
+		}
+	}
+	return out
+}
+
+// Result is what the model is told about a call, and whether it is told anything. Where
+// the client sent no id along, it is the last result.
+func (r Request) Result(id string) (string, bool) {
+	var found, last []string
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			of, content, ok := result(v)
+			if !ok {
+				for _, key := range []string{"messages", "input", "contents", "content", "parts"} {
+					walk(v[key])
+				}
+				return
+			}
+			last = []string{content}
+			if of == id {
+				found = append(found, content)
+			}
+		}
+	}
+	walk(r.body)
+	if found == nil && r.API == Generate {
+		found = last
+	}
+	return strings.Join(found, "\n"), found != nil
+}
+
+// result reads one item that answers a call.
+func result(m map[string]any) (id, content string, ok bool) {
+	if f := objectOf(m["functionResponse"]); f != nil {
+		return text(f["id"]), strings.Join(texts(f["response"]), "\n"), true
+	}
+	switch {
+	case m["role"] == "tool":
+		return text(m["tool_call_id"]), strings.Join(texts(m["content"]), "\n"), true
+	case m["type"] == "tool_result":
+		return text(m["tool_use_id"]), strings.Join(texts(m["content"]), "\n"), true
+	}
+	switch m["type"] {
+	case "function_call_output", "custom_tool_call_output":
+		return text(m["call_id"]), strings.Join(texts(m["output"]), "\n"), true
+	case "tool_search_output":
+		return text(m["call_id"]), strings.Join(shown(m["tools"], nil), "\n"), true
+	}
+	return "", "", false
+}
+
+// texts are the strings of a result without the names of its parts' types.
+func texts(v any) []string { return shown(v, func(key string) bool { return key == "type" }) }
+
+func list(v any) []any {
+	out, _ := v.([]any)
+	return out
+}
+
+func objectOf(v any) map[string]any {
+	out, _ := v.(map[string]any)
+	return out
+}
+
+func text(v any) string {
+	out, _ := v.(string)
+	return out
+}

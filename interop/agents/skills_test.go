@@ -1,0 +1,156 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// repository is the one of the corpus that has 17 skills. Their names are like no
+// other words, so that a name in a request is that of the skill.
+const repository = "hashicorp+agent-skills"
+
+// corpus is the folder of real skills: KNACK_CORPUS, or the folder beside the
+// repository.
+func corpus(t *testing.T) string {
+	t.Helper()
+	at := os.Getenv("KNACK_CORPUS")
+	if at == "" {
+		at = "../../../shared/corpus"
+	}
+	at = filepath.Join(at, "skills", repository)
+	if _, err := os.Stat(at); err != nil {
+		t.Skipf("no corpus of real skills: %v", err)
+	}
+	return at
+}
+
+// listed is a skill that the model should see.
+type listed struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	File        string `json:"file"`
+}
+
+// list asks knack which skills are in a folder.
+func list(dir string) ([]listed, error) {
+	binary, err := knack()
+	if err != nil {
+		return nil, err
+	}
+	out, err := exec.Command(binary, "list", "--no-builtin", "--json", "--dir", dir).Output()
+	if err != nil {
+		return nil, fmt.Errorf("knack list: %w", err)
+	}
+	var v struct{ Skills []listed }
+	if err := json.Unmarshal(out, &v); err != nil {
+		return nil, fmt.Errorf("knack list: %w", err)
+	}
+	return v.Skills, nil
+}
+
+// long is the generated skill with long files.
+const long = "long-read"
+
+// sizes are those of the generated files, in thousands of bytes.
+var sizes = []int{9, 20, 28, 40}
+
+// oneLine is the name of a generated file of 30 kB in one line.
+const oneLine = "references/line.txt"
+
+// longFile is the name of a generated file.
+func longFile(thousands int) string { return fmt.Sprintf("references/%dk.md", thousands) }
+
+// lines makes a text of so many bytes, each line of which is found by its number.
+func lines(head, of string, bytes int) string {
+	b := &strings.Builder{}
+	b.WriteString(head)
+	for n := 1; b.Len() < bytes; n++ {
+		line := fmt.Sprintf("Line %04d of %s: whatever the reader is told here, no line may be missing.\n", n, of)
+		if rest := bytes - b.Len() - len(line); rest < 0 {
+			line = strings.Repeat(".", len(line)+rest-1) + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// writeLong makes the skill with long files below a folder, and returns the texts by the
+// name of their file.
+func writeLong(dir string) (map[string]string, error) {
+	texts := map[string]string{
+		"SKILL.md": lines("---\nname: "+long+"\ndescription: Checks that long texts arrive whole.\n---\n", "SKILL.md", 40_000),
+	}
+	for _, n := range sizes {
+		texts[longFile(n)] = lines("", longFile(n), n*1000)
+	}
+	texts[oneLine] = strings.ReplaceAll(lines("", oneLine, 30_000), "\n", " ")
+	return texts, write(filepath.Join(dir, long), texts)
+}
+
+// write writes files below a folder.
+func write(dir string, files map[string]string) error {
+	for name, text := range files {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// places are the folders below a home or a project in which clients keep skills.
+var places = []string{
+	".agent/skills", ".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".cursor/skills", ".github/skills", ".copilot/skills",
+	".opencode/skills", ".config/opencode/skills", ".qwen/skills", ".cline/skills", ".continue/skills", ".goose/skills", ".windsurf/skills",
+}
+
+// kept is a skill in one of the places.
+type kept struct {
+	name, description string
+	where, place      string // "user" or "project", and one of places
+}
+
+// writeEverywhere puts a skill into each of the places.
+func writeEverywhere(home, project string) (all []kept, err error) {
+	for _, place := range places {
+		for where, dir := range map[string]string{"user": home, "project": project} {
+			word := strings.NewReplacer("/skills", "", "/", "-", ".", "").Replace(place)
+			k := kept{name: "kept-" + word + "-" + where, description: fmt.Sprintf("Stands in the %s folder %s.", where, place), where: where, place: place}
+			text := fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nNothing to do.\n", k.name, k.description)
+			if err := write(filepath.Join(dir, filepath.FromSlash(place), k.name), map[string]string{"SKILL.md": text}); err != nil {
+				return nil, err
+			}
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// known are the names of the skills that knack lists where no root is excluded.
+func (r *session) known() (names []string, err error) {
+	binary, err := knack()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.start(binary, "list", "--json", "--project", r.project); err != nil {
+		return nil, err
+	}
+	var v struct{ Skills []listed }
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
+		return nil, fmt.Errorf("knack list: %w", err)
+	}
+	for _, s := range v.Skills {
+		names = append(names, s.Name)
+	}
+	return names, nil
+}

@@ -1,0 +1,115 @@
+package agents
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what was seen into the document")
+
+// document is where the tables are: doc/clients.md, or another file to compare with.
+var document = flag.String("document", "../../doc/clients.md", "the document with the tables")
+
+// record is what a run saw: the rows of each table by the client, which is a row's
+// first cell. A table stands in the document between two comments with its name.
+type record struct {
+	sync.Mutex
+	rows map[string]map[string]string
+}
+
+var seen = &record{rows: map[string]map[string]string{}}
+
+// begin notes that a row is being measured: with -update the old one goes, whatever
+// comes of it.
+func (r *record) begin(table, client string) {
+	r.Lock()
+	defer r.Unlock()
+	if r.rows[table] == nil {
+		r.rows[table] = map[string]string{}
+	}
+	r.rows[table][client] = ""
+}
+
+// cell notes one row, and fails where the document has another.
+func (r *record) cell(t *testing.T, table string, cells ...string) {
+	t.Helper()
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(c, "|", `\|`)
+	}
+	row := "| " + strings.Join(cells, " | ") + " |"
+	t.Log(row)
+	r.Lock()
+	defer r.Unlock()
+	r.rows[table][cells[0]] = row
+	if *update {
+		return
+	}
+	text, err := os.ReadFile(*document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _, err := section(string(text), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(strings.Split(rows, "\n"), row) {
+		t.Errorf("%s has another row in the table %s; -update writes this one:\n%s", *document, table, row)
+	}
+}
+
+// close writes the rows with -update. Rows of clients that did not run stay.
+func (r *record) close() error {
+	if !*update || len(r.rows) == 0 {
+		return nil
+	}
+	data, err := os.ReadFile(*document)
+	if err != nil {
+		return err
+	}
+	text := string(data)
+	for table, rows := range r.rows {
+		before, old, after, err := section(text, table)
+		if err != nil {
+			return fmt.Errorf("%s: %w", *document, err)
+		}
+		text = before + merge(old, rows) + after
+	}
+	return os.WriteFile(*document, []byte(text), 0o644)
+}
+
+// merge puts rows into a table in the order of the clients. An empty row goes.
+func merge(old string, rows map[string]string) string {
+	head := strings.SplitN(old, "\n", 3)
+	all := map[string]string{}
+	for line := range strings.Lines(head[2]) {
+		if cells := strings.Split(line, " | "); len(cells) > 1 {
+			all[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSuffix(line, "\n")
+		}
+	}
+	for name, row := range rows {
+		all[name] = row
+	}
+	out := head[0] + "\n" + head[1] + "\n"
+	for _, a := range agents {
+		if row := all[a.name]; row != "" {
+			out += row + "\n"
+		}
+	}
+	return out
+}
+
+// section cuts a document at one table.
+func section(text, table string) (before, rows, after string, err error) {
+	begin, end := "<!-- "+table+": written by make agents -->\n", "<!-- end of "+table+" -->"
+	head, rest, ok := strings.Cut(text, begin)
+	rows, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 || strings.Count(rows, "\n") < 2 {
+		return "", "", "", fmt.Errorf("no table %s with a heading", table)
+	}
+	return head + begin, rows, end + tail, nil
+}

@@ -1,0 +1,207 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"os"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/knack-dev/knack/interop/agents/model"
+)
+
+// wire is what knack and a client said to each other.
+type wire struct {
+	starts       int    // of knack
+	client       string // name and version, as the client gives them
+	protocol     string
+	instructions string
+	tools        map[string]string // description by name
+}
+
+// read reads what the recorder kept of all servers that the client started.
+func (r *session) read() (wire, error) {
+	w := wire{tools: map[string]string{}}
+	data, err := os.ReadFile(r.wire)
+	if err != nil {
+		return w, err
+	}
+	for text := range bytes.Lines(data) {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return w, err
+		}
+		if l.From == "start" {
+			w.starts++
+		}
+		var m struct {
+			Method string
+			Params struct {
+				ClientInfo      info
+				ProtocolVersion string
+				Meta            struct {
+					Client   info   `json:"io.modelcontextprotocol/clientInfo"`
+					Protocol string `json:"io.modelcontextprotocol/protocolVersion"`
+				} `json:"_meta"`
+			}
+			Result struct {
+				Instructions    string
+				ProtocolVersion string
+				Tools           []struct{ Name, Description string }
+			}
+		}
+		if l.JSON == nil || json.Unmarshal(l.JSON, &m) != nil {
+			continue
+		}
+		for _, i := range []info{m.Params.ClientInfo, m.Params.Meta.Client} {
+			if i.Name != "" {
+				w.client = i.Name + " " + i.Version
+			}
+		}
+		if m.Result.ProtocolVersion != "" {
+			w.protocol = m.Result.ProtocolVersion
+		}
+		if m.Params.Meta.Protocol != "" {
+			w.protocol = m.Params.Meta.Protocol
+		}
+		if m.Result.Instructions != "" {
+			w.instructions = m.Result.Instructions
+		}
+		for _, t := range m.Result.Tools {
+			w.tools[t.Name] = t.Description
+		}
+	}
+	return w, nil
+}
+
+type info struct{ Name, Version string }
+
+// view is what the model is shown before it does anything.
+type view struct {
+	all, messages string // as [model.Request.Text] has it, in plain words
+	foreign       string // without what comes from knack
+	instructions  int    // characters of knack's instructions
+	described     bool   // knack's tool skill is described
+}
+
+// look reads the first request.
+func look(req model.Request, w wire) view {
+	v := view{all: plain(req.Text()), messages: plain(req.Messages())}
+	v.foreign = v.all
+	for _, name := range []string{"skill", "read_file_in_skill", "find_skills"} {
+		if t, ok := find(req.Tools, name); ok {
+			v.described = v.described || name == "skill"
+			v.foreign = strings.Replace(v.foreign, plain(t.Description), "", 1)
+		}
+	}
+	shown := prefixOf(v.all, plain(w.instructions))
+	v.instructions = len([]rune(shown))
+	if shown != "" {
+		v.foreign = strings.ReplaceAll(v.foreign, shown, "")
+	}
+	return v
+}
+
+// prefixOf is as much of the beginning of a text as stands in another.
+func prefixOf(text, of string) string {
+	n := sort.Search(len(of), func(n int) bool { return !strings.Contains(text, of[:n+1]) })
+	if n < min(20, len(of)) {
+		return "" // a word that stands there anyway
+	}
+	return of[:n]
+}
+
+var space = regexp.MustCompile(`\s+`)
+
+// plain takes escapes and line ends away, so that a text is found in any wrapping.
+func plain(s string) string { return space.ReplaceAllString(html.UnescapeString(s), " ") }
+
+// names are those of the skills that stand in a text.
+func names(text string, of []listed) (out []string) {
+	for _, s := range of {
+		if regexp.MustCompile(`(^|[^a-zA-Z0-9-])` + regexp.QuoteMeta(s.Name) + `($|[^a-zA-Z0-9-])`).MatchString(text) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// descriptions are the names of the skills whose description stands in a text, or at
+// least its first 40 characters.
+func descriptions(text string, of []listed) (out []string) {
+	for _, s := range of {
+		d := []rune(plain(s.Description))
+		if strings.Contains(text, string(d[:min(40, len(d))])) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// arrival is how a text came to the model.
+type arrival struct {
+	parts    int  // calls it took
+	complete bool // all of it came, one part behind the other
+	plain    bool // the first answer has it whole, character by character
+	quoted   bool // the same, as a string of JSON
+	first    int  // bytes of it at the beginning of the first answer
+}
+
+// arrived compares what came with the text that should have come.
+func (s *step) arrived() arrival {
+	a := arrival{parts: len(s.answers)}
+	if a.parts == 0 {
+		return a
+	}
+	text := strings.TrimRight(s.whole, "\n") // clients trim
+	for _, form := range []string{text, quoted(text)} {
+		rest := form
+		for i, answer := range s.answers {
+			part := prefixOf(answer, rest)
+			// A client may have trimmed the line end.
+			rest = strings.TrimLeft(strings.TrimPrefix(rest[len(part):], `\n`), "\n")
+			if i == 0 {
+				a.first = max(a.first, len(part))
+				a.plain = a.plain || rest == "" && form == text
+				a.quoted = rest == "" && !a.plain
+			}
+		}
+		a.complete = a.complete || rest == ""
+	}
+	return a
+}
+
+// quoted is a text as it stands in a string of JSON, without the quotes around it.
+func quoted(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return b.String()[1 : b.Len()-2]
+}
+
+// String is the cell of a table.
+func (a arrival) String() string {
+	switch {
+	case a.parts == 0:
+		return "not read"
+	case a.plain:
+		return "whole"
+	case a.quoted:
+		return "whole, as JSON"
+	case a.complete:
+		return fmt.Sprintf("in %d parts", a.parts)
+	}
+	return "cut"
+}
+
+// end is the end of the first answer, where a client says what it left out.
+func (s *step) end() string {
+	if len(s.answers) == 0 {
+		return ""
+	}
+	return s.answers[0][max(0, len(s.answers[0])-300):]
+}

@@ -1,0 +1,85 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// A client is found by its name in any case and by its version; what is unknown,
+// absurd or missing gets the bounds of the unknown.
+func TestClients(t *testing.T) {
+	unknown := habits{instructions: unknownInstructions, result: maxResultSize}
+	for _, row := range []struct {
+		name, version string
+		title, tool   string
+		instructions  int
+		result        int
+	}{
+		{"claude-code", "2.1.330", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
+		{"Claude-Code", "2.1.331-beta.1", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
+		{"claude-code", "3", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
+		{"claude-code", "2.1.329", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
+		{"claude-code", "2.1.197", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
+		{"claude-code", "2.1.97", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
+		{"claude-code", "", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
+		{"claude-code", "latest", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
+		{"claude-code", strings.Repeat("9", 1000) + ".1", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
+		{"codex-mcp-client", "0.169.0", "Codex", "`mcp__knack__skill`", 11_200, 11_800},
+		{"gemini-cli-mcp-client", "0.0.1", "Gemini CLI", "`mcp_knack_skill`", 11_200, 39_800},
+		{"opencode", "1.18.33", "OpenCode", "`knack_skill`", 11_200, 51_200},
+		{"qwen-cli-mcp-client-knack", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-My_skills", "0.0.1", "Qwen Code", "`mcp__My_skills__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
+		{"copilot-cli", "1.0.102", "Copilot CLI", "`knack-skill`", 11_200, 20_300},
+		{"@cline/core", "0.0.0", "Cline", "`knack__skill`", 2048, 6_500},
+		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 400_000},
+	} {
+		h := Client{Name: row.name, Version: row.version}.habits()
+		if h.title != row.title || h.tool("skill") != row.tool || h.instructions != row.instructions || h.result != row.result {
+			t.Errorf("%.40q %.40q: %+v", row.name, row.version, h)
+		}
+	}
+	for _, name := range []string{"", "knack", "claude-codex", "claude-code ", "qwen-cli", strings.Repeat("claude-code", 1<<20), "\x00", "\xff\xfe", "ſ"} {
+		if h := (Client{Name: name, Version: strings.Repeat(".", 1<<20)}).habits(); h != unknown {
+			t.Errorf("%.40q: %+v", name, h)
+		}
+	}
+	for name, want := range map[string]int{"codex-mcp-client": 39_300, "opencode": 51_200, "": maxResultSize} {
+		if n := (Client{Name: name, Scripted: true}).habits().result; n != want {
+			t.Errorf("%d bytes of an answer to a script of %s", n, name)
+		}
+	}
+	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 1024}).habits().description; n != 1024 {
+		t.Errorf("%d characters of a description where 1,024 are known to arrive", n)
+	}
+	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 9999}).habits().description; n != 4096 {
+		t.Errorf("%d characters of a description where the client shows 4,096", n)
+	}
+}
+
+// The rows of one client stand together, the newest first and one for all versions last.
+func TestClientsInOrder(t *testing.T) {
+	for i, h := range knownClients {
+		if h.name != strings.ToLower(h.name) || len(h.name) > longestClientName {
+			t.Errorf("%s cannot be found", h.name)
+		}
+		last := i+1 == len(knownClients) || knownClients[i+1].name != h.name
+		if last != (h.since == "") || !last && !older(knownClients[i+1].since, h.since) {
+			t.Errorf("%s since %q: a row after it is never reached, or none is left for old versions", h.name, h.since)
+		}
+	}
+}
+
+// The first line of a description is all that Qwen Code shows of a deferred tool, and
+// of that 157 characters.
+func TestFirstLinesOfDescriptions(t *testing.T) {
+	for _, tl := range toolsOf(t, "default") {
+		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), Client{}).Description
+		if first, _, _ := strings.Cut(d, "\n"); length(first) > 157 || !strings.HasSuffix(first, ".") {
+			t.Errorf("%s: %d characters: %s", tl.Name, length(first), first)
+		}
+	}
+}

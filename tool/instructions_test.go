@@ -1,0 +1,288 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// readers are one client for each row of the table, and three of which nothing is
+// known.
+func readers() (all []Client) {
+	for _, h := range knownClients {
+		all = append(all, Client{Name: strings.Replace(h.name, "*", "knack", 1), Version: h.since})
+	}
+	return append(all, Client{}, Client{Name: "an-agent", Version: "1"}, Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
+}
+
+// seventeen are made up; their names are as long as those of a real repository.
+func seventeen(scope func(i int) skill.Scope) (out []*catalog.Entry) {
+	for i, s := range [][2]string{
+		{"bake-bread", "Bakes bread from flour, water and salt. Use when somebody wants a loaf, rolls or a pizza base."},
+		{"bee-keeping", "Plans the year of a hive: swarms, feeding, the mite count."},
+		{"bike-repair", "Mends punctures, sets gears and trues wheels. Use for anything with a chain."},
+		{"boat-navigation", "Plots a course by chart, tide and lights."},
+		{"cheese-factory-setup", "Sets up a small dairy: vats, cultures, rooms to ripen in, and the papers that go with them."},
+		{"clay-modelling", "Models figures in clay & fires them without cracks."},
+		{"dye", "Dyes wool with plants."},
+		{"fence-building-guide", "Builds fences <of any wood> that stand for years."},
+		{"glass", "Cuts and leads glass."},
+		{"hem", "Hems trousers."},
+		{"kiln-operation", "Runs a kiln: curves, cones, and what to do when it fails half way."},
+		{"knit", "Knits by pattern. Use when the user gives a chart."},
+		{"loom-setup-helper", "Warps a loom."},
+		{"orchard-pruning", "Prunes fruit trees in winter and in summer."},
+		{"rope", "Splices rope and picks the right knot."},
+		{"tin", "Solders tin."},
+		{"weave", "Weaves cloth on a loom that is warped."},
+	} {
+		out = append(out, &catalog.Entry{Skill: &skill.Skill{Name: s[0], Description: s[1]}, Root: &skill.Root{Label: "r", Scope: scope(i)}})
+	}
+	return out
+}
+
+func allOf(scope skill.Scope) func(int) skill.Scope {
+	return func(int) skill.Scope { return scope }
+}
+
+// thousand are names as large libraries have them: families of a few words.
+func thousand() (out []*catalog.Entry) {
+	families := []string{"cloud", "kitchen", "garden", "payments", "weather", "maps", "fonts", "audio", "trains", "mail"}
+	for i := range 1000 {
+		family := families[i*i%97%len(families)]
+		out = append(out, entriesOf(fmt.Sprintf("%s-%s-%d", family, []string{"deploy", "audit", "report", "import"}[i%4], i), "Does what the name says, with care.")...)
+	}
+	return out
+}
+
+func seen(entries []*catalog.Entry) catalog.View {
+	return catalog.View{Snapshot: &catalog.Snapshot{Listed: entries, Entries: entries}}
+}
+
+// What each client is told, word for word, of 17 skills, of one, of none of the user's
+// own and of none at all.
+func TestInstructions(t *testing.T) {
+	mixed := seventeen(func(i int) skill.Scope {
+		return []skill.Scope{skill.ScopeGlobal, skill.ScopeProject}[i%2]
+	})
+	own := []*catalog.Entry{
+		{Skill: &skill.Skill{Name: "engage", Description: "Finds, loads and follows skills."}, Root: &skill.Root{Label: "builtin", Scope: skill.ScopeBuiltin}},
+		{Skill: &skill.Skill{Name: "write-a-skill", Description: "Writes a new skill."}, Root: &skill.Root{Label: "builtin", Scope: skill.ScopeBuiltin}},
+	}
+	lost := &catalog.Entry{Skill: &skill.Skill{Name: "lost"}, Root: &skill.Root{Label: "r"}, Status: catalog.Skipped}
+	broken := seen(entriesOf("dye", "Dyes wool with plants."))
+	broken.Skipped = []*catalog.Entry{lost}
+	broken.Roots = []catalog.RootStatus{{Root: skill.Root{Label: "agents-user"}, Err: catalog.ErrLate}}
+	for name, v := range map[string]catalog.View{
+		"17": seen(seventeen(allOf(skill.ScopeProject))), "17-mixed": seen(mixed),
+		"1": seen(entriesOf("dye", "Dyes wool with plants.")), "own-0": seen(own), "0": seen(nil), "broken": broken, "unread": {},
+	} {
+		var b strings.Builder
+		for _, c := range readers() {
+			if len(c.Name) > 100 {
+				continue
+			}
+			text := Instructions(v, toolsOf(t, "default"), c)
+			fmt.Fprintf(&b, "=== %s\n%s\n\n", strings.TrimSpace(cmp.Or(c.Name, "(no clientInfo)")+" "+c.Version), text)
+			if c.Name == "an-agent" && text != Instructions(v, toolsOf(t, "default"), Client{}) {
+				t.Error("clients of which nothing is known are told different things")
+			}
+		}
+		golden(t, "instructions/"+name+".txt", b.String())
+	}
+}
+
+// The other sets are told of the tools that they have, and of the skills that these
+// load.
+func TestInstructionsOfSets(t *testing.T) {
+	files := map[string]string{"Not_strict/SKILL.md": md("Not strict", "Contract 003 does not load it."), "lost/SKILL.md": "---\nname: lost\n---\n"}
+	for _, e := range seventeen(allOf(skill.ScopeProject)) {
+		files[e.Name+"/SKILL.md"] = md(e.Name, strconv.Quote(e.Description))
+	}
+	v := viewOf(t, hostOf(t, project(files)))
+	var b strings.Builder
+	for _, set := range []string{"runner", "universal", "wave", "uri"} {
+		for _, c := range []Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "codex-mcp-client"}, {}} {
+			fmt.Fprintf(&b, "=== %s, %s\n%s\n\n", set, cmp.Or(c.Name, "(no clientInfo)"), Instructions(v, toolsOf(t, set), c))
+		}
+	}
+	golden(t, "instructions/sets.txt", b.String())
+}
+
+// Whoever reads the instructions gets no more than is shown, and every name that fits.
+// Lengths are counted in UTF-16 units, as Claude Code and the other clients in
+// JavaScript do; for Codex, written in Rust, that is never less than code points.
+func TestInstructionsFit(t *testing.T) {
+	libraries := map[string][]*catalog.Entry{"17": seventeen(allOf(skill.ScopeProject)), "1": entriesOf("dye", "Dyes wool."), "0": nil, "1,000": thousand()}
+	for name, of := range corpusRepositories(t) {
+		libraries[name] = of
+	}
+	for size := 1; size < 60; size += 7 { // names of every length, and in scripts of more than one unit
+		libraries[fmt.Sprint("length ", size)] = entriesOf(
+			strings.Repeat("a", size), "d", strings.Repeat("b", 2*size), "d", strings.Repeat("ж", size), "d", strings.Repeat("𝔘", size), "d",
+			strings.Repeat("<&>", size), "d", "x-"+strings.Repeat("技", size), strings.Repeat("能", 400), "last-one", "d")
+	}
+	check := func(t *testing.T, name, set string, v catalog.View, skills []*catalog.Entry) {
+		for _, c := range readers() {
+			text, h := Instructions(v, toolsOf(t, set), c), c.habits()
+			t.Run(fmt.Sprintf("%s/%s/%.40s %.9s", name, set, c.Name, c.Version), func(t *testing.T) { checkInstructions(t, text, skills, h, set) })
+		}
+	}
+	for name, skills := range libraries {
+		for _, set := range []string{"default", "universal", "uri"} {
+			check(t, name, set, seen(skills), skills)
+		}
+	}
+	for _, name := range []string{"17", "1", "0", "1,000"} { // contract 000 needs folders
+		files := map[string]string{}
+		for _, e := range libraries[name] {
+			files[e.Name+"/SKILL.md"] = md(e.Name, strconv.Quote(e.Description))
+		}
+		check(t, name, "runner", viewOf(t, hostOf(t, project(files))), libraries[name])
+	}
+}
+
+func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h habits, set string) {
+	if n := length(text); n > h.instructions {
+		t.Errorf("%d characters where %d are shown:\n%s", n, h.instructions, text)
+	}
+	if !utf8.ValidString(text) || strings.Contains(text, "\n\n\n") {
+		t.Errorf("badly put together: %q", text)
+	}
+	head, rest, _ := strings.Cut(text, "\n\n")
+	if n := length(head); n > headLength || !strings.HasSuffix(head, ".") {
+		t.Errorf("the first %d characters do not stand by themselves: %s", n, head)
+	}
+	if len(skills) == 0 {
+		return
+	}
+	load := map[string]string{"default": "skill", "universal": "skill"}[set]
+	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, h.tool(load)) {
+		t.Errorf("nothing says which tool to call: %s", head)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(rest) {
+		item, isItem := strings.CutPrefix(line, "- ")
+		for name := range strings.SplitSeq(strings.TrimSpace(strings.TrimPrefix(line, "By name: ")), ", ") {
+			named[name] = true
+		}
+		if name, _, ok := strings.Cut(item, ": "); ok && isItem {
+			named[name] = true
+		}
+	}
+	var left []string
+	shortest := 1 << 30
+	for _, e := range skills {
+		name := escapeXML(skill.OneLine(e.Name))
+		if slices.Contains(namesInHead(head), name) || named[name] {
+			continue
+		}
+		left = append(left, name)
+		shortest = min(shortest, length(name))
+	}
+	if len(left) == 0 {
+		return
+	}
+	room := h.instructions
+	if h.lists && load == "skill" {
+		room = min(room, listedElsewhere)
+	}
+	if length(text) < room-len(", ")-shortest-80 {
+		t.Errorf("%d of %d characters are used, and %d names are left out, such as %s", length(text), h.instructions, len(left), left[0])
+	}
+	if !strings.Contains(text, fmt.Sprintf("(and %d more skill", len(left))) {
+		t.Errorf("%d names are left out, and nothing says so:\n%s", len(left), text)
+	}
+}
+
+// namesInHead are the names that the first lines tell.
+func namesInHead(head string) []string {
+	_, names, several := strings.Cut(head, " Names: ")
+	if !several {
+		_, names, _ = strings.Cut(head, " Name: ")
+	}
+	names, _, _ = strings.Cut(names, ". More on")
+	return strings.Split(strings.TrimSuffix(names, "."), ", ")
+}
+
+// In 240 characters stand the project's names before the others', short ones before
+// long ones, and of the rest the topics, the most frequent first.
+func TestTelling(t *testing.T) {
+	long := strings.Repeat("very-", 12) + "long"
+	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
+		for _, name := range names {
+			out = append(out, &catalog.Entry{Skill: &skill.Skill{Name: name}, Root: &skill.Root{Scope: scope}})
+		}
+		return out
+	}
+	project := of(skill.ScopeProject, "our-release-process", "house-style")
+	user := of(skill.ScopeGlobal, "azure-storage-blobs", "azure-cosmos-db", "pdf", "react-forms-builder", "azure-monitor")
+	everything := slices.Concat(project, user, of(skill.ScopeBuiltin, "engage"))
+	for _, row := range []struct {
+		skills []*catalog.Entry
+		room   int
+		more   string
+		want   string
+	}{
+		{project, 100, "`f`", " Names: our-release-process, house-style."},
+		{project, 41, "`f`", " Names: our-release-process, house-style."},
+		{project, 40, "`f`", " Names: house-style, …."},
+		{project, 40, "", " Names: house-style. More on: release."},
+		{everything, 105, "`f`", " Names: our-release-process, house-style, pdf, azure-monitor. More on (`f`): azure, forms, engage."},
+		{everything, 80, "`f`", " Names: house-style, pdf, engage. More on (`f`): azure, release, forms."},
+		{everything, 45, "`f`", " Names: house-style. More on (`f`): azure, …."},
+		{of(skill.ScopeProject, long), 300, "`f`", " Topics (`f`): long."},
+		{of(skill.ScopeProject, long, "pdf"), 300, "`f`", " Names: pdf. More on (`f`): long."},
+		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", " Names: a-skill, 123, …."},
+		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
+		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", " Names: CI/CD Pipeline, &lt;b&gt;&amp;."},
+		{thousand(), 120, "`f`", " Topics (`f`): deploy, audit, report, import, weather, garden, kitchen, payments, fonts, maps, mail, trains, cloud."},
+	} {
+		text, all := telling(row.skills, row.room, row.more)
+		same(t, text, row.want)
+		if all != (len(namesInHead(text)) == len(row.skills) && strings.HasPrefix(text, " Names: ") && !strings.Contains(text, ellipsis)) {
+			t.Errorf("%s: all is %v", text, all)
+		}
+	}
+}
+
+// corpusRepositories are the skills of each repository of the corpus, and of all.
+func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
+	corpus := cmp.Or(os.Getenv("KNACK_CORPUS"), "../../shared/corpus")
+	files, _ := filepath.Glob(filepath.Join(corpus, "skills", "*", "*"))
+	if len(files) == 0 {
+		t.Log("without the corpus: set KNACK_CORPUS")
+	}
+	out := map[string][]*catalog.Entry{}
+	add := func(repository string, e *catalog.Entry) {
+		for _, r := range []string{repository, "the corpus"} {
+			if !slices.ContainsFunc(out[r], func(o *catalog.Entry) bool { return o.Name == e.Name || o.Folder() == e.Folder() }) {
+				out[r] = append(out[r], e)
+			}
+		}
+	}
+	repositories, _ := filepath.Glob(filepath.Join(corpus, "skills", "*"))
+	for _, dir := range repositories {
+		_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.Name() != skill.MainFile {
+				return nil
+			}
+			folder := filepath.Dir(path)
+			s := skill.Load(&skill.Bundle{Path: filepath.Base(folder), Entry: skill.MainFile, FS: os.DirFS(folder)})
+			if s.Available && s.ModelInvocable {
+				add(filepath.Base(dir), &catalog.Entry{Skill: s, Root: &skill.Root{Scope: skill.ScopeProject}})
+			}
+			return nil
+		})
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// The read_file_in_skill of the default set: contract 001 for the models of today. It
+// gives long files in parts, lists folders, and takes what models write in place of a
+// relative path.
+
+var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
+	`"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed"},` +
+	`"file_path":{"type":"string","description":"Path of the file relative to the skill's folder, for example 'examples/usage.py'; '.' lists the folder"},` +
+	`"offset":{"type":"integer","minimum":1,"description":"Line to begin at, to read on in a long file; the first is 1"},` +
+	`"limit":{"type":"integer","minimum":1,"description":"How many lines at most"},` +
+	`"column":{"type":"integer","minimum":1,"description":"Character of that line to begin at, for a line that is longer than an answer; the first is 1"}},` +
+	`"required":["skill_name","file_path"]}`)
+
+const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md refers to, such as references, examples or scripts; or list one of its folders.
+
+The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
+
+// listedFiles is how many entries of a folder one listing has. The largest of the
+// folders of 145,005 real skills has 63,557; a person's has a few.
+const listedFiles = 10_000
+
+// defaultFiles finds the skill by the name that the listing shows, then by its folder.
+var defaultFiles = fileReader{
+	find: func(v catalog.View, name string) *catalog.Entry {
+		if e := resolve(v, name, false); e != nil {
+			return e
+		}
+		if e := v.ServedInFolder(name); e != nil {
+			return e
+		}
+		if e := v.InFolder(name); e != nil && isDenied(e) {
+			return e
+		}
+		return nil
+	},
+	within: belowBase,
+	served: true,
+}
+
+func defaultReadFile() *Tool {
+	return &Tool{
+		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
+		Meta:     map[string]any{resultSizeKey: maxResultSize},
+		describe: func(catalog.View, Client) string { return defaultReadFileDescription },
+		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
+			name, path, s, err := fileArguments(args)
+			if err != nil {
+				return failure("ERROR: %s%s", invalidArguments, err), nil
+			}
+			v, err := h.Catalog.View(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			if !validFolderName(name) { // it may still be a listed one, or a URI
+				if e := resolve(v, name, true); e != nil {
+					name = fileRead{view: v, entry: e}.name()
+				}
+			}
+			r, err := defaultFiles.read(ctx, h, v, name, path)
+			if err != nil {
+				return Result{}, err
+			}
+			return r.forModel(ctx, h, s), nil
+		},
+		malformed: func(_ context.Context, _ *Host, err error) (Result, error) {
+			return failure("ERROR: %s%s", invalidArguments, err), nil
+		},
+	}
+}
+
+// fileArguments reads the arguments, under the names that models give them too.
+func fileArguments(args arguments) (name, path string, s span, err error) {
+	first := func(keys ...string) (value string) {
+		for _, key := range keys {
+			text, given, bad := args.text(key)
+			err = cmp.Or(err, bad)
+			if given && value == "" {
+				value = text
+			}
+		}
+		return value
+	}
+	name, path = first("skill_name", "name", "skill"), first("file_path", "path", "file")
+	if name == "" && err == nil {
+		err = errors.New("'skill_name' is missing; give the name of a skill")
+	}
+	number := func(key string) int {
+		n, bad := args.number(key, 0, math.MaxInt32, 0)
+		err = cmp.Or(err, bad)
+		return n
+	}
+	s = span{offset: number("offset"), limit: number("limit"), column: number("column")}
+	return name, cmp.Or(path, "."), s, err
+}
+
+// belowBase takes a path below the skill's base directory, as the tool skill prints it,
+// for the path below the skill's folder.
+func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
+	if isSkillURI(path) {
+		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
+			if at, file := v.At(uri); at == e {
+				return file
+			}
+		}
+		return path
+	}
+	dir := strings.TrimSuffix(filepath.ToSlash(h.Base(ctx, e)), "/")
+	rest, ok := strings.CutPrefix(filepath.ToSlash(path), dir)
+	if !ok || rest != "" && rest[0] != '/' {
+		return path
+	}
+	return "." + rest
+}
+
+// forModel is the answer as the client shows it to the model.
+func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
+	client := clientIn(ctx).habits()
+	text, size := r.Content, int(r.SizeBytes)
+	switch {
+	case r.Success:
+	case errors.Is(r.cause, skill.ErrNotRegular):
+		names, ok := folderNames(ctx, r.view, r.entry, r.file, listedFiles)
+		if !ok {
+			return r.refused(ctx, h)
+		}
+		text = r.listing(names)
+		size = len(text)
+	default:
+		return r.refused(ctx, h)
+	}
+	shown := client.shown("")
+	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
+	if err != nil {
+		return failure("ERROR: '%s' cannot be read so: %s", skill.Echo(r.file), err)
+	}
+	return Result{Text: p.withNote(p.note(client, r.name(), r.file, size))}
+}
+
+// name is what the tools of the default set take for the skill.
+func (r fileRead) name() string {
+	if name := called(r.view, r.entry); validFolderName(name) {
+		return name
+	}
+	return r.entry.Folder()
+}
+
+// listing is what a folder holds.
+func (r fileRead) listing(names []string) string {
+	what := "The skill '" + skill.Echo(r.name()) + "'"
+	if r.file != "." {
+		what = "The folder '" + skill.Echo(r.file) + "' of the skill '" + skill.Echo(r.name()) + "'"
+	}
+	if len(names) == 0 {
+		return what + " holds no files."
+	}
+	return what + " holds:\n" + strings.Join(names, "\n") + "\n"
+}
+
+// refused is the answer that says why a file cannot be read, and what to do.
+func (r fileRead) refused(ctx context.Context, h *Host) Result {
+	text := "ERROR: " + r.Error
+	switch {
+	case errors.Is(r.cause, errNoSkill):
+		for _, line := range hints(r.view, r.SkillName) {
+			text += "\n" + line
+		}
+	case errors.Is(r.cause, fs.ErrNotExist):
+		text += ` (the file_path "." lists what there is)`
+	case errors.Is(r.cause, errBinary):
+		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
+			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
+		}
+	}
+	return Result{Text: text, IsError: true}
+}

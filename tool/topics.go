@@ -1,0 +1,265 @@
+package tool
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
+)
+
+// longestTelling is how many characters a name or a topic may have to stand in the
+// first lines of the instructions.
+const longestTelling = 40
+
+// fewNames is the share of all skills, one in so many, that names must stand for to be
+// worth their room: five names out of a thousand say less than five topics.
+const fewNames = 10
+
+// sampled is how many names of a large library its topics are taken from, evenly: what
+// most of 100,000 names are about, most of these are about, in 1 ms in place of 100.
+const sampled = 2000
+
+// telling says in at most n characters which skills there are: " Names: a, b." if all
+// fit, else as many names as fit beside the topics of the others. It reports whether
+// every name is there. more is the tool that finds the others, "" for none.
+func telling(skills []*catalog.Entry, n int, more string) (text string, all bool) {
+	const least = len("a, ")
+	if n/least*fewNames < len(skills) { // whichever names fit, they are too few
+		return sketchOf(skills, n, more).text(), false
+	}
+	s := sketchOf(skills, n, more)
+	used, long := 0, false
+	for i := range s.names {
+		s.left[i] = false
+		used += s.length[i] + len(", ")
+		long = long || isUntelling(s.names[i])
+	}
+	if text := sentence(s.names, nil, more); used <= n && !long && length(text) <= n {
+		return text, true
+	}
+	// Names leave until the rest fits, with the topics of those that left, which may be
+	// cut to half of the room.
+	order := s.leaving(skills)
+	next := 0
+	for ; next < len(order); next++ {
+		i := order[next]
+		if used <= n && !isUntelling(s.names[i]) && s.fits() {
+			break
+		}
+		used -= s.length[i] + len(", ")
+		s.left[i] = true
+	}
+	if (len(order)-next)*fewNames < len(order) {
+		for i := range s.left {
+			s.left[i] = true
+		}
+		return s.text(), false
+	}
+	// What the cut has left over may do for one more name.
+	text = s.text()
+	for _, i := range slices.Backward(order[:next]) {
+		if isUntelling(s.names[i]) || length(text)+s.length[i]+len(", ") > n {
+			continue
+		}
+		s.left[i] = false
+		if with := s.text(); length(with) <= n {
+			text = with
+		} else {
+			s.left[i] = true
+		}
+	}
+	return text, false
+}
+
+// sketch is a list of names, some of which have left it for their topics.
+type sketch struct {
+	names  []string
+	length []int      // of each name, in characters
+	words  [][]string // of each name, those that it may have as its topic
+	left   []bool
+	room   int // in characters
+	more   string
+}
+
+// sketchOf is a sketch that all names have left; of a large library, of some of them.
+func sketchOf(skills []*catalog.Entry, room int, more string) *sketch {
+	count := min(len(skills), sampled)
+	s := &sketch{names: make([]string, count), length: make([]int, count), words: make([][]string, count), left: make([]bool, count), room: room, more: more}
+	for i := range count {
+		name := escapeXML(skill.OneLine(skills[i*len(skills)/count].Name))
+		s.names[i], s.length[i], s.words[i], s.left[i] = name, length(name), topicWords(name), true
+	}
+	return s
+}
+
+// stay are the names that have not left.
+func (s *sketch) stay() (names []string) {
+	for i, name := range s.names {
+		if !s.left[i] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *sketch) fits() bool {
+	stay := s.stay()
+	if length(sentence(stay, nil, s.more)) <= s.room/2 {
+		return true
+	}
+	topics, _ := s.topics()
+	return length(sentence(stay, topics, s.more)) <= s.room
+}
+
+// text is the names that stay, and as many topics of the others as there is room for.
+func (s *sketch) text() string {
+	stay := s.stay()
+	topics, needed := s.topics()
+	most := 0
+	for used := 0; most < len(topics) && used <= s.room; most++ {
+		used += length(topics[most]) + len(", ")
+	}
+	for count := most; count > 0; count-- {
+		some := topics[:count:count]
+		if count < needed {
+			some = append(some, ellipsis)
+		}
+		if text := sentence(stay, some, s.more); length(text) <= s.room {
+			return text
+		}
+	}
+	for ; len(stay) > 0; stay = stay[:len(stay)-1] {
+		if text := sentence(append(stay, ellipsis), nil, s.more); length(text) <= s.room {
+			return text
+		}
+	}
+	return ""
+}
+
+// topics are the words that stand for the names that have left. The first ones are
+// needed to stand for all: of each name the word that most of them have, the last one
+// of several. The others are what else several of them have. Both begin with the words
+// of most names.
+func (s *sketch) topics() (topics []string, needed int) {
+	count, stands := map[string]int{}, map[string]int{}
+	for i, words := range s.words {
+		for _, w := range words {
+			if s.left[i] {
+				count[w]++
+			}
+		}
+	}
+	var others []string
+	for i, words := range s.words {
+		if !s.left[i] {
+			continue
+		}
+		best := ""
+		for _, w := range words {
+			if count[w] >= count[best] {
+				best = w
+			}
+		}
+		if best == "" {
+			continue
+		}
+		if stands[best]++; stands[best] == 1 {
+			topics = append(topics, best)
+		}
+	}
+	for w, n := range count {
+		if n > 1 && stands[w] == 0 {
+			others = append(others, w)
+		}
+	}
+	slices.SortStableFunc(topics, func(a, b string) int { return stands[b] - stands[a] })
+	slices.SortFunc(others, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	return append(topics, others...), len(topics)
+}
+
+// sentence names skills and topics.
+func sentence(names, topics []string, more string) (s string) {
+	switch {
+	case len(names) == 1 && len(topics) == 0:
+		s = " Name: " + names[0] + "."
+	case len(names) > 0:
+		s = " Names: " + strings.Join(names, ", ") + "."
+	}
+	switch {
+	case len(topics) == 0:
+		return s
+	case len(names) == 0:
+		s = " Topics"
+	default:
+		s += " More on"
+	}
+	if more != "" {
+		s += " (" + more + ")"
+	}
+	return s + ": " + strings.Join(topics, ", ") + "."
+}
+
+// isUntelling reports whether a name is too long to be one of a few.
+func isUntelling(name string) bool { return utf8.RuneCountInString(name) > longestTelling }
+
+// leaving is the order in which names leave: those too long to be told, then the
+// built-in skills', the user's, the project's, and of each the longest first, since a
+// long name says as much by its topic.
+func (s *sketch) leaving(skills []*catalog.Entry) []int {
+	order := make([]int, len(skills))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if long := isUntelling(s.names[a]); long != isUntelling(s.names[b]) {
+			if long {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(rank(skills[b])-rank(skills[a]), s.length[b]-s.length[a])
+	})
+	return order
+}
+
+// rank is whose skill it is: the project's, the user's, knack's own.
+func rank(e *catalog.Entry) int {
+	switch e.Root.Scope {
+	case skill.ScopeProject:
+		return 0
+	case skill.ScopeGlobal:
+		return 1
+	}
+	return 2
+}
+
+// topicWords are the words of a name that say what it is about, each once.
+func topicWords(name string) (words []string) {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
+		if !aboutNothing[w] && !isUntelling(w) && !slices.Contains(words, w) && strings.ContainsFunc(w, unicode.IsLetter) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// aboutNothing are words of names that say what a thing is and not what it is about.
+// They were picked from the most frequent words of 776 real names.
+var aboutNothing = wordSet(`a advanced agent agents amp an and api app apps assistant basic basics best build builder
+	building by cli code common core create creating creator custom dev develop developing development engineer
+	expert factory for framework from general generation generator get getting gt guide guidelines help helper how
+	implementation implementing in integration into introduction js lt main maker management manager my new of on or
+	patterns practices pro process py sdk setup skill skills specialist standards started template templates the to
+	tool toolkit tools ts tutorial use using utils with workflow workflows write writer writing`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}

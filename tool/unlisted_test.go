@@ -1,0 +1,81 @@
+package tool
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Skills that the client shows itself are in no list of any set, load by name and by
+// URI, and are not said to be absent to a model that looks for them.
+func TestUnlisted(t *testing.T) {
+	theirs := global(map[string]string{
+		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",
+	})
+	theirs.root.Unlisted = true
+	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "Our git")}), theirs)
+	v := viewOf(t, h)
+	claude := Client{Name: "claude-code", Version: "2.1.330"}
+	for _, set := range []string{"default", "universal", "wave", "runner", "uri"} {
+		for _, tl := range toolsOf(t, set) {
+			if d := tl.Define(v, claude).Description; strings.Contains(d, "pdf<") || strings.Contains(d, "Fills forms") {
+				t.Errorf("%s %s lists it: %s", set, tl.Name, d)
+			}
+		}
+		if text := Instructions(v, toolsOf(t, set), claude); strings.Contains(text, "pdf") || strings.Contains(text, "lost") {
+			t.Errorf("%s: the instructions: %s", set, text)
+		}
+		if text := Prompt(v, toolsOf(t, set)); strings.Contains(text, "pdf") {
+			t.Errorf("%s: the prompt: %s", set, text)
+		}
+	}
+	for _, set := range []string{"runner", "uri"} {
+		if text := call(t, h, set, "list_skills", args{}).Text; strings.Contains(text, "pdf") {
+			t.Errorf("%s lists it: %s", set, text)
+		}
+	}
+	loaded := "Loading: pdf\nBase directory: /home/ana/.claude/skills/pdf\n\n" + md("pdf", "Fills forms in PDF files.")
+	for _, name := range []string{"pdf", "PDF", "claude-user:pdf", "skill://claude-user/pdf/SKILL.md"} {
+		same(t, call(t, h, "default", "skill", args{"name": name}), Result{Text: loaded})
+	}
+	same(t, call(t, h, "universal", "skill", args{"name": "pdf"}), Result{Text: loaded})
+	same(t, call(t, h, "default", "read_file_in_skill", read("pdf", "forms.md")), Result{Text: "Forms.\n"})
+	same(t, call(t, h, "runner", "read_file_in_skill", read("pdf", "forms.md")).Text, "Forms.\n")
+	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://pdf/SKILL.md"}).IsError, false)
+	same(t, call(t, h, "wave", "Skill", args{"skill_name": "pdf"}).IsError, false)
+	if text := call(t, h, "default", "skill", args{"name": "git"}).Text; !strings.Contains(text, "Our git") {
+		t.Errorf("one that is not listed comes before one that is: %s", text)
+	}
+
+	const git = "Skills 1 to 1 of 1:\n- git (project, skill://claude-project/git/SKILL.md): Our git"
+	for _, row := range []struct {
+		client Client
+		query  string
+		want   string
+	}{
+		{claude, "forms", "No listed skill matches 'forms'.\nNot listed here, since Claude Code shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
+		{Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since the application shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
+		{claude, "git", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user). They load here too, by these names."},
+		{claude, "", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user), pdf (claude-user). They load here too, by these names."},
+		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
+		{claude, "lost", "No skill matches 'lost'. Try other words, or leave the query out to list all skills.\n'lost' was skipped: ~/.claude/skills/lost/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
+	} {
+		same(t, callBy(t, h, row.client, "default", "find_skills", args{"query": row.query}), Result{Text: row.want})
+	}
+	for _, e := range v.Listed {
+		if e.Root.Scope != skill.ScopeProject {
+			t.Errorf("%s is listed", e.URI())
+		}
+	}
+}
+
+// However many they are, an answer names a few.
+func TestManyUnlisted(t *testing.T) {
+	theirs := many(300, 40)
+	theirs.root.Unlisted = true
+	text := call(t, hostOf(t, theirs), "default", "find_skills", args{}).Text
+	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since the application shows the skills of those folders itself: ") || !strings.Contains(text, ", and 295 more. ") || length(text) > 600 {
+		t.Error(text)
+	}
+}
