@@ -165,7 +165,7 @@ func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
 	if err != nil || !k.http {
 		return p, err
 	}
-	addr, err := p.line()
+	addr, err := p.answer()
 	return &served{proc: p, addr: strings.TrimSpace(string(addr))}, err
 }
 

@@ -63,39 +63,28 @@ func start(home string, argv ...string) (*proc, error) {
 	// The client waits for an answer in the read. Through Go's poller it would sleep in
 	// another system call, and then be slower than what is measured.
 	out.(*os.File).Fd()
-	p.out = bufio.NewReaderSize(out, 1<<20)
+	p.out = bufio.NewReaderSize(out, 4<<20) // more than any line
 	p.begun = time.Now()
 	return p, p.cmd.Start()
 }
 
-// end closes the input and waits.
+// end closes the input, or interrupts a server that has none, and waits.
 func (p *proc) end() {
-	p.in.Close()
-	p.awaitEnd()
-}
-
-func (p *proc) awaitEnd() {
+	if p.in != nil {
+		p.in.Close()
+	} else {
+		_ = p.cmd.Process.Signal(os.Interrupt)
+	}
 	late := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = p.cmd.Wait()
 }
 
-// line returns the next line, its end included. It is valid until the next call.
-func (p *proc) line() ([]byte, error) {
-	line, err := p.out.ReadSlice('\n')
-	if err != bufio.ErrBufferFull {
-		return line, err
-	}
-	line = bytes.Clone(line)
-	rest, err := p.out.ReadBytes('\n')
-	return append(line, rest...), err
-}
-
-// answer returns the next line that is no notification.
+// answer returns the next line that is no notification. It is valid until the next call.
 func (p *proc) answer() ([]byte, error) {
-	line, err := p.line()
+	line, err := p.out.ReadSlice('\n')
 	for err == nil && bytes.HasPrefix(line, []byte(`{"jsonrpc":"2.0","method"`)) {
-		line, err = p.line()
+		line, err = p.out.ReadSlice('\n')
 	}
 	return line, err
 }
@@ -221,15 +210,6 @@ func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 		s.end()
 	}
 	return s, err
-}
-
-func (s *served) end() {
-	if s.in != nil {
-		s.proc.end() // a floor
-		return
-	}
-	_ = s.cmd.Process.Signal(os.Interrupt)
-	s.awaitEnd()
 }
 
 // httpCall is one request over HTTP, ready to be written.

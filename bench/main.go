@@ -116,10 +116,14 @@ func run(args []string) error {
 	page.write(&text)
 	if *out == "" {
 		_, err = os.Stdout.Write(text.Bytes())
-	} else {
-		err = os.WriteFile(*out, text.Bytes(), 0o644)
+		return errors.Join(append(failed, err)...)
 	}
-	return errors.Join(append(failed, err)...)
+	// The prose below the table is written by hand.
+	was, _ := os.ReadFile(*out)
+	if i := bytes.Index(was, []byte("\n## ")); i >= 0 {
+		text.Write(was[i:])
+	}
+	return errors.Join(append(failed, os.WriteFile(*out, text.Bytes(), 0o644))...)
 }
 
 // prepare builds what is missing.
