@@ -72,11 +72,11 @@ func scan(what, root string) error {
 		return fmt.Errorf("there is no floor called %s", what)
 	}
 	begun := time.Now()
-	w := &walk{work: work, bufs: make(chan []byte, 2*runtime.GOMAXPROCS(0))}
-	for range cap(w.bufs) {
-		w.bufs <- nil
+	w := &walk{work: work, free: make(chan []byte, 2*runtime.GOMAXPROCS(0))}
+	for range cap(w.free) - 1 {
+		w.free <- nil
 	}
-	w.all.Go(func() { w.dir(root) })
+	w.dir(root, nil)
 	w.all.Wait()
 	if err := w.err.Load(); err != nil {
 		return *err
@@ -87,28 +87,33 @@ func scan(what, root string) error {
 
 type walk struct {
 	work func(path string, buf []byte) ([]byte, error)
-	bufs chan []byte // those of the workers that are free
+	free chan []byte // the buffers of the workers that have nothing to do
 	all  sync.WaitGroup
 	err  atomic.Pointer[error]
 }
 
-// dir works on the files of a folder as one of the workers, and leaves those below it to
-// the next ones.
-func (w *walk) dir(path string) {
-	buf := <-w.bufs
+// dir works on the files of a folder, and on those below it if no other worker is free.
+func (w *walk) dir(path string, buf []byte) []byte {
 	entries, err := readDir(path)
 	for _, e := range entries {
 		at := path + "/" + e.Name()
-		if e.IsDir() {
-			w.all.Go(func() { w.dir(at) })
-		} else if err == nil {
-			buf, err = w.work(at, buf)
+		if !e.IsDir() {
+			if buf, err = w.work(at, buf); err != nil {
+				break
+			}
+			continue
+		}
+		select {
+		case other := <-w.free:
+			w.all.Go(func() { w.free <- w.dir(at, other) })
+		default:
+			buf = w.dir(at, buf)
 		}
 	}
 	if err != nil {
 		w.err.Store(&err)
 	}
-	w.bufs <- buf
+	return buf
 }
 
 // readDir is os.ReadDir without the sorting.
