@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// garbage is how many bytes of it may grow beside what lives, between 20 and 400 % of
+	// garbage is how many bytes of it may grow beside what lives, between 20 and 200 % of
 	// that: a few skills need no collection to be read, and a hundred thousand no second
 	// copy of their memory.
 	garbage = 16 << 20
@@ -28,7 +28,7 @@ func tuneCollector(env *Env) {
 func fitCollector(was int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	percent := int(min(max(garbage*100/max(live[0].Value.Uint64(), 1), 20), 400))
+	percent := int(min(max(garbage*100/max(live[0].Value.Uint64(), 1), 20), 200))
 	if percent != was {
 		debug.SetGCPercent(percent) // stops every goroutine for a moment
 	}
