@@ -168,9 +168,12 @@ func (s *subject) judge() []Finding {
 	})
 	if s.text != "" {
 		markFixable(s, all)
-		source := NewSource([]byte(s.text))
+		var source *Source
 		for i, f := range all {
-			if f.Fix == None {
+			if f.Fix == None && strings.Contains(f.Mend, someValue) {
+				if source == nil {
+					source = NewSource([]byte(s.text))
+				}
 				all[i].Mend = source.exactly(f.Mend, f.Position)
 			}
 		}

@@ -9,16 +9,16 @@ import (
 // longestExact bounds a value that is written out in a mend, in bytes.
 const longestExact = 200
 
+// someValue stands in a mend for the author's own value.
+const someValue = "'…'"
+
 // anyField is a line with which a field begins.
 var anyField = onDemand(`^[^\s:#-][^:#]*:`)
 
 // exactly fills the author's own value into a mend that asks for quotes around it: all
-// of its lines, as the one that can be typed instead. A mend without "'…'" stays as it
-// is, and so does one for a value whose end is not sure.
+// of its lines, as the one that can be typed instead. A mend for a value whose
+// end is not sure stays as it is.
 func (s *Source) exactly(mend string, at skill.Position) string {
-	if !strings.Contains(mend, "'…'") {
-		return mend
-	}
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
 	key, value, ok := strings.Cut(line, ":")
@@ -44,7 +44,7 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 	if len(whole) > longestExact {
 		return mend
 	}
-	filled := strings.Replace(mend, key+": '…'", key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	filled := strings.Replace(mend, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
 	if whole != value {
 		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
 	}

@@ -18,14 +18,18 @@ func unknownFields(s *subject) (out []Finding) {
 		if known[f.Key] {
 			continue
 		}
+		if len(out) == maxRuns {
+			break
+		}
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
 		mend := "put it under metadata: where no client needs it here"
-		near := skill.NearField(f.Key)
-		if _, there := s.doc.Field(near); near != "" && !there {
-			mend = "write " + near + ": where that was meant, else " + mend
+		if near := skill.NearField(f.Key); near != "" {
+			if _, there := s.doc.Field(near); !there {
+				mend = "write " + near + ": where that was meant, else " + mend
+			}
 		}
-		out = append(out, s.at(l.offset+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
+		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
 	}
 	return out
 }

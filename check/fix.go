@@ -86,6 +86,9 @@ func markFixable(s *subject, findings []Finding) {
 		return
 	}
 	for _, level := range []Level{Guess, Certain} {
+		if isForAuthor(s.skill.Problems, s.doc) {
+			break
+		}
 		data, mended := Fix([]byte(s.text), s.skill.Folder(), level)
 		if len(mended) == 0 {
 			continue
@@ -193,7 +196,7 @@ func hold(file []line, lines []string) bool {
 // written are the lines of now that stand in the place of others of old.
 func written(old, now []line) []string {
 	from := 0
-	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end == now[from].end {
+	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end() == now[from].end() {
 		from++
 	}
 	end := 0
@@ -345,10 +348,10 @@ func holdsInOrder(data, old []byte) bool {
 func (j *judged) splice(from, to int, text string) []byte {
 	begin, end := len(j.text), len(j.text)
 	if from < len(j.lines) {
-		begin = j.lines[from].offset
+		begin = j.lines[from].offset()
 	}
 	if to < len(j.lines) {
-		end = j.lines[to].offset
+		end = j.lines[to].offset()
 	}
 	return []byte(j.text[:begin] + text + j.text[end:])
 }
@@ -356,11 +359,11 @@ func (j *judged) splice(from, to int, text string) []byte {
 // end is the line end to write after the line with this index: its own, or else
 // the first line's.
 func (j *judged) end(i int) string {
-	if i < len(j.lines) && j.lines[i].end != "" {
-		return j.lines[i].end
+	if i < len(j.lines) && j.lines[i].end() != "" {
+		return j.lines[i].end()
 	}
-	if len(j.lines) > 0 && j.lines[0].end != "" {
-		return j.lines[0].end
+	if len(j.lines) > 0 && j.lines[0].end() != "" {
+		return j.lines[0].end()
 	}
 	return "\n"
 }

@@ -8,40 +8,54 @@ import (
 
 const mark = "\ufeff" // the byte-order mark, no character of its line
 
-// line is one line of a text, at its offset, with its end apart.
+// line is one line of a text, without its end. A text can have a million
+// lines, so a line is small.
 type line struct {
-	offset    int
-	text, end string
+	text string
+	at   int32 // see offset
+	ends uint8 // index in lineEnds
 }
+
+var lineEnds = [...]string{"", "\n", "\r", "\r\n"}
+
+// offset is where the line begins in its text.
+func (l line) offset() int { return int(l.at) }
+
+// end is what ends the line in its text.
+func (l line) end() string { return lineEnds[l.ends] }
 
 // linesOf cuts a text at LF, CRLF and CR. The last line may have no end; a text
 // that ends in one has no empty line behind it.
 func linesOf(text string) []line {
-	var out []line
+	out := make([]line, 0, strings.Count(text, "\n")+1)
 	for at := 0; at < len(text); {
-		l := line{offset: at, text: text[at:]}
+		l := line{at: int32(at), text: text[at:]}
 		if i := strings.IndexAny(l.text, "\r\n"); i >= 0 {
-			n := 1
-			if strings.HasPrefix(l.text[i:], "\r\n") {
-				n = 2
+			switch rest := l.text[i:]; {
+			case rest[0] == '\n':
+				l.ends = 1
+			case strings.HasPrefix(rest, "\r\n"):
+				l.ends = 3
+			default:
+				l.ends = 2
 			}
-			l.text, l.end = l.text[:i], l.text[i:i+n]
+			l.text = l.text[:i]
 		}
 		out = append(out, l)
-		at += len(l.text) + len(l.end)
+		at += len(l.text) + len(l.end())
 	}
 	return out
 }
 
 // lineAt is the index of the line that holds an offset.
 func lineAt(lines []line, offset int) int {
-	return max(sort.Search(len(lines), func(i int) bool { return lines[i].offset > offset })-1, 0)
+	return max(sort.Search(len(lines), func(i int) bool { return lines[i].offset() > offset })-1, 0)
 }
 
 // column counts characters up to an offset in the text, from 1.
 func (l line) column(offset int) int {
-	head := l.text[:min(max(offset-l.offset, 0), len(l.text))]
-	if l.offset == 0 {
+	head := l.text[:min(max(offset-l.offset(), 0), len(l.text))]
+	if l.at == 0 {
 		head = strings.TrimPrefix(head, mark)
 	}
 	return utf8.RuneCountInString(head) + 1
@@ -53,7 +67,7 @@ func (l line) from(column int) string { return l.text[l.index(column):] }
 // index is the offset in the line of a column.
 func (l line) index(column int) int {
 	skip := 0
-	if l.offset == 0 && strings.HasPrefix(l.text, mark) {
+	if l.at == 0 && strings.HasPrefix(l.text, mark) {
 		skip = len(mark)
 	}
 	n := 1

@@ -42,15 +42,15 @@ type scanner struct {
 
 // linksOf finds the links of a body that begins on line first.
 func linksOf(body string, first int, lines []line) []link {
-	if body == "" {
+	if !strings.Contains(body, "](") && !strings.Contains(body, "]:") {
 		return nil
 	}
 	var out []link
 	s := scanner{blank: true}
-	begin := lines[len(lines)-1].offset + len(lines[len(lines)-1].text) + len(lines[len(lines)-1].end) - len(body)
+	begin := lines[len(lines)-1].offset() + len(lines[len(lines)-1].text) + len(lines[len(lines)-1].end()) - len(body)
 	for i := first; i < len(lines) && len(out) < maxLinks; i++ {
 		l := lines[i]
-		text, offset := l.text, l.offset
+		text, offset := l.text, l.offset()
 		if offset < begin {
 			text, offset = text[begin-offset:], begin // behind a glued fence
 		}

@@ -17,6 +17,11 @@ const (
 	maxMended = 16 << 10
 )
 
+// isForAuthor reports whether no mend of a file is tried.
+func isForAuthor(problems []skill.Problem, doc *skill.Document) bool {
+	return len(problems) > maxMends || len(doc.Fields) > 0 && doc.Body > maxMended
+}
+
 // What an author is asked for in front of the line that a mend writes.
 const (
 	askQuotes = "put the value in quotes"
@@ -27,7 +32,7 @@ const (
 // right: better decides.
 func (j *judged) candidates(folder string) []candidate {
 	var out []candidate
-	if len(j.problems) > maxMends || len(j.doc.Fields) > 0 && j.doc.Body > maxMended {
+	if isForAuthor(j.problems, j.doc) {
 		return nil
 	}
 	var p skill.Problem
@@ -45,10 +50,10 @@ func (j *judged) candidates(folder string) []candidate {
 		case skill.RuleFenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
 		case skill.RuleFenceBlanks:
-			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end))
+			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
 		case skill.RuleFenceGlued:
 			l := j.lines[at]
-			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end))
+			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))
 		case skill.RuleFenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
 				if level := j.closable(at+1, end); level != None {
@@ -120,7 +125,7 @@ func (j *judged) renameKey(field string) (Level, []byte) {
 	if certain {
 		level = Certain
 	}
-	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end)
+	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end())
 }
 
 // meant is the key that renameKey writes anew.
@@ -194,7 +199,7 @@ func (j *judged) closer(from int) int {
 // with lines below it that only it can own. Other fields, and a value that goes on
 // where another might begin, are a guess; anything else is the author's.
 func (j *judged) closable(from, to int) Level {
-	if from >= to || to < len(j.lines) && j.goesOn(to) {
+	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxMended {
 		return None
 	}
 	for _, l := range j.lines[:from] {
@@ -254,7 +259,7 @@ func (j *judged) goesOn(from int) bool {
 
 // close puts --- before the line with this index.
 func (j *judged) close(end int) []byte {
-	if end == len(j.lines) && j.lines[end-1].end == "" {
+	if end == len(j.lines) && j.lines[end-1].end() == "" {
 		return []byte(j.text + j.end(0) + "---")
 	}
 	return j.splice(end, end, "---"+j.end(end-1))
@@ -275,7 +280,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 	}
 	for _, i := range []int{at, from} {
 		if m := reEntry().FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
-			try(level, "put a blank behind the colon", "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end))
+			try(level, "put a blank behind the colon", "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
 		}
 	}
 	what := "quoted the value"
@@ -367,7 +372,7 @@ func (j *judged) quoteLine(at int) []byte {
 	if value == "" || strings.ContainsAny(value[:1], `'"`) && value[0] == value[len(value)-1] && len(value) > 1 && !strings.ContainsRune(value[1:len(value)-1], rune(value[0])) {
 		return nil
 	}
-	return j.splice(at, at+1, m[1]+m[2]+quote(value)+l.end)
+	return j.splice(at, at+1, m[1]+m[2]+quote(value)+l.end())
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -393,7 +398,7 @@ func (j *judged) unfold(at, to int) []byte {
 		}
 	}
 	end := j.end(at)
-	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end)
+	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end())
 }
 
 // asText writes a top-level field with the text that knack reads in it. Where the

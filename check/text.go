@@ -126,13 +126,13 @@ func comments(s *subject) (out []Finding) {
 	begin := len(s.text) - len(s.body)
 	for i := s.first; i < len(s.lines); i++ {
 		l := s.lines[i]
-		text := l.text[min(max(begin-l.offset, 0), len(l.text)):]
+		text := l.text[min(max(begin-l.offset(), 0), len(l.text)):]
 		if sc.skips(text) {
 			continue
 		}
 		text = blankSpans(text)
 		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
-			out = append(out, s.at(l.offset+len(l.text)-len(text)+n, len("<!--"), "a comment, which nobody sees in the rendered page and models read", "delete it, or write it where people see it"))
+			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which nobody sees in the rendered page and models read", "delete it, or write it where people see it"))
 		}
 		sc.blankComments(text)
 	}
