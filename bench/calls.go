@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// settles is how long a server has before its calls are measured: until its folders
-	// are watched, and looked at once more.
+	// settles is how long a server rests before its calls are measured: until it watches
+	// its folders and has scanned them once more.
 	settles = 3 * time.Second
-	// connections are those of a measurement over HTTP.
+	// connections is the number of connections over HTTP.
 	connections = 16
 )
 
@@ -35,7 +35,8 @@ type client struct {
 	next int
 }
 
-// client makes one for the skills of a tree, and the table of them for the read floor.
+// client makes a client for the skills of a tree, and writes the read floor's table of
+// them.
 func (b *bench) client(t *tree) (*client, string, error) {
 	p, err := b.serve(b.builds[0].knack, t)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	modern = "2026-07-28"
 )
 
-// proc is a server that is measured: a process with pipes.
+// proc is a process with pipes: a server or a floor.
 type proc struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -46,8 +46,7 @@ func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
 	return p, err
 }
 
-// start starts a program with a home folder of its own and an environment that
-// holds nothing else.
+// start starts a program in a home folder, with no other environment than that and PATH.
 func start(home string, argv ...string) (*proc, error) {
 	p := &proc{cmd: exec.Command(argv[0], argv[1:]...)}
 	p.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
@@ -89,7 +88,7 @@ func (p *proc) answer() ([]byte, error) {
 	return line, err
 }
 
-// call asks and decodes the result, if into is one.
+// call sends a request and decodes the result into into, unless that is nil.
 func (p *proc) call(method string, params, into any) error {
 	p.next++
 	if _, err := p.in.Write(append(message(p.next, method, params), '\n')); err != nil {
@@ -132,7 +131,7 @@ func (p *proc) initialize() error {
 	return err
 }
 
-// processor is the processor time that the process has used, in milliseconds.
+// processor returns the processor time of the process in milliseconds.
 func (p *proc) processor() (total float64) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	for _, file := range threads {
@@ -144,7 +143,7 @@ func (p *proc) processor() (total float64) {
 	return total
 }
 
-// peak is the most memory the process had resident, in MB.
+// peak returns the most memory that the process had resident, in MB.
 func (p *proc) peak() float64 {
 	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmHWM:", "kB"))
 	return float64(kb) / 1024
@@ -170,7 +169,7 @@ func (p *proc) pipe(requests [][]byte, window int) ([]float64, error) {
 	return took, nil
 }
 
-// served is a server that listens.
+// served is a server or a floor that listens.
 type served struct {
 	*proc
 	addr, session string

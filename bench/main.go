@@ -6,9 +6,9 @@
 //	go run ./bench -old PATH          another knack in turn with it: a binary, or a source tree
 //	go run ./bench -quick             small, for trying: not fit for the page, and not written there
 //
-// What is measured is the built binary, as a process over its own wires, sent what clients
-// send: each call names another skill and has an id and metadata of its own. What no wire
-// shows, such as the search and the pages, has benchmarks beside its code (make bench-go).
+// It measures the built binary as a process and sends what clients send: each call names
+// another skill, and has an id and metadata of its own. The search and the web pages have
+// benchmarks beside their code (make bench-go).
 package main
 
 import (
@@ -46,7 +46,7 @@ type bench struct {
 	samples map[string][]float64
 }
 
-// build is a knack that is measured, by its name in the keys of samples.
+// build is a measured knack; name is the end of its keys in samples.
 type build struct{ name, knack string }
 
 const ours, old = "knack", "old"
@@ -71,16 +71,16 @@ func run(args []string) error {
 	b := &bench{trees: map[int]*tree{}, samples: map[string][]float64{}}
 	only := flags.String("run", "", "measure those whose name matches the `REGEXP`: start, calls, http, list, first, loads, manifests, refresh, across, change")
 	out := flags.String("o", "", "write the page to `FILE`; doc/performance.md for a whole run, else stdout")
-	flags.StringVar(&b.work, "tmp", "", "lay the trees out in `DIR`, and leave them there for the next run")
+	flags.StringVar(&b.work, "tmp", "", "keep the trees in `DIR` for the next run")
 	knack := flags.String("knack", "", "measure this `BINARY` instead of building one")
-	before := flags.String("old", "", "measure the knack at `PATH` too, a binary or a source tree, in turn")
-	flags.BoolVar(&b.quick, "quick", false, "small and short")
+	before := flags.String("old", "", "measure the knack at `PATH` too, a binary or a source tree, in turn with ours")
+	flags.BoolVar(&b.quick, "quick", false, "run small and short, for trying")
 	flags.IntVar(&b.rounds, "rounds", 5, "how often each side is measured")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("no argument is expected: %s", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; see -help", flags.Arg(0))
 	}
 	wanted, err := regexp.Compile("^(" + *only + ")$")
 	if err != nil {
@@ -126,7 +126,7 @@ func run(args []string) error {
 	return errors.Join(append(failed, os.WriteFile(*out, text.Bytes(), 0o644))...)
 }
 
-// prepare builds what is missing.
+// prepare builds the floors, the generator of trees, and the knacks.
 func (b *bench) prepare(knack, before string) (err error) {
 	if b.work, err = filepath.Abs(b.work); err != nil {
 		return err
@@ -200,8 +200,7 @@ func (b *bench) size(n int) int {
 	return n
 }
 
-// inTurn calls f for each build, in another order each round, so that none always follows
-// the other.
+// inTurn calls f for each build, in another order each round.
 func (b *bench) inTurn(round int, f func(build) error) error {
 	for i := range b.builds {
 		if err := f(b.builds[(i+round)%len(b.builds)]); err != nil {
@@ -211,10 +210,10 @@ func (b *bench) inTurn(round int, f func(build) error) error {
 	return nil
 }
 
-// add notes one value of a series.
+// add appends one value to a series.
 func (b *bench) add(key string, v float64) { b.samples[key] = append(b.samples[key], v) }
 
-// median of a series; 0 if there is none.
+// median returns the median of a series; 0 if it is empty.
 func (b *bench) median(key string) float64 { return quantile(b.samples[key], .5) }
 
 func key(what string, n int) string { return fmt.Sprintf("%s/%d", what, n) }

@@ -13,19 +13,14 @@ import (
 // row is one line of the table.
 type row struct{ what, elsewhere, target, got, verdict, before string }
 
-const (
-	met    = "met"
-	missed = "**missed**"
-)
-
 func judge(got, limit float64) string {
 	if got <= limit {
-		return met
+		return "met"
 	}
-	return missed
+	return "**missed**"
 }
 
-// absolute makes a row of a series that is compared with a number; 0 is none.
+// absolute makes a row of a series that has a number for its limit; 0 means no limit.
 func (b *bench) absolute(what, elsewhere, series, unit string, digits int, limit float64) row {
 	show := func(v float64) string { return fmt.Sprintf("%.*f %s", digits, v, unit) }
 	got := b.median(series + "/" + ours)
@@ -39,7 +34,7 @@ func (b *bench) absolute(what, elsewhere, series, unit string, digits int, limit
 	return r
 }
 
-// relative makes a row of a series that is compared with a floor's.
+// relative makes a row of a series whose limit is a multiple of a floor's.
 func (b *bench) relative(what, elsewhere, series, floor, unit string, limit float64) row {
 	below := b.median(series + "/" + floor)
 	show := func(name string) string {
@@ -61,7 +56,7 @@ func (b *bench) relative(what, elsewhere, series, floor, unit string, limit floa
 	return r
 }
 
-// change is the median, over the rounds, of what a value is to the old one of its round.
+// change returns the median over the rounds of the ratio of our value to the old one.
 func (b *bench) change(series string) float64 {
 	now, was := b.samples[series+"/"+ours], b.samples[series+"/"+old]
 	var ratios []float64
@@ -71,11 +66,11 @@ func (b *bench) change(series string) float64 {
 	return quantile(ratios, .5)
 }
 
-// page is what a run found.
+// page is the result of a run.
 type page struct {
 	begun     time.Time
 	rounds    int
-	load, old string // of the machine, before the run; what was measured beside
+	load, old string // the machine's load before the run; the argument of -old
 	rows      []row
 }
 
@@ -106,7 +101,7 @@ very bytes that knack answered. Over HTTP both are handlers of net/http.
 	}
 }
 
-// part is what stands in a file between two texts.
+// part returns the text of a file between two others, trimmed.
 func part(file, after, before string) string {
 	data, _ := os.ReadFile(file)
 	_, rest, _ := strings.Cut(string(data), after)
@@ -114,7 +109,7 @@ func part(file, after, before string) string {
 	return strings.Trim(text, " \t:\n")
 }
 
-// machine names what the figures hold for.
+// machine names the machine and the toolchain.
 func machine() string {
 	var kb int
 	_, _ = fmt.Sscan(part("/proc/meminfo", "MemTotal:", "kB"), &kb)
