@@ -109,6 +109,9 @@ func run(args []string) error {
 		}
 		page.rows = append(page.rows, rows...)
 	}
+	if len(page.rows) == 0 {
+		return fmt.Errorf("no measurement matches -run %q; see -help for their names", *only)
+	}
 	if *out == "" && !b.quick && *only == "" && *before == "" {
 		*out = "doc/performance.md"
 	}
