@@ -100,7 +100,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 			return noRoom{len(l.folders), maxWatches} // before their paths are made
 		}
 		if l == nil || l != watched || !s.opt.Watches.has(f) {
-			changed, err := s.opt.Watches.want(ctx, f, l.paths(ctx))
+			changed, err := s.opt.Watches.want(f, l.paths(ctx))
 			if err != nil {
 				return err
 			}

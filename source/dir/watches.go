@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -142,29 +141,7 @@ func (w *Watches) leave(f *follower) {
 // want makes a follower watch exactly dirs, all or none of them; it does without
 // one that has gone or may not be read. changed: some were not watched yet, or
 // have gone, so that what happened to them since the scan went unseen.
-//
-// It registers some folders at a time and rests in between: right after a start clients
-// wait for their first answers, and a change that nobody was told of is seen by the scan
-// that follows.
-func (w *Watches) want(ctx context.Context, f *follower, dirs []string) (changed bool, err error) {
-	unwatched, err := w.unwatched(ctx, f, dirs)
-	for i := 0; err == nil && i < len(unwatched) && ctx.Err() == nil; i += atOnce {
-		if i > 0 {
-			time.Sleep(time.Millisecond)
-		}
-		var new bool
-		new, err = w.addAll(f, unwatched[i:min(i+atOnce, len(unwatched))])
-		changed = changed || new
-	}
-	return changed, err
-}
-
-// atOnce is how many folders are registered in some tenths of a millisecond.
-const atOnce = 32
-
-// unwatched ends a follower's uses of all folders but dirs, and returns those that it does
-// not watch yet. The error is noRoom if they are too many.
-func (w *Watches) unwatched(ctx context.Context, f *follower, dirs []string) ([]string, error) {
+func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f.lost = false
@@ -174,7 +151,7 @@ func (w *Watches) unwatched(ctx context.Context, f *follower, dirs []string) ([]
 	dirs = f.withLinks(dirs)
 	var unwatched []string
 	for i, dir := range dirs {
-		pause(ctx, i)
+		pause(context.Background(), i)
 		if f.at[dir] == nil {
 			unwatched = append(unwatched, dir)
 		}
@@ -184,26 +161,16 @@ func (w *Watches) unwatched(ctx context.Context, f *follower, dirs []string) ([]
 	}
 	fresh := 0
 	for i, dir := range unwatched {
-		pause(ctx, i)
+		pause(context.Background(), i)
 		if w.spots[dir] == nil {
 			fresh++
 		}
 	}
 	if room := maxWatches - len(w.spots); fresh > room {
-		return nil, noRoom{len(dirs), max(room, 0) + len(dirs) - fresh}
+		return false, noRoom{len(dirs), max(room, 0) + len(dirs) - fresh}
 	}
-	return unwatched, nil
-}
-
-// addAll watches folders for a follower, and reports whether some were not watched yet or
-// have gone.
-func (w *Watches) addAll(f *follower, dirs []string) (changed bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, dir := range dirs {
-		if len(w.spots) >= maxWatches && w.spots[dir] == nil {
-			return changed, noRoom{len(w.spots) + 1, maxWatches} // another source was faster
-		}
+	for i, dir := range unwatched {
+		pause(context.Background(), i)
 		new, err := w.add(f, dir)
 		switch {
 		case gone(err):

@@ -150,7 +150,7 @@ func TestWatchesBoundBeforeTheScan(t *testing.T) {
 	root := tree(t, map[string]string{"a/": ""})
 	w, f := silent(t), newFollower(root)
 	w.followers[f] = true
-	_, err := w.want(t.Context(), f, []string{root})
+	_, err := w.want(f, []string{root})
 	must(t, err)
 	w.event(w.fw, fsnotify.Event{Name: filepath.Join(root, "a"), Op: fsnotify.Create})
 	if folders, _ := w.holds(); folders != 1 || len(f.poked) != 1 {
@@ -165,7 +165,7 @@ func TestWatchesRootAfterTheScan(t *testing.T) {
 	root := filepath.Join(base, "r")
 	w, f := silent(t), newFollower(root)
 	w.followers[f] = true
-	_, err := w.want(t.Context(), f, nil)
+	_, err := w.want(f, nil)
 	must(t, err)
 	for path, want := range map[string]int{"r/a": 1, "r/.git": 0, "other": 0} {
 		w.event(w.fw, fsnotify.Event{Name: filepath.Join(base, path), Op: fsnotify.Create})
@@ -238,7 +238,7 @@ func TestWatchesOverflow(t *testing.T) {
 	at := func(p string) string { return filepath.Join(base, p) }
 	w, f := silent(t), newFollower(at("r"))
 	w.followers[f] = true
-	_, err := w.want(t.Context(), f, []string{at("r"), at("r/a"), at("r/b")})
+	_, err := w.want(f, []string{at("r"), at("r/a"), at("r/b")})
 	must(t, err)
 	must(t, os.Rename(at("r/a"), at("old")))
 	must(t, os.Rename(at("new"), at("r/a")))
@@ -263,7 +263,7 @@ func TestWatchesMovedFolder(t *testing.T) {
 	at := func(p string) string { return filepath.Join(base, p) }
 	w, f := silent(t), newFollower(at("r"))
 	w.followers[f] = true
-	_, err := w.want(t.Context(), f, []string{at("r"), at("r/a")})
+	_, err := w.want(f, []string{at("r"), at("r/a")})
 	must(t, err)
 	must(t, os.Rename(at("r/a"), at("r/b")))
 	w.mu.Lock()
@@ -274,7 +274,7 @@ func TestWatchesMovedFolder(t *testing.T) {
 	if f.at[at("r/a")] != nil || f.at[at("r/b")] != nil {
 		t.Errorf("a watch that has ended is relied on: %v", f.at)
 	}
-	added, err := w.want(t.Context(), f, []string{at("r"), at("r/b")})
+	added, err := w.want(f, []string{at("r"), at("r/b")})
 	must(t, err)
 	if !added || f.at[at("r/b")] == nil {
 		t.Error("the folder is not watched by its new name")
@@ -289,14 +289,14 @@ func TestWatchesGoneFolder(t *testing.T) {
 	for _, gone := range []string{"r/gone", "r/file"} {
 		w, f := silent(t), newFollower(at("r"))
 		w.followers[f] = true
-		_, err := w.want(t.Context(), f, []string{at("r"), at("r/a")})
+		_, err := w.want(f, []string{at("r"), at("r/a")})
 		must(t, err)
 		for _, unseen := range []bool{true, false} {
 			dirs := []string{at("r"), at("r/a")}
 			if unseen {
 				dirs = append(dirs, at(gone))
 			}
-			changed, err := w.want(t.Context(), f, dirs)
+			changed, err := w.want(f, dirs)
 			must(t, err)
 			if changed != unseen {
 				t.Errorf("%v: changed = %v", dirs, changed)
