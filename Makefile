@@ -4,13 +4,14 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-shots build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-shots prose build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
 	go vet ./...
 	go tool staticcheck ./...
 	go test -run 'TestLayers|TestRulesBite' .
+	go test ./internal/prose
 
 test:
 	go test ./...
@@ -69,6 +70,10 @@ web-shots:
 	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
 	rm -rf shots
 	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./web/walk
+
+# Odd phrases in comments and pages, with file and line, and the figures of each folder.
+prose:
+	go run ./internal/prose
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o knack ./cmd/knack

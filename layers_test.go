@@ -1,7 +1,7 @@
-// Package knack_test holds the rules of the house that no compiler checks:
-// which package may import which, who may touch files and the environment, and
-// what every exported name owes its reader. A rule that stands in the way is
-// changed here, with a line in doc/decisions, and not worked around.
+// Package knack_test checks rules that the compiler does not: which package may import
+// which, which packages may use files and the environment, and that every exported name is
+// documented. If a rule is in the way, change it here with a line in doc/decisions; do not
+// work around it.
 package knack_test
 
 import (
@@ -25,8 +25,8 @@ import (
 
 const module = "github.com/knack-dev/knack"
 
-// directions lists, for each package, the packages of this module that it may
-// import. The standard library is free to all, other modules are in outside.
+// directions lists, for each package, the packages of this module that it may import. Every
+// package may import the standard library. Other modules are in outside.
 var directions = map[string][]string{
 	"skill":          {},
 	"source/dir":     {"skill"}, // sources never import each other
@@ -67,13 +67,15 @@ var directions = map[string][]string{
 	"interop/agents/model": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
+	// The command that lists odd phrases; its test keeps them rare.
+	"internal/prose": {},
 }
 
-// programs lists the packages that may start other programs: none of the product.
+// programs lists the packages that may start other programs. No package of the product may.
 var programs = []string{"bench"}
 
-// outside lists, for each module that is not ours, the packages that may import
-// it. A module without a row needs one, and a decision.
+// outside lists, for each other module, the packages that may import it. A module without a
+// row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
@@ -87,8 +89,8 @@ var outside = map[string][]string{
 	"github.com/yuin/goldmark":               {"web"},
 }
 
-// surroundings are the names that read arguments, the environment or the home
-// folder. Everything else is told what it has to know.
+// surroundings lists the names that read arguments, the environment or the home folder.
+// Other packages get these values from their callers.
 var surroundings = use{
 	names: map[string][]string{
 		"os":      {"Args", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"},
@@ -96,12 +98,12 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "bench", "bench/floor"},
+	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "bench", "bench/floor"},
 }
 
-// files are the names that reach a disk by path. A source opens skills; edit
-// and client change files that a person named; internal/cli reads configuration;
-// audit goes on with its own file; doctor lists folders, and opens nothing in them.
+// files lists the names that access a disk by path. A source opens skills; edit and client
+// change files that the user named; internal/cli reads configuration; audit reopens its own
+// file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -113,12 +115,11 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
 }
 
-// writes are the names that make or replace a file. Written whole or not at all,
-// and never over another's change: that is one package's trade. A log that is only
-// ever added to is another's.
+// writes lists the names that make or replace a file. Package edit writes files whole or
+// not at all, and never over another program's change. Package audit appends to its log.
 var writes = use{
 	names: map[string][]string{
 		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
@@ -128,12 +129,12 @@ var writes = use{
 	allowed: []string{"edit", "audit", "internal/genskills/write", "bench"},
 }
 
-// vague are package names that say nothing and into which everything falls.
+// vague lists package names without a meaning, which attract unrelated code.
 var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
 
-const longFile = 600 // lines; beyond it a file is a question
+const longFile = 600 // lines; longer files should be split
 
-// use is a set of names by import path, and the packages that may use them.
+// use is a set of names by import path, with the packages that may use them.
 type use struct {
 	names   map[string][]string
 	allowed []string
@@ -152,7 +153,7 @@ type file struct {
 	ast   *ast.File
 }
 
-// rule is one rule and code that breaks it: a package's path and its only file.
+// rule is one rule, and code that breaks it: a package's path and its only file.
 type rule struct {
 	name   string
 	check  func(pkg) []string
@@ -222,7 +223,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestRulesBite shows each rule code that breaks it.
+// TestRulesBite checks that each rule objects to code that breaks it.
 func TestRulesBite(t *testing.T) {
 	for _, r := range rules {
 		for _, b := range r.broken {
@@ -268,7 +269,7 @@ func checkOutside(p pkg) (complaints []string) {
 	return complaints
 }
 
-// moduleOf is the row of outside that covers an import path, "" if none does.
+// moduleOf returns the row of outside that covers an import path, or "".
 func moduleOf(imported string) string {
 	for path := range outside {
 		if imported == path || strings.HasPrefix(imported, path+"/") {
@@ -377,7 +378,7 @@ func undocumented(decl ast.Decl) (names []string) {
 	return names
 }
 
-// receiver is the name of the type behind pointers and type parameters.
+// receiver returns the name of the type, without pointers and type parameters.
 func receiver(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.StarExpr:
@@ -453,8 +454,8 @@ func load(t *testing.T) (pkgs []pkg) {
 	}
 }
 
-// lookAround reads every folder, so that the test cache, which does not see what
-// the go command reads, knows that a new file is a reason to run again.
+// lookAround reads every folder, so that a new file invalidates the cached test result. The
+// cache does not know the files that the go command reads.
 func lookAround(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

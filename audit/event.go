@@ -1,6 +1,6 @@
-// Package audit writes what a server decided, and what it let be loaded: one JSON
-// object a line. A line says who asked for what, and how it ended; it never has
-// contents, tokens, or arguments beside the name and path that were asked for.
+// Package audit logs a server's decisions and the files it gave out, one JSON object a
+// line. A line has the subject, the request and the result. It never has contents, tokens,
+// or arguments other than the requested name and path.
 package audit
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Result is how a request ended.
+// Result is the outcome of a request.
 type Result string
 
-// The results. A client to whom a skill is denied is told that there is none; only
+// The results. A client that is denied a skill is told that there is no such skill; only
 // this log tells the two apart.
 const (
 	OK           Result = "ok"
 	NotFound     Result = "not found"
-	Denied       Result = "denied"        // it is there, and rules or its author keep it from who asked
-	RefusedToken Result = "refused token" // no token where one is needed, or one that nobody has
-	Refused      Result = "refused"       // not let in, whoever it was: a host or an origin that is not served
-	Limited      Result = "limited"       // asked too often, or when there was too much to do
-	Failed       Result = "error"         // could not be answered: a wrong request, a disk's error
-	Lost         Result = "lost"          // lines of this log that could not be written
+	Denied       Result = "denied"        // it exists, but rules or its author keep it from the subject
+	RefusedToken Result = "refused token" // a required token is missing or unknown
+	Refused      Result = "refused"       // the host or the origin is not served
+	Limited      Result = "limited"       // too many requests, or too much load
+	Failed       Result = "error"         // could not be answered, for example a wrong request or a disk error
+	Lost         Result = "lost"          // lines of this log were lost
 )
 
 // The surfaces.
@@ -36,25 +36,25 @@ const (
 	WellKnown = "well-known"
 )
 
-// Event is a line. What is not known, or does not apply, is empty and left out.
+// Event is a line. Fields that are unknown or do not apply are empty and left out.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Surface string    `json:"surface,omitempty"`
-	Subject string    `json:"subject,omitempty"` // whose token it was
-	Client  string    `json:"client,omitempty"`  // what it calls itself
-	Address string    `json:"address,omitempty"` // from which the request came, without its port
+	Subject string    `json:"subject,omitempty"` // the owner of the token
+	Client  string    `json:"client,omitempty"`  // the client's own name for itself
+	Address string    `json:"address,omitempty"` // of the connection, without its port
 	Method  string    `json:"method,omitempty"`  // of MCP or of HTTP
 	Tool    string    `json:"tool,omitempty"`
 	Asked   string    `json:"asked,omitempty"` // the name or URI of a skill, or the path of a page
-	File    string    `json:"file,omitempty"`  // of the skill, where it was asked for by itself
+	File    string    `json:"file,omitempty"`  // of the skill, if a file was requested
 	Loaded  []Load    `json:"loaded,omitempty"`
 	Result  Result    `json:"result"`
-	Status  int       `json:"status,omitempty"` // of HTTP, where it is not within MCP
-	// Times is how often this was so, where one line stands for several.
+	Status  int       `json:"status,omitempty"` // of HTTP, outside of MCP
+	// Times is the number of events, if one line stands for several.
 	Times uint64 `json:"times,omitempty"`
 }
 
-// Load is a file of a skill as it was given out.
+// Load is a file of a skill that was given out.
 type Load struct {
 	URI    string `json:"uri"`
 	Digest string `json:"digest"`
@@ -64,15 +64,15 @@ type Load struct {
 // maxText bounds each text of a line, in bytes: clients choose most of them.
 const maxText = 512
 
-// appendTo writes the event as a line. JSON escapes what would end or forge one;
-// direction and format characters are escaped too, since people read it.
+// appendTo writes the event as a line. JSON escapes characters that would end or forge a
+// line. Direction and format characters are escaped too, since people read the log.
 func (e Event) appendTo(b []byte) []byte {
 	for _, text := range []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File} {
 		*text = cut(*text)
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
-		panic(err) // strings, numbers and a time of this century
+		panic(err) // cannot fail: strings, numbers and a time of this century
 	}
 	return append(skill.AppendVisibleJSON(b, line), '\n')
 }

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// fileMode: who did what is for the operator alone. A file that is there already
-// keeps what its owner gave it.
+// fileMode lets only the operator read the log. An existing file keeps its mode.
 const fileMode fs.FileMode = 0o600
 
-// retryAfter is how long a file grows on after the next one could not be begun.
+// retryAfter is how long a file grows after a rotation failed.
 const retryAfter = time.Minute
 
 type errLost uint64
@@ -27,7 +26,7 @@ func (n errLost) Error() string {
 // stream is a sink that cannot be reopened.
 type stream struct {
 	w    io.Writer
-	torn bool // a part of a line stands at the end
+	torn bool // the stream ends with a part of a line
 }
 
 func (s *stream) write(lines []byte) (int, error) {
@@ -52,8 +51,8 @@ func (s *stream) write(lines []byte) (int, error) {
 func (*stream) reopen() error { return nil }
 func (*stream) close() error  { return nil }
 
-// file is a sink with a name, and older files beside it: name.1 is the last one,
-// name.2 the one before it.
+// file is a sink with a name and older files beside it: name.1 is the previous one, name.2
+// the one before it.
 type file struct {
 	path    string
 	maxSize int64
@@ -63,14 +62,14 @@ type file struct {
 	f     *os.File
 	size  int64
 	torn  bool
-	again time.Time // not before this is another file begun
+	again time.Time // no rotation is tried before this time
 }
 
-// ErrIrregular: the name is that of something to which no log can be written.
+// ErrIrregular is returned if the name does not belong to a regular file.
 var ErrIrregular = errors.New("it is no regular file")
 
 func (l *file) open() error {
-	// A pipe that nobody reads would hold up the start.
+	// A pipe without a reader would block the start.
 	if info, err := os.Stat(l.path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: l.path, Err: ErrIrregular}
 	}
@@ -90,14 +89,14 @@ func (l *file) open() error {
 	return nil
 }
 
-// endsTorn: whoever wrote last died within a line.
+// endsTorn reports whether the file ends within a line, because the last writer died.
 func endsTorn(path string, size int64) bool {
 	if size == 0 {
 		return false
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return false // it may be that one may write and not read
+		return false // the file may be writable and not readable
 	}
 	defer f.Close()
 	var last [1]byte
@@ -115,7 +114,7 @@ func (l *file) write(lines []byte) (int, error) {
 			l.trouble(fmt.Errorf("another file cannot be begun, so this one grows: %w", err))
 		}
 	}
-	if l.f == nil { // the next file could be neither begun nor the last one gone on with
+	if l.f == nil { // neither the next file nor the previous one could be opened
 		if err := l.open(); err != nil {
 			return 0, err
 		}
@@ -141,11 +140,11 @@ func (l *file) write(lines []byte) (int, error) {
 	return whole, err
 }
 
-// rotate gives the files the names of older ones, the oldest first, and begins a
-// new one: whenever it is cut off, every line is still in one of them.
+// rotate renames the files, the oldest first, and begins a new one. If it is interrupted,
+// every line is still in one of them.
 func (l *file) rotate() error {
 	name := func(n int) string { return l.path + "." + strconv.Itoa(n) }
-	if err := l.f.Close(); err != nil { // a disk's last word on what was written
+	if err := l.f.Close(); err != nil { // may report that the data was not written
 		l.f = nil
 		return errors.Join(err, l.open())
 	}
@@ -162,7 +161,7 @@ func (l *file) rotate() error {
 	return l.open()
 }
 
-// reopen goes on with the old file where there can be no new one.
+// reopen keeps the old file if a new one cannot be opened.
 func (l *file) reopen() error {
 	old := l.f
 	if err := l.open(); err != nil {

@@ -4,5 +4,5 @@ package audit
 
 import "syscall"
 
-// openFlags: what has taken the file's place since it was looked at is not waited for.
+// openFlags keeps open from blocking if a pipe has taken the file's place.
 const openFlags = syscall.O_NONBLOCK

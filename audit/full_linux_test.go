@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A stream that takes nothing: all is lost, and the end says how much.
+// If a stream accepts no data, all lines are lost, and Close reports how many.
 func TestFullStream(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -29,8 +29,7 @@ func TestFullStream(t *testing.T) {
 	}
 }
 
-// A disk fills up and is emptied: no line is cut, and those that are missing are
-// counted in the file.
+// While a disk is full, no line is cut; the lost lines are counted in the file.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
@@ -53,7 +52,8 @@ func TestFullDisk(t *testing.T) {
 	for range n {
 		l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
 	}
-	// Until each line's fate is known: who reads while one is tried can see it half.
+	// Wait until each line is written or lost: a reader can see half of a line that is
+	// being written.
 	decided(t, l, n)
 	if l.Lost() == 0 {
 		t.Fatal("nothing is lost on a full disk")

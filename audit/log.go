@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Options of a log.
+// Options configure a log.
 type Options struct {
-	// MaxSize is how many bytes a file may have before another is begun, and Keep how
-	// many files are kept beside it. A MaxSize of 0 leaves that to somebody else, who
-	// then has [Log.Reopen] called.
+	// MaxSize is the size in bytes at which another file is begun, and Keep the number of
+	// older files that are kept. A MaxSize of 0 leaves rotation to another program; call
+	// [Log.Reopen] after it.
 	MaxSize int64
 	Keep    int
-	// Trouble, if set, hears of what keeps lines from being written, of its end
-	// (nil), and of what else goes wrong. It must not wait.
+	// Trouble, if set, is called with the error that keeps lines from being written, with
+	// nil when it ends, and with any other error. It must not block.
 	Trouble func(error)
 }
 
-// The bounds of what waits to be written: beyond them lines are lost, and counted.
+// The bounds of the queue. Lines beyond them are lost and counted.
 const (
 	maxWaiting = 8192
 	maxBatch   = 64 << 10
-	// closeGrace is how long the end waits for a disk.
+	// closeGrace is how long Close waits for a disk.
 	closeGrace = 5 * time.Second
 )
 
-// Log is where events are written, by a goroutine of its own: nobody who has
-// something recorded waits for a disk. Where more waits than may, or a line cannot
-// be written, it is lost. Then the next line that can be written says how many were.
+// Log writes events in a goroutine of its own, so callers never wait for a disk. A line is
+// lost if the queue is full or the write fails; the next written line says how many were
+// lost.
 type Log struct {
 	to    sink
 	o     Options
 	queue chan Event
 
-	mu      sync.Mutex // of what follows
-	lost    uint64     // and no line accounts for it yet
+	mu      sync.Mutex // of the fields below
+	lost    uint64     // and not yet accounted for by a line
 	written uint64     // lines, since the start
 	missing uint64     // lines that were lost, since the start
 	closed  bool
@@ -48,18 +48,18 @@ type Log struct {
 	ended  chan struct{}
 }
 
-// sink takes whole lines: it returns how many bytes of whole lines it took, and
-// leaves no part of another.
+// sink accepts whole lines. It returns the number of bytes in the lines that it wrote, and
+// leaves no part of another line.
 type sink interface {
 	write(lines []byte) (int, error)
 	reopen() error
 	close() error
 }
 
-// OnWriter writes to a stream, which is never closed.
+// OnWriter returns a log that writes to a stream. The stream is never closed.
 func OnWriter(w io.Writer, o Options) *Log { return start(&stream{w: w}, o) }
 
-// Open writes to a file, which is made where there is none, for its owner alone.
+// Open returns a log that writes to a file. It creates a missing file for its owner alone.
 func Open(path string, o Options) (*Log, error) {
 	f := &file{path: path, maxSize: o.MaxSize, keep: o.Keep, trouble: o.Trouble}
 	if err := f.open(); err != nil {
@@ -77,7 +77,7 @@ func start(to sink, o Options) *Log {
 	return l
 }
 
-// Record has an event written. It returns at once. A nil log records nothing.
+// Record queues an event and returns at once. A nil log records nothing.
 func (l *Log) Record(e Event) {
 	if l == nil {
 		return
@@ -99,15 +99,15 @@ func (l *Log) Record(e Event) {
 	}
 }
 
-// Lost is how many lines are missing that no line accounts for yet.
+// Lost returns the number of lost lines that no line accounts for yet.
 func (l *Log) Lost() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-// Totals are how many events were written since the log began, and how many were
-// lost, whether or not a line accounts for them. A nil log has none.
+// Totals returns how many events were written and how many were lost since the log began,
+// whether or not a line accounts for them. A nil log returns zeros.
 func (l *Log) Totals() (written, lost uint64) {
 	if l == nil {
 		return 0, 0
@@ -117,7 +117,7 @@ func (l *Log) Totals() (written, lost uint64) {
 	return l.written, l.missing
 }
 
-// fails tells of trouble when it begins. It is for the holder of mu.
+// fails reports trouble when it begins. The caller holds mu.
 func (l *Log) fails(err error) {
 	if !l.failing {
 		l.failing = true
@@ -125,7 +125,7 @@ func (l *Log) fails(err error) {
 	}
 }
 
-// Reopen goes on in the file that has the log's name now.
+// Reopen continues in the file that has the log's name now.
 func (l *Log) Reopen() error {
 	done := make(chan error, 1)
 	select {
@@ -136,7 +136,7 @@ func (l *Log) Reopen() error {
 	}
 }
 
-// Close writes what waits, unless the disk hangs.
+// Close writes the queued lines, unless the disk hangs.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -184,7 +184,7 @@ func (l *Log) run() {
 	}
 }
 
-// batch writes an event and those that wait behind it.
+// batch writes an event and those queued after it.
 func (l *Log) batch(e Event) {
 	lines, n := e.appendTo(nil), 1
 	for len(lines) < maxBatch {
@@ -200,7 +200,7 @@ func (l *Log) batch(e Event) {
 	l.put(lines, n)
 }
 
-// put writes n lines, and before them how many were lost.
+// put writes n lines, preceded by a line with the number of lost ones.
 func (l *Log) put(lines []byte, n int) {
 	l.mu.Lock()
 	lost := l.lost
@@ -233,7 +233,7 @@ func (l *Log) put(lines []byte, n int) {
 	}
 }
 
-// fail counts the lines that were written all the same, and those that were not.
+// fail counts the lines that were written before the error, and those that were not.
 func (l *Log) fail(written, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// troubles are what a log said was wrong.
+// troubles collects the errors that a log reports.
 type troubles struct {
 	mu  sync.Mutex
 	all []string
@@ -44,8 +44,7 @@ func (r *troubles) said() []string {
 	return slices.Clone(r.all)
 }
 
-// sums adds up the lines of a log: those that say something, and those that one
-// says are lost.
+// sums counts the events in a log, and the lines that it reports as lost.
 func sums(t *testing.T, text string) (written, lost uint64) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -106,7 +105,7 @@ func TestFile(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	// Whoever wrote last died within a line; the next begins one of its own.
+	// If the last writer died within a line, the next one begins a new line.
 	torn := read(t, path) + `{"time":"2026-`
 	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
 		t.Fatal(err)
@@ -128,8 +127,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Every line is in one of the files that are kept, in its order, and no file is
-// larger than it may be.
+// Every line is in one of the kept files, in order, and no file is larger than the bound.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
@@ -178,7 +176,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// Where the next file cannot be begun, the present one grows, and it is said once.
+// If the next file cannot be created, the current one grows, which is reported once.
 func TestRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	if err := os.MkdirAll(path+".1/in the way", 0o700); err != nil {
@@ -205,7 +203,7 @@ func TestRotationFails(t *testing.T) {
 	}
 }
 
-// Somebody else moves the file away, and has the log reopened.
+// Another program moves the file away and has the log reopened.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l, err := Open(path, Options{})
@@ -249,8 +247,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// decided waits until each of n events is written or lost: whoever reads the file
-// while one is tried can see it half.
+// decided waits until each of n events is written or lost: a reader can see half of a line
+// that is being written.
 func decided(t *testing.T, l *Log, n uint64) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Microsecond) {
@@ -274,7 +272,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// gate is an output whose reader begins to read when it is told to.
+// gate is an output whose reader begins to read on command.
 type gate struct {
 	bytes.Buffer
 	opened chan struct{}
@@ -285,14 +283,14 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.Buffer.Write(p)
 }
 
-// Nobody waits for a reader that does not read: what does not fit is lost, counted,
-// and told as soon as something can be.
+// Record never waits for a reader that does not read. Lines that do not fit are lost,
+// counted, and reported with the next line.
 func TestFullQueue(t *testing.T) {
 	w := &gate{opened: make(chan struct{})}
 	var heard troubles
 	l := OnWriter(w, Options{Trouble: heard.hear})
 	const n = 3 * maxWaiting
-	for range n { // were one to wait, it would wait for ever
+	for range n { // a call that waits would wait for ever
 		l.Record(Event{Time: at, Asked: "x", Result: OK})
 	}
 	if l.Lost() == 0 {

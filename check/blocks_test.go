@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What Fix promises holds for 15,418 real blocks of frontmatter, and of those that
-// YAML refuses it mends most.
+// Fix keeps its promises for 15,418 real blocks of frontmatter, and repairs most of those
+// that YAML refuses.
 func TestFixBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

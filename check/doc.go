@@ -1,7 +1,6 @@
-// Package check judges a skill as its author wants it judged: everything that
-// package skill notices when it reads a SKILL.md, and beyond that what other
-// clients, other file systems and readers of the text would stumble over. It also
-// knows the mends that are certain.
+// Package check judges a skill for its author: it reports everything that package skill
+// notices in a SKILL.md, and whatever could fail in other clients, on other file systems or
+// for readers of the text. It also makes fixes.
 //
 // It reads through the skill's own file system and writes nothing.
 package check

@@ -18,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// speaks are the rules that speak of what a category of cases.tsv is about. Where
-// its column strict calls that wrong, one of them must have a finding, and where it
-// calls it valid, none may; all of them end `check --strict` with 1.
+// speaks lists the rules about the subject of each category of cases.tsv. If the column
+// strict says invalid, one of them must have a finding; if it says valid, none may. All of
+// them end `check --strict` with 1.
 var speaks = map[string][]skill.RuleID{
 	"bytes/bad-utf8": {skill.RuleFileEncoding}, "bytes/bom": {skill.RuleTextBOM}, "bytes/crlf": {skill.RuleTextControl, skill.RuleFenceMissing, skill.RuleYAMLSyntax},
 	"bytes/mixed-eol": {skill.RuleTextControl, skill.RuleYAMLSyntax}, "bytes/nul-control": {skill.RuleTextControl, skill.RuleYAMLControl},
@@ -52,9 +52,9 @@ var speaks = map[string][]skill.RuleID{
 	"yaml/unrecoverable": {skill.RuleYAMLSyntax},
 }
 
-// strictly are the cases whose strict reading differs from the column, and why.
+// strictly lists the cases whose strict reading differs from the column, with the reason.
 var strictly = map[string]string{
-	// The corpus holds a case's SKILL.md alone.
+	// The corpus has only the SKILL.md of a case.
 	"case__two-variants/1/agentplace/SKILL.md":                        "the other spelling is not there",
 	"case__two-variants/1/worker-integration/SKILL.md":                "the other spelling is not there",
 	"collision__same-name-differing/1/circuit-breaker-setup/SKILL.md": "the other skill is not there",
@@ -67,18 +67,17 @@ var strictly = map[string]string{
 	"size__big-bytes/1/design-tokens/SKILL.md":                        "the large files are not there",
 	"size__many-files/1/hugo/SKILL.md":                                "the many files are not there",
 	"size__many-files/1/loki-mode/SKILL.md":                           "the many files are not there",
-	// What is wrong stands where no rule looks.
+	// No rule looks at the place of the fault.
 	"fields__dates/1/scenario-war-room/SKILL.md": "the date stands in metadata, where it is a string",
 	"refs__broken/1/telegram-telethon/SKILL.md":  "the paths stand in code, which is no link",
 	"refs__broken/1/wiki-page-writer/SKILL.md":   "the links stand in code, as examples",
 	"refs__case/1/gdpr-compliant/SKILL.md":       "the paths stand in code, which is no link",
 }
 
-// TestEdge holds what becomes of each edge case against testdata/edge.tsv, the
-// column of our own beside cases.tsv: available or skipped, published or not, and
-// the findings that `check` and `check --strict` end with 1 for. The strict reading
-// is held against the column strict of cases.tsv itself; the lenient one is in
-// package skill.
+// TestEdge compares each edge case with testdata/edge.tsv, our own column beside cases.tsv:
+// available or skipped, published or not, and the findings for which `check` and `check
+// --strict` end with 1. It compares the strict reading with the column strict of cases.tsv;
+// package skill tests the lenient one.
 func TestEdge(t *testing.T) {
 	root, err := filepath.Abs(corpusDir(t, "edge"))
 	if err != nil {
@@ -131,7 +130,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// edge judges every case: the rules that have a finding by file, and our columns.
+// edge judges every case and returns the rules with a finding, by file, and our columns.
 func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[string]string) {
 	t.Helper()
 	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: root}, Required: true}).Scan(t.Context())
@@ -151,7 +150,7 @@ func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[stri
 		case !r.Skill.Available:
 		case !taken:
 			first[skill.KeyOf(r.Skill.Name)] = i
-		default: // each of the two cases is one of the collision
+		default: // the collision consists of these two cases
 			f := Duplicate(r, Place{names[n], NamePosition(reports[n].Data)}, r.Skill.Digest == reports[n].Skill.Digest)
 			reports[i].Findings = append(reports[i].Findings, f)
 			reports[n].Findings = append(reports[n].Findings, f)

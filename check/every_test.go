@@ -24,7 +24,7 @@ func (f fails) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
 }
 
-// restless is a folder whose SKILL.md has another time whenever one looks.
+// restless is a folder whose SKILL.md has another time at each look.
 type restless struct {
 	fstest.MapFS
 	looks *int64
@@ -57,8 +57,8 @@ func fileOf(text string) fstest.MapFS { return fstest.MapFS{"SKILL.md": {Data: [
 
 func named(name string) string { return "---\nname: " + name + "\ndescription: Use when asked.\n---\n" }
 
-// textRules are the rules of package skill that SKILL.md's text decides: a text that
-// breaks the rule, and the nearest that does not.
+// textRules lists the rules of package skill about the text of SKILL.md, with a text that
+// breaks the rule and a similar one that does not.
 var textRules = map[skill.RuleID]struct{ bad, good string }{
 	skill.RuleFileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
 	skill.RuleFileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
@@ -97,7 +97,7 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	skill.RuleMetadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
-// bundleRules are those that the folder decides.
+// bundleRules lists the rules of package skill about the folder.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	skill.RuleFileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Odd: &skill.Odd{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
 	skill.RuleFileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
@@ -111,7 +111,7 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	skill.RuleFolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
-// The rules of package skill, from the text or the folder to the finding.
+// Each rule of package skill yields its finding, from the text or the folder.
 func TestSkillRules(t *testing.T) {
 	try := func(id skill.RuleID, bad, good *skill.Bundle) {
 		got := found(Skill(t.Context(), bad), id)
@@ -134,9 +134,8 @@ func TestSkillRules(t *testing.T) {
 	}
 }
 
-// Every rule there is has a test with something that breaks it and something that
-// does not, and each that --fix mends one of the mend. A new rule fails here until
-// it has them.
+// Every rule has a test with an example that breaks it and one that does not, and every
+// rule that --fix repairs has a test of the fix. A new rule fails here until it has them.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
 		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and doctor.TestURIName
@@ -152,7 +151,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 		tested[id] = true
 	}
 	for _, id := range scanRules {
-		tested[id] = scanTests(t)[id] // compared whole there, so where none is listed none is found
+		tested[id] = scanTests(t)[id] // compared whole there, so a rule that is not listed has no finding
 	}
 	for _, r := range Rules {
 		if !tested[r.ID] {
@@ -167,7 +166,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The file's own name is no text of it: the command renames it.
+	// The file's name is not part of its text: the command renames the file.
 	near, err := os.ReadFile("../internal/cli/testdata/script/check_near.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +182,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	}
 }
 
-// scanTests are the rules that the tests of the source name as expected notices.
+// scanTests returns the rules that the tests of the source expect as notices.
 func scanTests(t *testing.T) map[skill.RuleID]bool {
 	t.Helper()
 	files, err := filepath.Glob("../source/dir/*_test.go")
@@ -207,7 +206,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 	return out
 }
 
-// mendedRules are the rules for which candidates proposes a mend, by its source.
+// mendedRules returns the rules for which candidates proposes a fix, from its source code.
 func mendedRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}

@@ -6,18 +6,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// longestExact bounds a value that is written out in a mend, in bytes.
+// longestExact bounds a value that is written out in a suggested fix, in bytes.
 const longestExact = 200
 
-// someValue stands in a mend for the author's own value.
+// someValue is the placeholder for the author's value in a suggestion.
 const someValue = "'…'"
 
-// anyField is a line with which a field begins.
+// anyField matches a line that begins a field.
 var anyField = onDemand(`^[^\s:#-][^:#]*:`)
 
-// exactly fills the author's own value into a mend that asks for quotes around it: all
-// of its lines, as the one that can be typed instead. A mend for a value whose
-// end is not sure stays as it is.
+// exactly inserts the author's value into a suggestion to quote it: all of its lines, as
+// one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.
 func (s *Source) exactly(mend string, at skill.Position) string {
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
@@ -35,7 +34,7 @@ func (s *Source) exactly(mend string, at skill.Position) string {
 		}
 		if indent := len(next) - len(text); indent <= len(first)-len(line) {
 			if indent == 0 {
-				return mend // it may belong to the value, or not
+				return mend // it may or may not belong to the value
 			}
 			break
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// known are the specification's fields.
+// known lists the specification's fields.
 var known = map[string]bool{
 	"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true,
 }
@@ -39,8 +39,8 @@ var (
 	reXMLTag   = onDemand(`</?[A-Za-z][A-Za-z0-9_-]*( [^<>]*)?/?>`)
 )
 
-// onDemand compiles an expression when it is first asked for: a server that starts asks
-// for none.
+// onDemand compiles an expression at its first use, so that it does not delay the start of
+// a server.
 func onDemand(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -83,7 +83,7 @@ func allowedToolsForm(s *subject) []Finding {
 	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
 }
 
-// outsideParens drops what stands in parentheses.
+// outsideParens removes text in parentheses.
 func outsideParens(s string) string {
 	depth := 0
 	return strings.Map(func(r rune) rune {
@@ -99,8 +99,8 @@ func outsideParens(s string) string {
 	}, s)
 }
 
-// toolsOf lists the tools of allowed-tools in any of its forms; ok is false where
-// some reader would see others.
+// toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
+// reader would see other tools.
 func toolsOf(v skill.Value) (tools []string, ok bool) {
 	switch v.Kind {
 	case skill.String:
@@ -132,7 +132,7 @@ func toolsOf(v skill.Value) (tools []string, ok bool) {
 		return nil, false
 	}
 	for _, tool := range tools {
-		// "Bash(git add:*)": whoever splits at blanks alone reads two tools.
+		// "Bash(git add:*)": a reader that splits at blanks sees two tools.
 		if tool == "" || strings.ContainsAny(tool, ", \t\r\n'\"") {
 			return nil, false
 		}

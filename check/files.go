@@ -10,8 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// windowsNames looks at the names on the disk, since a name that no URI can carry is in
-// no listing, and at the skill's own: clients that install a skill make a folder of it.
+// windowsNames checks the names on disk, since a name that no URI can carry is in no
+// listing, and the skill's own name, since clients that install a skill name a folder after
+// it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
 	if at == "." {
@@ -148,8 +149,8 @@ func incomplete(s *subject) []Finding {
 	return []Finding{f}
 }
 
-// Unlisted says of a file or folder in a skill why it is in no list of its files,
-// and what to do.
+// Unlisted returns why a file or folder of a skill is in no list of its files, and what to
+// do.
 func Unlisted(at string) (message, mend string) {
 	const consequence = ", so that the Skills extension's lists leave the skill out"
 	switch {

@@ -11,33 +11,33 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Level says how sure a mend is.
+// Level is the certainty of a fix.
 type Level int
 
-// The levels. A certain mend cannot change what the skill means; a guess is most
-// probably what its author meant.
+// The levels. A certain fix cannot change the meaning of the skill; a guess most probably
+// matches the author's intention.
 const (
 	None Level = iota
 	Certain
 	Guess
 )
 
-// String is the level as reports and flags write it: "", "certain" or "guess".
+// String returns the level as in reports and flags: "", "certain" or "guess".
 func (l Level) String() string { return [...]string{"", "certain", "guess"}[l] }
 
-// Mended is one mend that Fix made.
+// Mended is one change that Fix made.
 type Mended struct {
 	Rule skill.RuleID
-	Line int    // in the file as it was when the mend was made
+	Line int    // in the file before this change
 	What string // in the past tense: "quoted the value of description"
 
-	of    skill.Problem // that it solves
-	ask   string        // the same as a request: "put the value in quotes"
-	lines []string      // what it wrote
-	then  []Mended      // of problems that came to light by it
+	of    skill.Problem // the solved problem
+	ask   string        // the change as a request: "put the value in quotes"
+	lines []string      // the written lines
+	then  []Mended      // fixes of problems that this one revealed
 }
 
-// candidate is a mend that is tried: the file as it would be.
+// candidate is a possible fix: the resulting file.
 type candidate struct {
 	rule  skill.RuleID
 	line  int
@@ -45,15 +45,15 @@ type candidate struct {
 	ask   string
 	level Level
 	data  []byte
-	of    skill.Problem // zero where it is a rule of this package
-	// from is a key that is written as to, "" where the keys stay as they are.
+	of    skill.Problem // zero for a rule of this package
+	// from is a key that is rewritten as to, or "" if the keys stay unchanged.
 	from, to string
 }
 
-// Fix mends a SKILL.md in a folder of the given name, at the given level. Each
-// mend is tried and kept only if it solves a problem, makes no new one, leaves
-// every field that was readable with its value, and every byte of the body in its
-// place. Mends of the rules in except are not tried. So Fix of what it returned changes nothing.
+// Fix repairs a SKILL.md in a folder of the given name, at the given level. It tries each
+// fix and keeps it only if it solves a problem, causes no new one, and keeps the value of
+// every readable field and every byte of the body. It does not try fixes for the rules in
+// except. Calling Fix again with its result changes nothing.
 func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Mended) {
 	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
 		return data, nil
@@ -79,8 +79,9 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 	}
 }
 
-// markFixable notes which findings a mend solves, by mending and judging again, and
-// makes their words those of the mend: what it writes is what a person is told to.
+// markFixable fixes the file and judges it again, to record which findings a fix solves.
+// Their suggestion becomes that of the fix, so that the user is asked to write what Fix
+// would write.
 func markFixable(s *subject, findings []Finding) {
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return mendable[f.Rule] }) {
 		return
@@ -125,14 +126,14 @@ func markFixable(s *subject, findings []Finding) {
 	}
 }
 
-// kind is what a finding and the problem that it comes from have in common.
+// kind is the key that a finding shares with its problem.
 type kind struct {
 	rule           skill.RuleID
 	field, message string
 }
 
-// consequences gives each mend of a problem that nobody was told of to the one that
-// brought it to light.
+// consequences assigns each fix of an unreported problem to the fix that revealed the
+// problem.
 func consequences(mended []Mended, findings []Finding) (out []Mended) {
 	told := map[kind]bool{}
 	for _, f := range findings {
@@ -148,12 +149,12 @@ func consequences(mended []Mended, findings []Finding) (out []Mended) {
 	return out
 }
 
-// maxWritten is how long a line may be to be told whole.
+// maxWritten is the longest line that a suggestion quotes whole.
 const maxWritten = 200
 
-// request is the mend as somebody is asked for it, with the lines that it writes.
-// Where a later mend changes them again, those that the file then holds count; where
-// they are not to be told, otherwise is the request.
+// request words the fix as a suggestion, with the lines that it writes. If a later fix
+// changes these lines again, the final ones count. If the lines cannot be quoted, it
+// returns otherwise.
 func (m Mended) request(later []Mended, file []line, otherwise string) string {
 	lines := m.lines
 	for _, l := range later {
@@ -193,7 +194,7 @@ func hold(file []line, lines []string) bool {
 	return true
 }
 
-// written are the lines of now that stand in the place of others of old.
+// written returns the lines of now that replace lines of old.
 func written(old, now []line) []string {
 	from := 0
 	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end() == now[from].end() {
@@ -206,21 +207,21 @@ func written(old, now []line) []string {
 	return textsOf(now[from : len(now)-end])
 }
 
-// mendable are the rules for which there is a mend.
+// mendable lists the rules for which there is a fix.
 var mendable = map[skill.RuleID]bool{
 	skill.RuleFenceBlanks: true, skill.RuleFenceGlued: true, skill.RuleFenceLate: true, skill.RuleFenceUnclosed: true,
 	skill.RuleFenceOpener: true, skill.RuleYAMLSyntax: true, skill.RuleYAMLDuplicate: true, skill.RuleNameType: true,
 	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleDescriptionMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
 }
 
-// judged is a file with what its mending needs to know of it.
+// judged is a file with the data that fixing needs.
 type judged struct {
 	data     []byte
 	text     string
 	doc      *skill.Document
 	lines    []line
 	problems []skill.Problem // of the file and its fields
-	tools    bool            // allowed-tools has a form that other clients stumble over
+	tools    bool            // allowed-tools has a form that other clients misread
 }
 
 func judgeBytes(data []byte, folder string) *judged {
@@ -234,12 +235,12 @@ func judgeBytes(data []byte, folder string) *judged {
 
 func (j *judged) body() []byte { return j.data[j.doc.Body:] }
 
-// weight is what a mend must lower.
+// weight is the number that a fix must lower.
 func (j *judged) weight() int {
 	n := 2 * len(j.problems)
 	for _, p := range j.problems {
 		if skill.RuleOf(p.Rule).Skips {
-			n += 200 // reading a skill at all outweighs what then comes to light in it
+			n += 200 // a readable skill outweighs the problems that reading it reveals
 		}
 	}
 	if j.tools {
@@ -248,21 +249,21 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether a mend of the rule that led from old to j may stand. It may
-// write the key to for the key from, if there is one.
+// better reports whether to keep a fix of the rule that led from old to j. The fix may
+// rename the key from to the key to, if from is not empty.
 func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
 	}
 	if from == "" && rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
-		return false // only the line that stands twice may go
+		return false // only the duplicate line may go
 	}
 	if from == "" && rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
-		return false // only a name may come
+		return false // only a name may be added
 	}
 	was, is := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
-		// The fence was not understood: all the text must still be there, in order.
+		// The fence was not understood, so all the text must still be there, in order.
 		if !holdsInOrder(j.data, old.data) {
 			return false
 		}
@@ -287,7 +288,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	return true
 }
 
-// faulty: the field was read as text because it could not be read as YAML.
+// faulty is set if the field was read as text because it is not valid YAML.
 func (j *judged) faulty(f skill.Field) bool {
 	for _, p := range j.doc.Problems {
 		if p.Field == f.Key && p.Rule == skill.RuleYAMLSyntax {
@@ -297,17 +298,16 @@ func (j *judged) faulty(f skill.Field) bool {
 	return false
 }
 
-// sameText compares the text that was read in a field with a fault with what is
-// read now. Blanks around it are dropped where it is used; a block of lines keeps
-// its line ends.
+// sameText compares the text of a faulty field with its value now. Surrounding blanks do
+// not count, since readers drop them; a block of lines keeps its line ends.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
 	return was == is || strings.Contains(is, "\n") && was == skill.OneLine(is)
 }
 
-// sameValue compares what was read before with what is read now. The type of a
-// name or description may become the string that it should be, and allowed-tools
-// its other form; nothing else changes.
+// sameValue compares the old value with the new one. A name or description may become the
+// string that it should be, and allowed-tools may take its other form; nothing else may
+// change.
 func sameValue(key string, was, is skill.Value) bool {
 	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
 		return true
@@ -323,8 +323,8 @@ func sameValue(key string, was, is skill.Value) bool {
 	return false
 }
 
-// words is the text without what a mend writes anew: blanks, line ends, quotes, and
-// the marks of lists and of blocks of text.
+// words returns the text without the characters that a fix may change: blanks, line ends,
+// quotes, and the marks of lists and blocks.
 func words(data []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("\"'-,[]>|", r) {
@@ -334,7 +334,7 @@ func words(data []byte) []byte {
 	}, data)
 }
 
-// holdsInOrder reports whether every byte of old stands in data, in its order.
+// holdsInOrder reports whether data contains every byte of old, in order.
 func holdsInOrder(data, old []byte) bool {
 	for _, c := range data {
 		if len(old) > 0 && old[0] == c {
@@ -344,7 +344,7 @@ func holdsInOrder(data, old []byte) bool {
 	return len(old) == 0
 }
 
-// splice is the file with the lines [from,to) replaced by text.
+// splice returns the file with the lines [from,to) replaced by text.
 func (j *judged) splice(from, to int, text string) []byte {
 	begin, end := len(j.text), len(j.text)
 	if from < len(j.lines) {
@@ -356,8 +356,7 @@ func (j *judged) splice(from, to int, text string) []byte {
 	return []byte(j.text[:begin] + text + j.text[end:])
 }
 
-// end is the line end to write after the line with this index: its own, or else
-// the first line's.
+// end returns the line end for the line with this index: its own, or else the first line's.
 func (j *judged) end(i int) string {
 	if i < len(j.lines) && j.lines[i].end() != "" {
 		return j.lines[i].end()

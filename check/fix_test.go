@@ -14,7 +14,7 @@ import (
 
 const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
 
-// Each row is a fault and what Fix makes of it, at which level.
+// Each row is a fault with the result of Fix and its level.
 var fixes = []struct {
 	name           string
 	rule           skill.RuleID
@@ -90,8 +90,8 @@ func TestFix(t *testing.T) {
 	}
 }
 
-// The mend that is printed is the one that is made: every line that Fix writes stands
-// in it, and a line that it asks for stands in the file.
+// The printed suggestion matches the fix: it quotes every line that Fix writes, and every
+// line that it asks for is in the file.
 func TestMendIsWhatFixWrites(t *testing.T) {
 	for _, c := range fixes {
 		all := checked(t, c.broken).Findings
@@ -122,7 +122,7 @@ func TestMendIsWhatFixWrites(t *testing.T) {
 	}
 }
 
-// What no mend is certain for stays byte for byte.
+// A file without a certain fix stays unchanged, byte for byte.
 func TestFixLeaves(t *testing.T) {
 	for name, text := range map[string]string{
 		"sound":             sound,
@@ -139,7 +139,7 @@ func TestFixLeaves(t *testing.T) {
 		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
 		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
 		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
-		// The body begins where nobody can say.
+		// The beginning of the body is unknown.
 		"unclosed, text":      "---\nname: git\ndescription: d.\nFirst line.\nSecond line.\n",
 		"unclosed, paragraph": "---\nname: git\ndescription: d.\nFirst line.\n\n# Title\n",
 		"closed by ...":       "---\nname: git\ndescription: d.\n...\nText\n\n# Title\n",
@@ -158,7 +158,7 @@ func TestFixLeaves(t *testing.T) {
 		"body in the block":   "---\nname: git\ndescription: d\n**Steps**\n1. do\n2. go\n---\n",
 		"braces below":        "---\nname: git\ndescription: d\n{{ name }}: x\n---\n",
 		"directive below":     "---\nname: git\ndescription: d\n%TAG x\n---\n",
-		// Other readers take these as they are.
+		// Other readers accept these.
 		"anchor and alias":  "---\nname: git\ndescription: d\nx: &a 1\ny: *a\n---\n",
 		"tag":               "---\nname: git\ndescription: !!str Use when\n---\n",
 		"never closed":      "---\nname: git\ndescription: d\nx: \"a\n---\n",
@@ -173,11 +173,11 @@ func TestFixLeaves(t *testing.T) {
 	}
 }
 
-// Every real edge case: mending twice is mending once, what was readable keeps its
-// value, and the body its bytes.
+// For every real edge case, a second Fix changes nothing, readable fields keep their
+// values, and the body keeps its bytes.
 func TestFixEdge(t *testing.T) { fixAll(t, corpusDir(t, "edge"), 168) }
 
-// The real skills: the same, and every one of them stays what it is to a reader.
+// The same for the real skills, and each stays the same for a reader.
 func TestFixCorpus(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
@@ -205,7 +205,7 @@ func fixAll(t *testing.T, dir string, want int) {
 	t.Logf("%d of %d were mended", mended, len(all))
 }
 
-// checkFixed says what is wrong with a mended file, in terms of package skill only.
+// checkFixed returns the faults of a fixed file, using only package skill.
 func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
 	t.Helper()
 	if again, mends := Fix(got, folder, level); !bytes.Equal(again, got) {
@@ -213,7 +213,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	}
 	was, is := skill.Parse(data), skill.Parse(got)
 	for _, field := range []string{"name", "description"} {
-		// A key that was meant as a missing field is written so; all else is compared as ever.
+		// A misspelt key of a missing field is renamed; everything else is compared as
+		// usual.
 		_, before := was.Field(field)
 		_, after := is.Field(field)
 		if f, _, ok := was.Meant(field); ok && !before && after {
@@ -231,7 +232,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if !bytes.HasSuffix(data, got[is.Body:]) {
 		t.Errorf("%s: there is a body that was not there", name)
 	}
-	// What cannot be seen, and letters that look like others, may go from a key.
+	// Fix may remove invisible characters from a key and replace look-alike letters.
 	words := func(s []byte) string {
 		seen := strings.Map(func(r rune) rune {
 			if r > unicode.MaxASCII && (unicode.Is(unicode.Cf, r) || unicode.IsSpace(r)) {
@@ -251,7 +252,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		return strings.Join(all, " ")
 	}
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
-	// Where the fence was missing, twins show only once it is there: of equal lines one goes.
+	// If the fence was missing, duplicates appear only with it: one of two equal lines is
+	// removed.
 	once := func(s []byte) []byte {
 		var kept [][]byte
 		for _, line := range bytes.Split(s, []byte("\n")) {
@@ -301,7 +303,7 @@ func FuzzFix(f *testing.F) {
 	})
 }
 
-// Whatever a mend proposes: it stands only if it is better and costs nothing.
+// Whatever a candidate proposes, it is kept only if it improves the file and loses nothing.
 func TestBetter(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
@@ -325,7 +327,7 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// The folder's name is added as the string that it is.
+// The folder's name is added as a string.
 func TestFixOddName(t *testing.T) {
 	got, _ := Fix([]byte("---\ndescription: d\n---\n"), "null", Guess)
 	if want := "---\nname: 'null'\ndescription: d\n---\n"; string(got) != want {

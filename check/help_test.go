@@ -70,8 +70,8 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 	return b
 }
 
-// checked judges a skill in the folder "git" whose SKILL.md is text; more are
-// further files, each with its name as its content.
+// checked judges a skill in the folder "git" with text as its SKILL.md; more names further
+// files, whose content is their name.
 func checked(t testing.TB, text string, more ...string) Report {
 	t.Helper()
 	fsys := fstest.MapFS{"SKILL.md": {Data: []byte(text)}}

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// No file keeps check busy, whatever is in it.
+// No content of a file keeps check busy.
 func TestHostile(t *testing.T) {
 	many := func(n int, format string) string {
 		var b strings.Builder

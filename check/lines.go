@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-const mark = "\ufeff" // the byte-order mark, no character of its line
+const mark = "\ufeff" // the byte-order mark is not a character of its line
 
 // line is one line of a text, without its end. A text can have a million
 // lines, so a line is small.
@@ -18,14 +18,14 @@ type line struct {
 
 var lineEnds = [...]string{"", "\n", "\r", "\r\n"}
 
-// offset is where the line begins in its text.
+// offset returns where the line begins in its text.
 func (l line) offset() int { return int(l.at) }
 
-// end is what ends the line in its text.
+// end returns the line end in the text.
 func (l line) end() string { return lineEnds[l.ends] }
 
-// linesOf cuts a text at LF, CRLF and CR. The last line may have no end; a text
-// that ends in one has no empty line behind it.
+// linesOf splits a text at LF, CRLF and CR. The last line may have no end. A text that ends
+// with a line end has no empty line after it.
 func linesOf(text string) []line {
 	out := make([]line, 0, strings.Count(text, "\n")+1)
 	for at := 0; at < len(text); {
@@ -47,7 +47,7 @@ func linesOf(text string) []line {
 	return out
 }
 
-// lineAt is the index of the line that holds an offset.
+// lineAt returns the index of the line at an offset.
 func lineAt(lines []line, offset int) int {
 	return max(sort.Search(len(lines), func(i int) bool { return lines[i].offset() > offset })-1, 0)
 }
@@ -61,10 +61,10 @@ func (l line) column(offset int) int {
 	return utf8.RuneCountInString(head) + 1
 }
 
-// from is the line from a column on.
+// from returns the line from a column on.
 func (l line) from(column int) string { return l.text[l.index(column):] }
 
-// index is the offset in the line of a column.
+// index returns the offset of a column in the line.
 func (l line) index(column int) int {
 	skip := 0
 	if l.at == 0 && strings.HasPrefix(l.text, mark) {

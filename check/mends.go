@@ -10,26 +10,26 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Beyond these a file is for its author: of problems, and of bytes of frontmatter
-// (the longest real one has 9.6 kB). Every mend is tried, so they bound the work.
+// The largest number of problems and bytes of frontmatter to fix; the longest real
+// frontmatter has 9.6 kB. They bound the work, since every fix is tried.
 const (
 	maxMends  = 20
 	maxMended = 16 << 10
 )
 
-// isForAuthor reports whether no mend of a file is tried.
+// isForAuthor reports whether a file is left to its author, without trying a fix.
 func isForAuthor(problems []skill.Problem, doc *skill.Document) bool {
 	return len(problems) > maxMends || len(doc.Fields) > 0 && doc.Body > maxMended
 }
 
-// What an author is asked for in front of the line that a mend writes.
+// Suggestions that precede the line that a fix writes.
 const (
 	askQuotes = "put the value in quotes"
 	askWhole  = "put the whole value in quotes, on one line"
 )
 
-// candidates are the mends to try, the likeliest first. None of them needs to be
-// right: better decides.
+// candidates returns the fixes to try, the most likely first. They need not be right:
+// better decides.
 func (j *judged) candidates(folder string) []candidate {
 	var out []candidate
 	if isForAuthor(j.problems, j.doc) {
@@ -108,7 +108,7 @@ func (j *judged) candidates(folder string) []candidate {
 	return out
 }
 
-// renameKey writes a field that is missing for the key that was meant as it.
+// renameKey replaces a misspelt key by the missing field.
 func (j *judged) renameKey(field string) (Level, []byte) {
 	f, certain, ok := j.doc.Meant(field)
 	at := f.KeyPosition.Line - 1
@@ -128,14 +128,14 @@ func (j *judged) renameKey(field string) (Level, []byte) {
 	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end())
 }
 
-// meant is the key that renameKey writes anew.
+// meant returns the key that renameKey replaces.
 func (j *judged) meant(field string) string {
 	f, _, _ := j.doc.Meant(field)
 	return f.Key
 }
 
-// dropLeading deletes blank lines before the line with this index, if nothing else
-// stands there. A byte-order mark stays.
+// dropLeading deletes blank lines before the line with this index, if all of them are
+// blank. A byte-order mark stays.
 func (j *judged) dropLeading(at int) []byte {
 	for _, l := range j.lines[:at] {
 		if strings.TrimSpace(strings.TrimPrefix(l.text, mark)) != "" {
@@ -154,18 +154,17 @@ var (
 	reEntry = onDemand(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
 	reItem  = onDemand(`^([ \t]*-)([ \t]+)(.*)$`)
 	reText  = onDemand(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
-	// reOddField is a field with its key in quotes, or without the blank.
+	// reOddField matches a field with its key in quotes, or without the blank.
 	reOddField = onDemand(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
-	// reIndicator is all that may stand behind the colon of a block of text.
+	// reIndicator matches everything that may follow the colon of a block of text.
 	reIndicator = onDemand(`^[>|][+-]?[0-9]?[+-]?$`)
 	reNote      = onDemand(`[ \t]#`)
 	reAnchor    = onDemand(`^&[^\s,\[\]{}]+`)
 	reAlias     = onDemand(`^\*([^\s,\[\]{}]+)`)
 )
 
-// blockEnd is the line before which frontmatter that begins at from must have
-// ended: the first that is blank or a heading. Where fields go on behind it,
-// nobody knows.
+// blockEnd returns the line before which frontmatter that begins at from must end: the
+// first blank line or heading. If fields follow that line, the end is unknown.
 func (j *judged) blockEnd(from int) (int, bool) {
 	end := len(j.lines)
 	for i := from; i < len(j.lines); i++ {
@@ -182,8 +181,8 @@ func (j *judged) blockEnd(from int) (int, bool) {
 	return end, end > from
 }
 
-// closer is the line with this index or behind it that can end frontmatter, or
-// else the number of lines.
+// closer returns the first line from this index on that can end frontmatter, or the number
+// of lines.
 func (j *judged) closer(from int) int {
 	for i := from; i < len(j.lines); i++ {
 		if strings.TrimRight(j.lines[i].text, " \t") == "---" {
@@ -193,11 +192,11 @@ func (j *judged) closer(from int) int {
 	return len(j.lines)
 }
 
-// closable says how sure it is that the lines [from,to) are frontmatter, all of
-// it, and nothing of the body: what a wrong fence takes in is lost to every
-// reader. Certain are fields of the specification that parse, each on its line or
-// with lines below it that only it can own. Other fields, and a value that goes on
-// where another might begin, are a guess; anything else is the author's.
+// closable returns how certain it is that the lines [from,to) are exactly the frontmatter:
+// a wrong fence hides part of the body from every reader. Certain are fields of the
+// specification that parse, each on its own line or with lines below that can only belong
+// to it. Other fields, and a value that continues on a line that might begin another, are a
+// guess. Anything else is left to the author.
 func (j *judged) closable(from, to int) Level {
 	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxMended {
 		return None
@@ -223,7 +222,7 @@ func (j *judged) closable(from, to int) Level {
 		case t == "":
 			level = Guess
 		case strings.Trim(t, "-*_=~`.#+—–―") == "":
-			return None // a fence, as somebody meant it
+			return None // a misspelt fence
 		case text[0] == ' ' && owns:
 		case text[0] == ' ', owns && strings.HasPrefix(t, "- "):
 			level = Guess
@@ -239,15 +238,14 @@ func (j *judged) closable(from, to int) Level {
 		}
 		f, ok := doc.Field(p.Field)
 		if !ok || f.Value.Text == "" || strings.ContainsAny(f.Value.Text[:1], "\"'[{") {
-			return None // it may end behind the fence
+			return None // it may end after the fence
 		}
 		level = Guess
 	}
 	return level
 }
 
-// goesOn reports whether the text from this line on is indented, as the rest of a
-// field would be.
+// goesOn reports whether the text from this line on is indented, like the rest of a field.
 func (j *judged) goesOn(from int) bool {
 	for _, l := range j.lines[from:] {
 		if t := strings.TrimSpace(l.text); t != "" {
@@ -257,7 +255,7 @@ func (j *judged) goesOn(from int) bool {
 	return false
 }
 
-// close puts --- before the line with this index.
+// close inserts --- before the line with this index.
 func (j *judged) close(end int) []byte {
 	if end == len(j.lines) && j.lines[end-1].end() == "" {
 		return []byte(j.text + j.end(0) + "---")
@@ -265,7 +263,7 @@ func (j *judged) close(end int) []byte {
 	return j.splice(end, end, "---"+j.end(end-1))
 }
 
-// syntaxMends tries what the frequent faults of YAML need.
+// syntaxMends returns fixes for the frequent faults of YAML.
 func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what, ask string, data []byte)) {
 	key := p.Field
 	from, to := j.chunk(key, at)
@@ -275,7 +273,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 			level = Guess // text to knack, a comment to YAML
 		}
 		if strings.IndexFunc(l.text, unwritable) >= 0 {
-			return // what becomes of it is for its author
+			return // the author has to decide
 		}
 	}
 	for _, i := range []int{at, from} {
@@ -313,14 +311,14 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 	}
 }
 
-// unwritable are the characters that YAML does not allow.
+// unwritable matches the characters that YAML does not allow.
 func unwritable(r rune) bool {
 	return unicode.IsControl(r) && r != '\t' || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
-// isMeant: the value begins with an anchor, a tag, or an alias of an anchor that
-// the file holds. Knack takes none of them; other readers do, and quotes would
-// change what these see.
+// isMeant reports whether the value begins with an anchor, a tag, or an alias of an anchor
+// in the file. Knack refuses these; other readers accept them and would see another value
+// in quotes.
 func (j *judged) isMeant(value string) bool {
 	if strings.HasPrefix(value, "!") || reAnchor().MatchString(value) {
 		return true
@@ -329,12 +327,13 @@ func (j *judged) isMeant(value string) bool {
 	return m != nil && strings.Contains(j.text, "&"+m[1])
 }
 
-// isList: a value in brackets means a list but where clients show it as text.
+// isList reports whether a value in brackets means a list, which it does except in fields
+// that clients show as text.
 func isList(key, value string) bool {
 	return strings.HasPrefix(strings.TrimLeft(value, " \t"), "[") && key != "description" && key != "argument-hint"
 }
 
-// chunk is the lines of the top-level field that holds the line at.
+// chunk returns the lines of the top-level field that contains the line at.
 func (j *judged) chunk(key string, at int) (from, to int) {
 	from, to = at, at+1
 	for from > 0 && !(key != "" && strings.HasPrefix(strings.TrimLeft(j.lines[from].text, `"'`), key) || key == "" && reField().MatchString(j.lines[from].text)) {
@@ -350,13 +349,13 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 	return from, to
 }
 
-// begins reports whether a field begins on the line, soundly or not.
+// begins reports whether a field begins on the line, well-formed or not.
 func (j *judged) begins(at int) bool {
 	return reField().MatchString(j.lines[at].text) || reOddField().MatchString(j.lines[at].text) ||
 		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
-// quoteLine puts the value on one line in single quotes.
+// quoteLine puts a value of one line in single quotes.
 func (j *judged) quoteLine(at int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)
@@ -377,7 +376,7 @@ func (j *judged) quoteLine(at int) []byte {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// unfold puts the text behind a block indicator on a line of its own.
+// unfold moves the text after a block indicator to a line of its own.
 func (j *judged) unfold(at, to int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)
@@ -401,17 +400,17 @@ func (j *judged) unfold(at, to int) []byte {
 	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end())
 }
 
-// asText writes a top-level field with the text that knack reads in it. Where the
-// lines look like a structure, that text is not what the author meant. A line that
-// is not indented may be more of the value, a field without its colon, or the body
-// behind a fence that is missing: with it, the mend is a guess.
+// asText writes a top-level field with the text that knack reads in it. If the lines look
+// like a structure, the author did not mean that text. A line without indentation may
+// belong to the value, may be a field without its colon, or the body after a missing fence;
+// then the fix is a guess.
 func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
 	if !ok || key == "name" || f.Value.Kind != skill.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
 		return nil, None
 	}
 	first := j.lines[from].text
-	colon := strings.Index(first, f.Key) // which may hold colons, and stand in quotes
+	colon := strings.Index(first, f.Key) // which may contain colons and be quoted
 	if colon < 0 || colon > 1 {
 		return nil, None
 	}
@@ -470,8 +469,8 @@ func (j *judged) dropTwin(at int) []byte {
 	return nil
 }
 
-// toolsMend writes allowed-tools as the specification does, where every reader
-// then sees the same tools.
+// toolsMend writes allowed-tools in the form of the specification, if every reader then
+// sees the same tools.
 func (j *judged) toolsMend() ([]byte, bool) {
 	f, ok := j.doc.Field("allowed-tools")
 	if !ok || j.faulty(f) || f.Value.Kind == skill.String && !strings.Contains(outsideParens(f.Value.Text), ",") {

@@ -2,5 +2,5 @@
 
 package check
 
-// raced: the race detector is on, and costs time and memory of its own.
+// raced reports whether the race detector is on, which costs time and memory.
 const raced = false

@@ -7,20 +7,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Group says what a rule looks at.
+// Group is the subject of a rule.
 type Group string
 
 // The groups of rules, in the order in which doc/check.md lists them.
 const (
 	GroupFile        Group = "file"          // SKILL.md as a file
 	GroupFrontmatter Group = "frontmatter"   // fences and YAML
-	GroupFields      Group = "specification" // what the specification asks of the fields
-	GroupPortability Group = "portability"   // what other clients and systems stumble over
+	GroupFields      Group = "specification" // fields by the specification
+	GroupPortability Group = "portability"   // other clients and systems
 	GroupReferences  Group = "references"    // links in the body
-	GroupSize        Group = "size"          // what a model pays
+	GroupSize        Group = "size"          // the cost for a model
 	GroupPublication Group = "publication"   // limits of the Skills extension
 	GroupText        Group = "text"          // characters and words
-	GroupScan        Group = "scan"          // what was met on the way to the skills
+	GroupScan        Group = "scan"          // reports of the scan
 )
 
 // Rule is one row of the table.
@@ -28,14 +28,14 @@ type Rule struct {
 	ID       skill.RuleID
 	Severity skill.Severity
 	Group    Group
-	// Source is where the rule comes from: "spec" is agentskills.io/specification,
-	// "SEP-2640" the MCP Skills extension, "UAX #9" a report of Unicode, "knack" our
-	// own promise, limit or measurement.
+	// Source is the origin of the rule: "spec" is agentskills.io/specification, "SEP-2640"
+	// the MCP Skills extension, "UAX #9" a report of Unicode, "knack" our own promise,
+	// limit or measurement.
 	Source string
-	Title  string // what the rule asks, in one line
+	Title  string // the requirement, in one line
 }
 
-// The rules that this package adds to those of package skill.
+// The rules that this package adds to those in package skill.
 const (
 	RuleAllowedTools   skill.RuleID = "allowed-tools-form"
 	RuleFileWindows    skill.RuleID = "file-windows"
@@ -102,8 +102,8 @@ var rows = []row{
 	{Rule{RuleDescriptionWhen, skill.SeverityInfo, GroupText, "spec", "description says when to use the skill"}, neverWhen},
 }
 
-// scanRules are what a source may report. It names its rules itself; a source is
-// no import of this package.
+// scanRules lists the rules of notices from a source. They are repeated here, since this
+// package does not import sources.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
 	"link-outside", "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",

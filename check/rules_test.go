@@ -12,14 +12,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// with is a sound skill with other fields and body.
+// with returns a valid skill with the given fields and body.
 func with(fields, body string) string {
 	return "---\nname: git\ndescription: Commits. Use when committing.\n" + fields + "---\n" + body
 }
 
 func described(text string) string { return "---\nname: git\ndescription: " + text + "\n---\n" }
 
-// Each rule of this package: what breaks it, where, and the nearest that does not.
+// Each rule of this package, with texts that break it, the positions, and similar texts
+// that do not.
 var ruleCases = []struct {
 	rule  skill.RuleID
 	bad   []string
@@ -52,8 +53,8 @@ var ruleCases = []struct {
 	{RuleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }
 
-// What differs by case, and what by how it is composed, are told apart: the second
-// cannot be seen.
+// Names that differ in case have another message than names that differ in composition,
+// which is invisible.
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
@@ -90,7 +91,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The mark goes from the first to the last character of the token.
+// The mark covers the token from its first to its last character.
 func TestLength(t *testing.T) {
 	for text, want := range map[string]string{
 		with("", "See [a](gone.md)."):           "gone.md",
@@ -136,8 +137,8 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
-// A skill that Windows has no folder for is told of: by its folder's name, that of one
-// above it, or its own.
+// A skill that cannot have a folder on Windows is reported: because of its folder's name,
+// that of a parent, or its own.
 func TestWindowsFolders(t *testing.T) {
 	for at, want := range map[string]string{
 		"con": "folder can be called 'con', for the name of a device", "a/aux": "'aux'", "lpt9/b": "'lpt9'", "com¹": "'com¹'", "a.": "'a.'",
@@ -155,7 +156,7 @@ func TestWindowsFolders(t *testing.T) {
 	}
 }
 
-// A file that is in no list is told of, and the skill is not publishable for it.
+// A file that is in no list is reported, and makes the skill unpublishable.
 func TestFilesIncomplete(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "x"
 	for name, want := range map[string]string{
@@ -202,7 +203,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// doc/check.md lists every rule as it is.
+// doc/check.md lists every rule.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../doc/check.md")
 	if err != nil {
@@ -216,7 +217,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// The table holds every rule once, complete.
+// The table has every rule once, with all fields.
 func TestTable(t *testing.T) {
 	seen := map[skill.RuleID]bool{}
 	for _, r := range Rules {

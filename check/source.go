@@ -7,17 +7,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Source is a file as the lines that people are shown of it. It is cut up once: a file
+// Source holds the lines of a file for excerpts. It splits the file once, because a file
 // can have thousands of findings. A nil Source has no lines.
 type Source struct {
 	lines []string
-	// The characters of the line that was asked for last: many findings can be in one
-	// long line.
+	// The characters of the most recent line: many findings can be in one long line.
 	number int
 	runes  []rune
 }
 
-// NewSource cuts a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD.
+// NewSource splits a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD.
 func NewSource(data []byte) *Source {
 	if len(data) == 0 {
 		return &Source{}
@@ -29,7 +28,7 @@ func NewSource(data []byte) *Source {
 	return &Source{lines: strings.Split(text, "\n")}
 }
 
-// Line returns a line by its number, from 1.
+// Line returns a line by its number, counted from 1.
 func (s *Source) Line(n int) (string, bool) {
 	if s == nil || n < 1 || n > len(s.lines) {
 		return "", false
@@ -37,7 +36,7 @@ func (s *Source) Line(n int) (string, bool) {
 	return s.lines[n-1], true
 }
 
-// Hide replaces each line by what hide returns for its number and text.
+// Hide replaces each line by the result of hide for its number and text.
 func (s *Source) Hide(hide func(n int, text string) string) {
 	for i, text := range s.lines {
 		s.lines[i] = hide(i+1, text)
@@ -49,10 +48,10 @@ func (s *Source) Hide(hide func(n int, text string) string) {
 // have up to 129,733 characters.
 const shownColumns = 100
 
-// Excerpt returns the line of a position, cut to what is around the token there, and a
-// mark to go under it: a caret at the token's first character, tildes under the rest of
-// its length. What a terminal would not show, or obey, is a question mark, so that the
-// mark is where the token is. ok is false if there is no such line.
+// Excerpt returns the line of a position, shortened to the text around the token, and a
+// mark to print below it: a caret at the token's first character, tildes under the rest.
+// Characters that a terminal would not show, or would interpret, become question marks, so
+// that the mark is below the token. ok is false if there is no such line.
 func (s *Source) Excerpt(at skill.Position, length int) (text, under string, ok bool) {
 	line, ok := s.Line(at.Line)
 	if !ok {
@@ -106,8 +105,8 @@ func window(runes []rune, column, length int) (text, under string) {
 	return b.String(), m.String()
 }
 
-// columns is how many columns a terminal gives a character: two to those of East
-// Asia and to pictures, by their blocks, none to what combines.
+// columns returns the number of terminal columns of a character: two for East Asian
+// characters and pictures, by their blocks, none for combining characters.
 func columns(r rune) int {
 	switch {
 	case r >= 0x300 && r <= 0x36f || r >= 0xfe00 && r <= 0xfe0f:

@@ -1,10 +1,10 @@
-// Package client knows the clients' configuration files: where each client keeps its
-// own, what an MCP server's entry looks like there, and how to add one without touching
-// anything else.
+// Package client describes the clients' configuration files: where each client keeps its
+// file, how an MCP server's entry looks there, and how to add one without touching anything
+// else.
 //
-// It is told which folders there are and what to write. A merge is a function from
-// bytes to bytes; every result is parsed again and compared with what was there
-// before, so that a file is changed as meant or not at all.
+// The caller provides the folders and the entry. A merge is a function from bytes to bytes.
+// Every result is parsed again and compared with the original, so that a file is changed as
+// intended or not at all.
 package client
 
 import (
@@ -20,18 +20,18 @@ const Name = "knack"
 // Client is one program that starts MCP servers from a configuration file.
 type Client struct {
 	ID, Name string
-	// Reads are the labels of the roots whose skills the client reads itself. It would
-	// show those twice.
+	// Reads lists the labels of the roots whose skills the client reads itself, and would
+	// show twice.
 	Reads []string
 	// Program is the name of the client's executable, "" if it has none of its own.
 	Program string
-	// Command is what does the same on the command line of the client, for the user's
-	// own configuration; nil if there is no such command.
+	// Command returns the client's own command that adds the entry to the user's
+	// configuration; nil if there is no such command.
 	Command func(Server) string
-	// After says what the client still asks of the user, once an entry of a scope is
-	// there. A text is a whole sentence.
+	// After says what the client still asks of the user after an entry of a scope was
+	// written, in whole sentences.
 	After map[Scope][]string
-	// Source is where the file and the folders of skills are documented.
+	// Source lists the documentation of the file and of the skill folders.
 	Source string
 	// Tried is the version of the client with which the entries were tried, and how;
 	// "" if they were written from its documentation alone.
@@ -43,17 +43,17 @@ type Client struct {
 	keys    []string // the path to the servers
 	nested  string   // the key below which an entry says how the server is reached, "" for none
 	places  []place  // in the client's order of precedence
-	// must: what makes the file, if knack does not. Continue reads an older config.json
-	// only as long as there is no config.yaml.
+	// must tells the user how to make the file, if knack must not make it. Continue reads
+	// an older config.json only as long as there is no config.yaml.
 	must    string
 	folder  func(Places) string
 	local   func(Server) []field
 	remote  func(Server) []field // nil if the file has no form for it
-	extra   func(Server) []field // what a new entry has besides, and the user may change; nil for nothing
+	extra   func(Server) []field // further fields of a new entry, which the user may change; nil for none
 	untyped bool                 // an entry that starts a command may lack its "type"
-	trust   []field              // what makes the client call the tools without asking
-	bearer  []field              // how a server behind a URL is given the token
-	// tokenEnv: what bearer says is read from the environment.
+	trust   []field              // the field that makes the client call the tools without asking
+	bearer  []field              // the form of the token for a server behind a URL
+	// tokenEnv is set if the client reads the token from the environment.
 	tokenEnv bool
 }
 
@@ -76,8 +76,8 @@ func urlAs(key string) func(Server) []field {
 	return func(s Server) []field { return []field{{key, s.URL}} }
 }
 
-// An entry has one of these for a token, never the token itself: the variable that
-// holds it, or words to be replaced.
+// An entry never has the token itself, but one of these: the variable that holds it, or a
+// placeholder.
 const (
 	TokenVariable    = "KNACK_TOKEN"
 	TokenPlaceholder = "YOUR-TOKEN"
@@ -115,8 +115,8 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// File is the user's configuration file of the client, "" if the folder it would be in
-// is not known.
+// File returns the path of the user's configuration file of the client, or "" if its folder
+// is unknown.
 func (c Client) File(p Places) string {
 	for _, at := range c.places {
 		if at.scope == User {
@@ -129,10 +129,10 @@ func (c Client) File(p Places) string {
 // Remote reports whether the client's file can name a server by its URL.
 func (c Client) Remote() bool { return c.remote != nil }
 
-// ErrNoRemote says that a client's file has no form for a server that runs elsewhere.
+// ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
-// fresh is a whole new entry.
+// fresh returns the fields of a new entry.
 func (c Client) fresh(s Server) []field {
 	out := c.local
 	if s.URL != "" {
@@ -151,7 +151,7 @@ func (c Client) fresh(s Server) []field {
 	return fields
 }
 
-// Entry is a whole file with the entry alone, to be shown.
+// Entry returns a file with the entry alone, to be shown to the user.
 func (c Client) Entry(s Server) (string, error) {
 	out, err := c.Merge(nil, s)
 	return string(out), err
@@ -171,7 +171,7 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], s)
 }
 
-// mergeAt brings the entry at a path up to date, which has the fields have.
+// mergeAt updates the entry at a path, whose current fields are have.
 func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byte, error) {
 	ch := c.decide(have.fields, s)
 	if ch.state == Connected || ch.state == Foreign {
@@ -183,7 +183,7 @@ func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byt
 	return c.merge(data, path, ch.set, ch.drop)
 }
 
-// quoted is a word for a POSIX shell.
+// quoted quotes a word for a POSIX shell.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+", r))
@@ -197,8 +197,8 @@ func claudeCommand(s Server) string {
 	if s.URL != "" {
 		add := fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
 		if s.Token {
-			// In single quotes: what the shell fills in, the client writes into its file. Behind
-			// the URL, since it takes every word after it.
+			// Single quotes, because the client would write the expanded text into its
+			// file. After the URL, because the flag takes every word after it.
 			add += ` --header 'Authorization: Bearer ${` + TokenVariable + `}'`
 		}
 		return add

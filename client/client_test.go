@@ -16,8 +16,8 @@ var (
 	remote = Server{URL: "https://skills.example.com/mcp?a=1&b=<2>"}
 )
 
-// shapes are files as they are found, per format; SERVERS stands for the key of
-// the client's servers. Everything in them must survive.
+// shapes are realistic files for each format, with SERVERS for the key of the client's
+// servers. Everything in them must survive.
 var shapes = map[format]map[string]string{
 	formatJSON: {
 		"braces":   "{}",
@@ -147,7 +147,7 @@ rules: [a, {b: c}]
 	"same line": "name: mine\nmcpServers:\n  -   name: a\n      command: a",
 }
 
-// shapesOf are the files of a client, as they are found.
+// shapesOf returns realistic files of a client.
 func (c Client) shapes() map[string]string {
 	if c.list {
 		return lists
@@ -182,7 +182,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// reads tells whether the client reads the shape with this name.
+// reads reports whether the client reads the shape with this name.
 func (c Client) reads(shape string) bool {
 	comments := []string{"comments", "only comments", "inner comment", "trailing"}
 	trailing := []string{"trailing", "one line,"}
@@ -219,8 +219,8 @@ func mergeAll(t *testing.T, c Client, data string) {
 	}
 }
 
-// lostIn is what of a file is not in another in its order, but for commas, blanks
-// and the braces that an empty mapping has.
+// lostIn returns the parts of a file that another file lacks or has in another order,
+// ignoring commas, blanks and the braces of an empty mapping.
 func lostIn(c Client, before, after string) string {
 	if c.format == formatYAML {
 		before = strings.NewReplacer("extensions: {}", "extensions:", "mcpServers: []", "mcpServers:").Replace(before)
@@ -236,7 +236,7 @@ func lostIn(c Client, before, after string) string {
 	return ""
 }
 
-// has reads the entry with the parsers of this package, once more.
+// has reads the entry again with the parsers of this package.
 func has(t *testing.T, c Client, data []byte, s Server) bool {
 	t.Helper()
 	all, err := c.servers(data, c.keys)
@@ -257,7 +257,7 @@ func has(t *testing.T, c Client, data []byte, s Server) bool {
 	return ok && cmp.Equal(got, wanted)
 }
 
-// What a new file holds, read by the standard library, and shown to people.
+// A new file, decoded by the standard library, and its form for people.
 func TestEntry(t *testing.T) {
 	for _, c := range Clients {
 		text, err := c.Entry(here)
@@ -285,8 +285,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// An entry for a server that asks for tokens says where the client finds one, or has
-// a place for it, in the words of each client; without tokens it says nothing of them.
+// An entry for a server that requires tokens names the variable of the token or has a
+// placeholder, in the form of each client. Without tokens it mentions none.
 func TestEntryWithToken(t *testing.T) {
 	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
 	for id, want := range map[string]string{
@@ -326,8 +326,8 @@ func TestEntryWithToken(t *testing.T) {
 	}
 }
 
-// What a user has put in place of a token, and other headers, stay; what gives a token
-// goes with the URL that it was for, since Codex refuses it beside a command.
+// A token that the user entered stays, and so do other headers. Both are removed together
+// with the URL, since Codex refuses a token beside a command.
 func TestTokenStays(t *testing.T) {
 	with := Server{URL: "http://x", Token: true}
 	const jsonHead, jsonTail = "{\"mcpServers\": {\"knack\": {\"url\": \"http://x\"", "}}}"
@@ -362,7 +362,7 @@ func TestTokenStays(t *testing.T) {
 	}
 }
 
-// An older entry of ours is brought up to date, and keeps what the user added.
+// An older entry is updated and keeps the user's additions.
 func TestOlderEntry(t *testing.T) {
 	for id, files := range map[string][2]string{
 		"cursor": {
@@ -392,7 +392,7 @@ func TestOlderEntry(t *testing.T) {
 	}
 }
 
-// The other way round, and back: comments stay where they are.
+// Changing an entry the other way and back keeps comments in their places.
 func TestOtherWay(t *testing.T) {
 	c, _ := Find("cursor")
 	for name, files := range map[string][2]string{
@@ -421,8 +421,8 @@ func TestOtherWay(t *testing.T) {
 	}
 }
 
-// What cannot be parsed, or does not have the form in which an entry can be added,
-// is refused with the line.
+// A file that cannot be parsed, or has a form to which no entry can be added, is refused
+// with the line.
 func TestRefused(t *testing.T) {
 	for id, files := range map[string][]string{
 		"cursor": {
@@ -449,8 +449,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The parser calls itself for each level: a file that nests deeper than a person's is
-// refused before it is parsed. Brackets in strings and comments do not count.
+// The parser is recursive, so a file that nests deeper than any real one is refused before
+// it is parsed. Brackets in strings and comments do not count.
 func TestNesting(t *testing.T) {
 	c, _ := Find("cursor")
 	deep := strings.Repeat("[", 300)
@@ -464,7 +464,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A result that has lost or changed something else is not taken for what was meant.
+// A result with any other loss or change fails the self-check.
 func TestAsMeant(t *testing.T) {
 	path, set := []string{"m", Name}, []field{{"command", "/k"}}
 	for out, want := range map[string]bool{

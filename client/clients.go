@@ -14,7 +14,7 @@ var (
 	goose         = config(xdg("goose/config.yaml"), "", "Block/goose/config/config.yaml")
 )
 
-// both are the labels of a row of the well-known roots.
+// both returns the two labels of a row of the well-known roots.
 func both(rows ...string) (labels []string) {
 	for _, r := range rows {
 		labels = append(labels, r+"-project", r+"-user")
@@ -22,7 +22,7 @@ func both(rows ...string) (labels []string) {
 	return labels
 }
 
-// claudeLocal are the keys of the servers that Claude Code keeps for one project.
+// claudeLocal returns the path of the servers that Claude Code keeps for one project.
 func claudeLocal(p Places) []string {
 	at := filepath.FromSlash(p.Project)
 	if real, err := filepath.EvalSymlinks(at); err == nil {
@@ -31,7 +31,7 @@ func claudeLocal(p Places) []string {
 	return []string{"projects", at, "mcpServers"}
 }
 
-// clineSettings is where Cline looks, its variables in their order.
+// clineSettings returns the paths that Cline reads, with its variables in their order.
 func clineSettings(p Places) string {
 	if at := strings.TrimSpace(p.env("CLINE_MCP_SETTINGS_PATH")); at != "" {
 		return at
@@ -42,16 +42,16 @@ func clineSettings(p Places) string {
 	return moved("CLINE_DIR", "data/settings/cline_mcp_settings.json", ".cline/data/settings/cline_mcp_settings.json")(p)
 }
 
-// What clients ask of the user after an entry is there.
+// Requests of the clients to the user after an entry was written.
 const (
 	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__knack"]} to ~/.claude/settings.json.`
 	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["knack"] to ~/.claude/settings.json.`
 	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted, and a headless run gets no tools that need a confirmation: start gemini in the folder once and trust it."
 )
 
-// Clients are the clients whose files are known. Reads has a root only if the client's
-// documentation, or the client itself, says that it is read. The clients that npm has
-// were asked: doc/decisions/0016-client-files.md says which, when, and what they said.
+// Clients lists the supported clients. Reads has a root only if the client's documentation,
+// or the client itself, says that it is read. The clients on npm were tried: doc/connect.md
+// says which, when, and what they do.
 var Clients = []Client{
 	{
 		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand,

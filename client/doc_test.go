@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of doc/connect.md")
 
-// The tables of doc/connect.md are those of the code.
+// The tables of doc/connect.md agree with the code.
 func TestDoc(t *testing.T) {
 	at := filepath.Join("..", "doc", "connect.md")
 	data, err := os.ReadFile(at)

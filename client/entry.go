@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Server is what an entry starts or connects to.
+// Server is the server that an entry starts or connects to.
 type Server struct {
 	Command string   // absolute path of the executable
 	Args    []string // of the command
 	URL     string   // if it is not empty, a server that runs elsewhere
-	Token   bool     // the server behind the URL asks for a token: the entry says where it is, or has a place for it
+	Token   bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
 	Trust   bool     // the client is to call the tools without asking, see [Client.Trusts]
-	Switch  bool     // an entry that leads to a URL is to start Command from now on
+	Switch  bool     // an entry with a URL is changed to start Command
 }
 
-// State says what a client's file has for knack.
+// State describes the entry for knack in a client's file.
 type State string
 
 // The states of an entry.
 const (
 	Absent    State = "absent"    // no entry
-	Connected State = "connected" // an entry as connect would write it, or one that leads to a server behind a URL
+	Connected State = "connected" // an entry as connect would write it, or one with a URL
 	Outdated  State = "outdated"  // an entry that starts a knack in another way
 	Foreign   State = "other"     // an entry called knack that starts something else
 )
@@ -36,14 +36,13 @@ type Difference struct {
 	Key, Old, New string
 }
 
-// ways are the fields that say how a server is reached, in any client's words.
+// ways lists the fields that say how a server is reached, for all clients.
 var (
 	localWay  = []string{"command", "cmd", "args"} // in the order of the words
 	remoteWay = []string{"url", "httpUrl", "serverUrl", "uri"}
 )
 
-// started returns the words of the command that an entry starts, and the URL that it
-// leads to.
+// started returns the command line that an entry starts, and its URL.
 func started(fields map[string]any) (words []string, url string) {
 	for _, key := range localWay {
 		switch v := fields[key].(type) {
@@ -64,8 +63,8 @@ func started(fields map[string]any) (words []string, url string) {
 	return words, url
 }
 
-// startsKnack reports whether the words of a command begin with a knack, which is
-// known by its name, or by being the one that is to be started now.
+// startsKnack reports whether a command line starts knack: a program of that name, or the
+// one that the new entry starts.
 func startsKnack(words []string, now string) bool {
 	if len(words) == 0 {
 		return false
@@ -77,8 +76,8 @@ func startsKnack(words []string, now string) bool {
 	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
 }
 
-// keepArgs returns the arguments of an entry with what the client needs beside them:
-// a person's own stay, in their order. With --dir there is no root to leave out.
+// keepArgs returns the arguments of an entry, in their order, followed by missing ones that
+// the client needs. With --dir there is no root to exclude.
 func keepArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
@@ -104,16 +103,16 @@ func pairs(words []string) (out [][2]string) {
 	return out
 }
 
-// change is what has to happen to an entry.
+// change describes the change of an entry.
 type change struct {
 	state State
 	set   []field
 	drop  []string
 }
 
-// decide compares the entry that a file has, nil for none, with the one that s asks
-// for. What a person wrote stays: arguments, and every field that does not say how the
-// server is reached.
+// decide compares the entry of a file, nil for none, with the one that s describes. The
+// user's arguments stay, and so does every field that does not say how the server is
+// reached.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
 		return change{Absent, c.fresh(s), nil}
@@ -139,7 +138,7 @@ func (c Client) decide(have map[string]any, s Server) change {
 	case !sameWay:
 		out.drop = append(out.drop, "type")
 	case s.URL == "" && (have["type"] != nil || c.untyped):
-		// Another spelling of the kind, "stdio" for "local", is as good.
+		// Another word for the kind is accepted, such as "stdio" for "local".
 		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
 	}
 	if s.URL != "" && s.Token {
@@ -171,7 +170,7 @@ func differences(have map[string]any, ch change) (out []Difference) {
 	return out
 }
 
-// shown is a value for people. What may hold a secret is not shown.
+// shown formats a value for people, and hides values that may be secret.
 func shown(key string, v any) string {
 	if key == "headers" || key == "requestOptions" || strings.HasPrefix(key, "env") {
 		return "…"
@@ -190,8 +189,8 @@ func keys(fields []field) (out []string) {
 	return out
 }
 
-// missingBearer is what our entry lacks for giving the token. A token that is there,
-// or the name of one, stays, as do other headers.
+// missingBearer returns the fields that our entry lacks to send the token. An existing
+// token, its variable and other headers stay.
 func (c Client) missingBearer(have map[string]any) (out []field) {
 	for _, f := range c.bearer {
 		old, there := have[f.key]

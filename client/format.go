@@ -28,8 +28,8 @@ const (
 	formatYAML
 )
 
-// entry is what a file has for one server. It has the values that encoding/json would
-// decode, with numbers as they are written.
+// entry is the entry of one server in a file, with the values that encoding/json would
+// decode, but numbers as text.
 type entry struct {
 	fields map[string]any // nil if it is not a mapping
 	nested bool           // they are below [Client.nested]
@@ -71,8 +71,8 @@ func (c Client) merge(data []byte, path []string, set []field, drop []string) ([
 	return mergeJSON(data, path, set, drop, c.dialect)
 }
 
-// appendString writes a JSON string, nothing HTML-escaped. It is a valid string of
-// YAML and, since control characters are escaped, of TOML too.
+// appendString writes a JSON string, nothing HTML-escaped. The result is a valid string in
+// YAML and, since control characters are escaped, in TOML.
 func appendString(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -106,7 +106,7 @@ func flow(v any) string {
 	return string(out)
 }
 
-// plainValue is a field's value as a parser returns it.
+// plainValue returns a field's value in the form that the parsers return.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []string:
@@ -127,7 +127,7 @@ func plainValue(v any) any {
 	return v
 }
 
-// newlineOf is how the file ends its lines.
+// newlineOf returns the line ending of a file.
 func newlineOf(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"
@@ -135,13 +135,13 @@ func newlineOf(data []byte) string {
 	return "\n"
 }
 
-// splice is a change of the bytes from start to end.
+// splice replaces the bytes from start to end.
 type splice struct {
 	start, end int
 	text       string
 }
 
-// apply makes changes that do not overlap. Of two at one place, the first comes first.
+// apply applies changes that do not overlap. Two at one offset keep their order.
 func apply(data []byte, splices []splice) []byte {
 	slices.SortStableFunc(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
 	var out []byte
@@ -154,13 +154,13 @@ func apply(data []byte, splices []splice) []byte {
 	return append(out, data[at:]...)
 }
 
-// firstRune is the first character and its length in bytes, at least 1.
+// firstRune returns the first character and its length in bytes, at least 1.
 func firstRune(b []byte) (rune, int) {
 	r, size := utf8.DecodeRune(b)
 	return r, max(size, 1)
 }
 
-// excerpt quotes the beginning of what is left of a line.
+// excerpt quotes the beginning of the rest of a line.
 func excerpt(b []byte) string {
 	line, _, more := strings.Cut(string(b), "\n")
 	if line = strings.TrimRight(line, "\r"); line == "" {

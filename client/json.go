@@ -14,8 +14,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// dialect is the JSON that a client reads. A file in another dialect is broken for
-// the client, and an entry in it would change nothing.
+// dialect is the JSON that a client reads. The client cannot read a file in another
+// dialect, so an entry in it would have no effect.
 type dialect int
 
 const (
@@ -67,8 +67,8 @@ func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 	return f, f.check(&f.root, d)
 }
 
-// tooDeep returns where the nesting exceeds the bound, or -1. It knows strings and
-// comments, and leaves every other fault to the parser.
+// tooDeep returns the offset at which the nesting exceeds the bound, or -1. It skips
+// strings and comments, and leaves every other fault to the parser.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -94,8 +94,8 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-// check refuses a key that appears twice, of which readers take one or the other, and
-// what the dialect does not allow.
+// check refuses duplicate keys, of which readers take one or the other, and anything that
+// the dialect does not allow.
 func (f jsonFile) check(v *hujson.Value, d dialect) error {
 	if err := f.checkExtra(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra), d); err != nil {
 		return err
@@ -140,14 +140,14 @@ func (f jsonFile) checkExtra(b hujson.Extra, at int, d dialect) error {
 	return f.fail(at+bytes.IndexByte(b, '/'), "the client reads no comments here")
 }
 
-// fail words a fault with its line and column.
+// fail returns an error with line and column.
 func (f jsonFile) fail(at int, format string, args ...any) error {
 	before := f.data[:min(at, len(f.data))]
 	line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
 	return fmt.Errorf("line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
 }
 
-// value is the file as the standard library decodes it, numbers as they are written.
+// value decodes the file with the standard library, with numbers as text.
 func (f jsonFile) value() map[string]any {
 	v := f.root.Clone()
 	v.Standardize()
@@ -208,12 +208,12 @@ func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect
 	return out, nil
 }
 
-// errSelfCheck says that an edit would change something else. The file is then left
-// as it is.
+// errSelfCheck is returned if an edit would change anything else. The file then stays
+// unchanged.
 var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
 
-// asMeant parses the result once more: the entry has its fields and none of the
-// dropped ones, and all else in the file has the values that it had.
+// asMeant parses the result again and checks that the entry has its fields and none of the
+// dropped ones, and that everything else has its old value.
 func asMeant(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
 	f, err := parseJSON(out, d)
 	if err != nil {
@@ -274,7 +274,7 @@ func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
 	if !ok {
 		return e.notObject(at, path)
 	}
-	// A member that goes makes room for one that comes, with the comments around it.
+	// A new member takes the place of a removed one, with the comments around it.
 	stale := slices.DeleteFunc(slices.Clone(drop), func(key string) bool { return member(o, key) == nil })
 	var missing []field
 	for _, f := range set {
@@ -308,7 +308,7 @@ func member(o *hujson.Object, key string) *hujson.ObjectMember {
 	return nil
 }
 
-// decoded is a value as the standard library decodes it.
+// decoded decodes a value with the standard library.
 func decoded(v hujson.Value) any {
 	return jsonFile{root: hujson.Value{Value: &hujson.Object{Members: []hujson.ObjectMember{{Name: hujson.Value{Value: hujson.String("v")}, Value: v}}}}}.value()["v"]
 }
@@ -320,7 +320,7 @@ func nest(path []string, entry []field) any {
 	return object{{path[0], nest(path[1:], entry)}}
 }
 
-// notObject says where something else takes the place of an object.
+// notObject returns an error with the position of a value that should be an object.
 func (e *jsonEdit) notObject(v *hujson.Value, path []string) error {
 	what := "the file"
 	if len(path) > 0 {
@@ -334,7 +334,7 @@ func (e *jsonEdit) replace(v *hujson.Value, f field) {
 	v.Value = e.parsed(e.render(f.value, indent)).Value
 }
 
-// parsed is text of our own as a part of the tree.
+// parsed parses our own text into a part of the tree.
 func (e *jsonEdit) parsed(text string) hujson.Value {
 	v, err := hujson.Parse([]byte(text))
 	if err != nil {
@@ -351,7 +351,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 	base, _ := e.lineIndent(v.StartOffset)
 	indent := base + e.unit
 	before, oneLine := hujson.Extra(e.newline+indent), false
-	head, rest := hujson.Extra(nil), o.AfterExtra // what belongs to the last member, and what is before the brace
+	head, rest := hujson.Extra(nil), o.AfterExtra // the space after the last member, and the space before the brace
 	switch n := len(o.Members); {
 	case n == 0:
 		head = bytes.TrimRight(o.AfterExtra, " \t\r\n")
@@ -366,7 +366,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 		head = rest[:sameLine(rest)]
 		rest = rest[len(head):]
 	}
-	trailing := hujson.Extra(nil) // with a comma behind the last member, there is one behind the new one
+	trailing := hujson.Extra(nil) // if the last member has a comma, the new one gets one
 	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
 		trailing = hujson.Extra{}
 	}
@@ -387,7 +387,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 	}
 }
 
-// sameLine is how much of the space behind a member is comments on its line.
+// sameLine returns the length of the comments that follow a member on its line.
 func sameLine(b hujson.Extra) (n int) {
 	for {
 		rest := b[n+len(b[n:])-len(bytes.TrimLeft(b[n:], " \t")):]
@@ -415,7 +415,8 @@ func remove(o *hujson.Object, key string) {
 	if i+1 < len(o.Members) {
 		next = &o.Members[i+1].Name.BeforeExtra
 	} else if i > 0 {
-		// The one before becomes the last; that it has a comma behind it is said by this.
+		// The previous member becomes the last one. This space says that it has a trailing
+		// comma.
 		last := &o.Members[i-1].Value
 		if gone.Value.AfterExtra != nil && last.AfterExtra == nil {
 			last.AfterExtra = hujson.Extra{}

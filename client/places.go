@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Places are the folders and variables from which the clients' files follow.
+// Places are the folders and variables that determine the clients' files.
 type Places struct {
 	OS      string              // as runtime.GOOS says it
 	Home    string              // the user's home folder
 	Project string              // the root of the project
 	AppData string              // %APPDATA% on Windows, else empty
 	Path    string              // the folders of programs, as PATH has them
-	Getenv  func(string) string // the variables that move a client's folder; nil if there are none
+	Getenv  func(string) string // returns variables that move a client's folder; may be nil
 }
 
 func (p Places) env(name string) string {
@@ -22,7 +22,7 @@ func (p Places) env(name string) string {
 	return p.Getenv(name)
 }
 
-// Scope says for what an entry is.
+// Scope says for whom an entry is.
 type Scope string
 
 // The scopes of an entry.
@@ -32,13 +32,13 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// place is where a client looks for entries: a file, and the keys of the servers in it
-// if they are others than the client's own.
+// place is a file in which a client looks for entries, with the path of the servers if it
+// differs from the client's usual one.
 type place struct {
 	scope Scope
 	file  func(Places) string
 	keys  func(Places) []string
-	// preferred: if a scope has no file yet, this one is made.
+	// preferred is set for the file to create if a scope has none.
 	preferred bool
 }
 

@@ -15,12 +15,12 @@ import (
 	"github.com/knack-dev/knack/edit"
 )
 
-// maxFile bounds the files that are read, in bytes: a multiple of the largest settings
-// file that was seen.
+// maxFile bounds the files that are read, in bytes. It is a multiple of the largest known
+// settings file.
 const maxFile = 16 << 20
 
 // Here reports whether the client is used on this machine: its program is in a folder of
-// PATH, or its own folder holds more than skills, which any tool may have put there.
+// PATH, or its own folder holds more than skills, which another tool may have put there.
 func (c Client) Here(p Places) bool {
 	return c.onPath(p) || c.folder != nil && used(filepath.FromSlash(c.folder(p)))
 }
@@ -57,32 +57,32 @@ func (c Client) onPath(p Places) bool {
 	return false
 }
 
-// Choice narrows where [Client.Plan] looks. Its zero value is: where the client has an
-// entry, or else the user's own file.
+// Choice narrows the files that [Client.Plan] considers. The zero value selects the file
+// with an entry, or else the user's own file.
 type Choice struct {
 	Scope Scope  // only here
 	File  string // only this file, wherever it is
 }
 
-// Change is what a client's file has, and what [Change.Write] would make of it.
+// Change describes a client's file, and the change that [Change.Write] would make.
 type Change struct {
 	File    string // the file itself, if the client's path is a link to it
 	Scope   Scope
 	Key     string // where the entry is in the file, or would be, with dots
 	State   State
-	Command []string // what the entry that is there starts, with its arguments
-	URL     string   // where it leads to
+	Command []string // the command and arguments of the existing entry
+	URL     string   // the URL of the existing entry
 	Off     bool     // it is turned off
-	// Shared: it is an entry of the project, and the choice did not ask for the project.
-	// Write changes nothing then.
+	// Shared is set for an entry of the project if the choice did not ask for the project.
+	// Write then changes nothing.
 	Shared bool
 	// Differences are the fields of the entry that change, none for a new entry.
 	Differences []Difference
-	// Unread are files in which the client looks too and which cannot be read.
+	// Unread lists further files of the client that cannot be read.
 	Unread []*fs.PathError
 	Before []byte // nil if there is no file yet
 	After  []byte
-	Backup string // where the file's bytes from before were kept, after [Change.Write]
+	Backup string // the path of the backup, after [Change.Write]
 
 	existed bool
 	mode    fs.FileMode
@@ -96,16 +96,16 @@ func (c Change) Changed() bool {
 // found is a file in which the client looks.
 type found struct {
 	place
-	at, real string // as the client names it, and behind links; real is "" if there is none
+	at, real string // as the client names it, and with links resolved; real is "" for a missing file
 	data     []byte
 	mode     fs.FileMode
 	all      map[string]entry
 	err      error
 }
 
-// Plan reads the files in which the client looks, in its order, and merges the entry
-// into the one that has it already. If none has, that is the user's own file, or the
-// one that choice names.
+// Plan reads the client's files in its order of precedence, and merges the entry into the
+// one that has it already. If no file has it, Plan uses the user's own file, or the one
+// that choice names.
 func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 	if s.URL != "" && c.remote == nil {
 		return Change{}, ErrNoRemote
@@ -146,7 +146,7 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 	return ch, err
 }
 
-// keysAt is the path of keys to the servers in a file.
+// keysAt returns the path of keys to the servers in a file.
 func (c Client) keysAt(p Places, at place) []string {
 	if at.keys != nil {
 		return at.keys(p)
@@ -178,7 +178,7 @@ func (c Client) look(p Places, choice Choice) (all []found) {
 	return all
 }
 
-// isUsers reports whether a file is one of the user's own.
+// isUsers reports whether a file belongs to the user, not to a project.
 func (c Client) isUsers(p Places, file string) bool {
 	return slices.ContainsFunc(c.places, func(at place) bool {
 		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
@@ -195,8 +195,8 @@ func sameFile(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(x, y)
 }
 
-// pick returns which file is to be changed, and the name of the entry in it: the first
-// that has one, else the first that is there of the scope that is asked for.
+// pick returns the file to change and the name of the entry in it: the first file with an
+// entry, else the first existing file of the requested scope.
 func pick(all []found, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
 		if _, ok := f.all[Name]; ok {
@@ -226,8 +226,8 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 	return max(best, 0), Name
 }
 
-// read fills in what the file has. A link in a project, which may be a clone,
-// is not followed out of it; the home folder is no clone.
+// read fills in the content of the file. A project may be a clone, so its links are not
+// followed out of it. Links in the home folder are.
 func (c Client) read(p Places, f *found) {
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
 		if f.err = edit.Inside(root, f.at); f.err != nil {
@@ -261,8 +261,8 @@ func (c Client) read(p Places, f *found) {
 	}
 }
 
-// Write puts the bytes in the file's place in one step, and keeps the ones from before
-// beside it. A file that has changed since it was read is left alone.
+// Write replaces the file in one step and keeps a backup beside it. A file that has changed
+// since it was read is left alone.
 func (c *Change) Write() error {
 	switch {
 	case !c.Changed():
@@ -275,7 +275,7 @@ func (c *Change) Write() error {
 		return err
 	}
 	if err := edit.Replace(c.File, c.Before, c.After); err != nil {
-		return errors.Join(err, os.Remove(kept)) // nothing has changed that it would be a backup of
+		return errors.Join(err, os.Remove(kept)) // no change, so no backup
 	}
 	c.Backup = kept
 	return nil

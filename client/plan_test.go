@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/edit"
 )
 
-// tree makes a home folder and a project. A file's name begins with ~/ or with ./; what
-// begins with -> is a link.
+// tree makes a home folder and a project. A file's name begins with ~/ or ./, and a content
+// that begins with -> makes a link.
 func tree(t *testing.T, files map[string]string) Places {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -69,7 +69,7 @@ const (
 	localCLI = `{"projects": {"PROJECT": {"mcpServers": {"knack": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}}`
 )
 
-// Which file is changed, and what of it, for every way in which an entry may be there.
+// The file and the fields that are changed, for every kind of existing entry.
 func TestPlan(t *testing.T) {
 	command := []Difference{{"command", `"/old/knack"`, `"/opt/knack"`}}
 	for name, c := range map[string]struct {
@@ -144,7 +144,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A person's arguments stay, and what the client needs is added once.
+// The user's arguments stay, and the ones that the client needs are added once.
 func TestKeepArgs(t *testing.T) {
 	want := []string{"serve", "--exclude", "a-user", "--exclude", "b-user"}
 	for _, c := range []struct{ have, want string }{
@@ -266,8 +266,8 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// A file is replaced in one step, its bytes from before are kept, and nothing is
-// written if nothing changes or another program was faster.
+// A file is replaced in one step with a backup. Nothing is written if nothing changes or
+// another program was faster.
 func TestWrite(t *testing.T) {
 	for _, c := range Clients {
 		mine := "{}"
@@ -337,8 +337,8 @@ func write(t *testing.T, c Client, p Places) Change {
 	return ch
 }
 
-// A link among the user's files is kept, and what it leads to is changed. Links of a
-// project, which may be a clone, are not followed out of it, unless the file is named.
+// A link among the user's files is kept, and its target is changed. Links of a project,
+// which may be a clone, are not followed out of it unless the user named the file.
 func TestLinks(t *testing.T) {
 	const empty = "{}"
 	for name, c := range map[string]struct {
@@ -393,7 +393,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What cannot be read or written is said, and left alone.
+// A file that cannot be read or written is reported and left alone.
 func TestPlanRefuses(t *testing.T) {
 	claude, _ := Find("claude-code")
 	cursor, _ := Find("cursor")
@@ -418,12 +418,12 @@ func TestPlanRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// One that the client would read first, and that cannot be read, is told beside the plan.
+	// An unreadable file that the client would read first is reported with the plan.
 	ch, err := claude.Plan(tree(t, map[string]string{"./.mcp.json": "{"}), here, Choice{})
 	if err != nil || ch.Scope != User || len(ch.Unread) != 1 || !strings.HasSuffix(ch.Unread[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unread[0].Err.Error(), "line 1") {
 		t.Errorf("%v: %+v", err, ch)
 	}
-	// Permissions are asked by the mode: tests may run as an account that could write.
+	// The mode decides, because tests may run as a user who could write anyway.
 	p := tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
 	if err := os.Chmod(p.at("~/.cursor/mcp.json"), 0o444); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// readTOML returns what is below a path of keys. An inline table stays text.
+// readTOML returns the values below a path of keys. An inline table stays text.
 func readTOML(data []byte, path []string) (map[string]any, error) {
 	file, err := parseTOML(data)
 	if err != nil {
@@ -127,8 +127,8 @@ func tomlString(s string) string {
 	return strings.ReplaceAll(string(appendString(s)), "\x7f", `\u007f`)
 }
 
-// checkedTOML applies the changes and compares: the entry is as meant, and all else is
-// what it was.
+// checkedTOML applies the changes and checks the result: the entry is as intended, and
+// everything else is unchanged.
 func checkedTOML(data []byte, splices []splice, path []string, set []field, drop []string, before tomlFile) ([]byte, error) {
 	out := apply(data, splices)
 	after, err := parseTOML(out)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// tomlFile is what a TOML file says, flat, in its order.
+// tomlFile is the content of a TOML file: a flat list of keys in its order.
 type tomlFile struct {
 	tables []tomlTable
 	keys   []tomlKey
@@ -22,8 +22,8 @@ type tomlTable struct {
 	end   int // behind the header and a comment on its line
 }
 
-// tomlKey is one key with its value: a string, a bool, a list, or for all else the text
-// as a [json.Number] or a [json.RawMessage].
+// tomlKey is one key with its value: a string, a bool, a list, or for any other type the
+// text as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any
@@ -32,8 +32,7 @@ type tomlKey struct {
 	line               int
 }
 
-// toml reads TOML 1.0, but for the shape of numbers and dates, which it takes as
-// they are written.
+// toml parses TOML 1.0, except that it does not check the form of numbers and dates.
 type toml struct {
 	data  string
 	at    int
@@ -131,7 +130,7 @@ func (p *toml) eat(s string) bool {
 	return false
 }
 
-// blanks passes white space; with lines, line ends and comments too.
+// blanks skips white space, and with lines also line ends and comments.
 func (p *toml) blanks(lines bool) {
 	for p.at < len(p.data) {
 		switch c := p.data[p.at]; {
@@ -145,13 +144,14 @@ func (p *toml) blanks(lines bool) {
 	}
 }
 
-// comment passes a comment up to its line end.
+// comment skips a comment up to its line end.
 func (p *toml) comment() {
 	line, _, _ := strings.Cut(p.data[p.at:], "\n")
 	p.at += len(strings.TrimSuffix(line, "\r"))
 }
 
-// lineEnd allows nothing but a comment up to the line's end, and stops before that.
+// lineEnd requires that only a comment follows on the line, and stops before the line's
+// end.
 func (p *toml) lineEnd() error {
 	p.blanks(false)
 	if p.peek() == '#' {
@@ -231,7 +231,7 @@ func (p *toml) value() (any, error) {
 	return json.Number(s), nil
 }
 
-// long passes a string of several lines; its text stays as written.
+// long skips a string of several lines; its text is not decoded.
 func (p *toml) long(quote string) (any, error) {
 	from := p.at
 	for p.at += 3; p.at < len(p.data); p.at++ {

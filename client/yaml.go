@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// readYAML returns what is below a path of keys, of a list by the names in it.
+// readYAML returns the values below a path of keys; those of a list by their names.
 func readYAML(data []byte, path []string) (map[string]any, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -88,7 +88,7 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 
 // parseYAML reads one document whose root is a mapping; nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
-	// The parser counts lines by these too, and the edit does not.
+	// The parser counts these as line ends too, and the edit does not.
 	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
 		return nil, fmt.Errorf("line %d: it has an odd line end, neither \\n nor \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
 	}
@@ -174,7 +174,7 @@ func (e *yamlEdit) offset(line, column int) int {
 	return at
 }
 
-// endOfLine is where the next line begins, or the end.
+// endOfLine returns the offset of the next line, or of the end.
 func (e *yamlEdit) endOfLine(line int) int {
 	if line < len(e.lines) {
 		return e.lines[line]
@@ -182,7 +182,7 @@ func (e *yamlEdit) endOfLine(line int) int {
 	return len(e.data)
 }
 
-// opened is a line end if the last line has none.
+// opened returns a line end if the last line has none.
 func (e *yamlEdit) opened(end int) string {
 	if end == len(e.data) && end > 0 && e.data[end-1] != '\n' {
 		return e.newline
@@ -190,8 +190,7 @@ func (e *yamlEdit) opened(end int) string {
 	return ""
 }
 
-// entry returns the entry's node among the servers, and the one before which its first
-// key is.
+// entry returns the entry's node among the servers, and the node before its first key.
 func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
 	if !e.list {
 		return pair(servers, e.path[1])
@@ -206,7 +205,7 @@ func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
 	return nil, nil, false
 }
 
-// into adds the entry to the servers, or changes the one there.
+// into adds the entry to the servers, or changes the existing one.
 func (e *yamlEdit) into(key, servers *yaml.Node, set []field, drop []string) error {
 	own, have, ok := e.entry(servers)
 	if !ok {
@@ -257,7 +256,7 @@ func lastLine(n *yaml.Node) int {
 	return last
 }
 
-// block writes a new entry.
+// block formats a new entry.
 func (e *yamlEdit) block(indent string, fields []field) string {
 	text, dash := indent+e.path[1]+":"+e.newline, ""
 	if e.list {
@@ -271,13 +270,13 @@ func (e *yamlEdit) block(indent string, fields []field) string {
 	return text
 }
 
-// line writes a field in one line, in flow style.
+// line formats a field in one line, in flow style.
 func (e *yamlEdit) line(indent string, f field) string {
 	return indent + f.key + ": " + flow(f.value) + e.newline
 }
 
-// yamlValue is a node as encoding/json would decode it. What JSON does not have is a
-// pair of its tag and its text.
+// yamlValue returns a node as encoding/json would decode it. A type that JSON lacks becomes
+// a pair of tag and text.
 func yamlValue(n *yaml.Node) any {
 	if n == nil {
 		return nil
@@ -309,8 +308,8 @@ func yamlValue(n *yaml.Node) any {
 	return [2]string{n.Tag, n.Value}
 }
 
-// checked applies the changes and compares: the entry is as meant, and all else is what
-// it was.
+// checked applies the changes and checks the result: the entry is as intended, and
+// everything else is unchanged.
 func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byte, error) {
 	out := apply(e.data, e.splices)
 	after, err := parseYAML(out)
@@ -331,7 +330,7 @@ func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byt
 	if e.list {
 		touched = append(touched, "name") // finds the entry
 	}
-	// rest is the file without the fields that the edit may touch.
+	// rest returns the file without the fields that the edit may touch.
 	rest := func(n *yaml.Node) [3]any {
 		all, _ := yamlValue(n).(map[string]any)
 		var others []any

@@ -10,21 +10,21 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Access is the section access: who may ask a server, and what they see.
+// Access is the section access: the tokens and the rules of a server.
 type Access struct {
 	Tokens []access.Holder
-	// Policy is nil where the file says nothing of what is seen: all see all.
+	// Policy is nil if the file has no rules: then every client sees every skill.
 	Policy *access.Policy
-	// Open is the default of the policy, and Rules are its rules; nil where the file
-	// lacks the key.
+	// Open is the default of the policy and Rules its rules. Each is nil if the file lacks
+	// the key.
 	Open  bool
 	Rules []access.Rule
 }
 
-// Omits is the key that a later file lacks, where that alone would let somebody see
-// what this section hides: a file that was emptied or cut short must not show what
-// it hid as a whole. It is empty where the later file may be taken: who means to drop
-// the rules writes default: allow and rules: [].
+// Omits returns the key whose absence from a later file would reveal what this section
+// hides: a file that was emptied or cut short must not reveal anything. It returns "" if
+// the later file can be accepted. To drop the rules on purpose, write default: allow and
+// rules: [].
 func (a Access) Omits(now Access) string {
 	switch {
 	case a.Policy == nil, a.Open && len(a.Rules) == 0: // hides nothing
@@ -37,13 +37,13 @@ func (a Access) Omits(now Access) string {
 	return ""
 }
 
-// SameRules reports whether another section shows to each subject what this one does,
-// by its words: the same default, and the same rules in the same order.
+// SameRules reports whether another section has the same default and the same rules in the
+// same order.
 func (a Access) SameRules(other Access) bool {
 	return (a.Policy == nil) == (other.Policy == nil) && a.Open == other.Open && reflect.DeepEqual(a.Rules, other.Rules)
 }
 
-// accessSection is the section before it is judged as a whole.
+// accessSection is the section before it is checked as a whole.
 type accessSection struct {
 	allow  *bool
 	tokens []access.Holder
@@ -142,7 +142,7 @@ func ruleOfKeys(at string) []key[access.Rule] {
 	}
 }
 
-// accessOf reads the section.
+// accessOf decodes the section.
 func accessOf(d *decoder, v skill.Value) Access {
 	var a accessSection
 	section(d, "access", v, accessKeys, &a)
@@ -156,7 +156,7 @@ func accessOf(d *decoder, v skill.Value) Access {
 	return out
 }
 
-// items are those of a list.
+// items returns the items of a list.
 func (d *decoder) items(at string, v skill.Value) []skill.Value {
 	if v.Kind != skill.List {
 		d.add(RuleValue, v.Position, at, "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]", "%s is no list", at)
@@ -164,7 +164,7 @@ func (d *decoder) items(at string, v skill.Value) []skill.Value {
 	return v.Items
 }
 
-// name reads a text that is not blank.
+// name decodes a text that is not blank.
 func (d *decoder) name(at string, v skill.Value) string {
 	name := strings.TrimSpace(v.Text)
 	if v.Kind != skill.String || name == "" {
@@ -180,8 +180,8 @@ func (d *decoder) names(at string, v skill.Value) (all []string) {
 	return all
 }
 
-// someNames are names for whom a rule holds. None would mean all, which nobody
-// says by an empty list.
+// someNames decodes the names to which a rule applies. An empty list is an error: it would
+// mean every name.
 func (d *decoder) someNames(at string, v skill.Value) []string {
 	all := d.names(at, v)
 	if v.Kind == skill.List && len(all) == 0 {

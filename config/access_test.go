@@ -53,7 +53,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessOmits: a file takes the place of another unless it shows, by what it lacks,
+// TestAccessOmits checks that a file replaces another unless it reveals, by a missing key,
 // what the other hides.
 func TestAccessOmits(t *testing.T) {
 	const rules = "rules: [{subjects: [ann], deny: [\"skill://vault/**\"]}]"
@@ -83,7 +83,7 @@ func TestAccessOmits(t *testing.T) {
 		{closes, "", "access.default"},
 		{closes, "access: {default: allow}", "access.rules"},
 		{"access: {default: deny}", "", "access.default"},
-		{"access: {default: deny}", "access: {default: allow}", ""}, // there were none
+		{"access: {default: deny}", "access: {default: allow}", ""}, // the section had none
 		{"access: {default: allow, rules: []}", "", ""},
 		{"access: {tokens: [{hash: " + hash + ", subject: ann}]}", "", ""},
 		{"", "", ""},
@@ -113,7 +113,7 @@ func TestAccessRefuses(t *testing.T) {
 		"rules: [{subjects: [], deny: [\"skill://a\"]}]":                               noDefault + "\nconfig-value@2:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",
 		"rules: [{deny: [\"acme/**\"]}]":                                               noDefault + "\nconfig-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
 		"rules: [{deny: [1]}]":                                                         noDefault + "\nconfig-value@2:19 access.rules[0].deny: access.rules[0].deny[0] is no text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
-		// What a section lacks is said beside what is wrong in it.
+		// Missing keys of a section are reported together with its wrong ones.
 		"tokens: [{hash: " + hash + ", groups: x}]":                                               "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack config token' prints it, and subject: with a name\nconfig-value@2:100 access.tokens[0].groups: access.tokens[0].groups is no list | " + list,
 		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b, groups: x}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a token of its own for each subject\nconfig-value@2:205 access.tokens[1].groups: access.tokens[1].groups is no list | " + list,
 		"default: deny\n  rules: [{subjects: [], groups: [g]}]":                                   "config-value@3:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]\nconfig-value@3:22 access.rules[0].subjects: access.rules[0].subjects is empty | name somebody, or leave the key out: then the rule holds for all",

@@ -9,17 +9,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Check is the section check: what its user takes from the rules of `knack check`.
+// Check is the section check: changes to the rules of `knack check`.
 type Check struct {
-	Strict *bool // warnings are errors; nil where the file does not say
+	Strict *bool // warnings are errors; nil if the file lacks the key
 	// Rules gives findings of a rule another severity, or [Off].
 	Rules map[skill.RuleID]skill.Severity
 }
 
-// Off leaves the findings of a rule out.
+// Off drops the findings of a rule.
 const Off skill.Severity = "off"
 
-// severities are what a rule can be given. YAML reads off as a text.
+// severities lists the values of a rule. YAML reads off as a text.
 var severities = []string{string(Off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
@@ -72,7 +72,7 @@ func shown(v skill.Value) string {
 	return skill.Quote(v.Text)
 }
 
-// Over is the section with what base says where c says nothing.
+// Over returns the section with the values of base for the keys that c lacks.
 func (c Check) Over(base Check) Check {
 	out := Check{Strict: base.Strict, Rules: maps.Clone(base.Rules)}
 	if c.Strict != nil {
@@ -85,7 +85,7 @@ func (c Check) Over(base Check) Check {
 	return out
 }
 
-// Severity is what a finding of a rule has by this section, where it had given.
+// Severity returns the severity that this section gives a finding of a rule, or given.
 func (c Check) Severity(rule skill.RuleID, given skill.Severity) skill.Severity {
 	if to, ok := c.Rules[rule]; ok {
 		return to

@@ -1,10 +1,9 @@
 // Package config reads knack.yaml.
 //
-// The file is strict: a key or value that nobody reads is a problem with its
-// place and, where one is near, the key that was meant. A section is a type, a
-// table of its keys and a row in the table of [Config]; doc/configuration.md and
-// the messages are made of the tables. Nothing here opens a file or knows which
-// ones there are.
+// The file is strict: an unknown key or value is a problem with its position and, if there
+// is a similar key, a suggestion. A section is a type, a table of its keys and a row in the
+// table of [Config]; doc/configuration.md and the messages come from the tables. The
+// package opens no files and does not know where they are.
 package config
 
 import (
@@ -22,13 +21,13 @@ const Name = "knack.yaml"
 // MaxSize bounds the file, in bytes.
 const MaxSize = 1 << 20
 
-// The rules by which a file's problems are known, beside those of YAML.
+// The rules of a file's problems, beside those of YAML.
 const (
-	RuleKey   skill.RuleID = "config-key"   // a key that nobody reads
-	RuleValue skill.RuleID = "config-value" // a value that means nothing there
+	RuleKey   skill.RuleID = "config-key"   // an unknown key
+	RuleValue skill.RuleID = "config-value" // a value that the key does not accept
 )
 
-// Config is a whole file. What the file does not give is zero.
+// Config is a whole file. Keys that the file lacks are zero.
 type Config struct {
 	Check  Check
 	Access Access
@@ -62,18 +61,18 @@ var root = []key[Config]{
 // Key is one key of the file, for its documentation.
 type Key struct {
 	Path   string // with dots between the levels, "check.rules.RULE"
-	Type   string // what its value is
-	Normal string // what holds where it is not given
-	Title  string // what it says, in one line
+	Type   string // the type of its value
+	Normal string // the default
+	Title  string // its meaning, in one line
 }
 
-// Keys lists every key, in the order of the documentation.
+// Keys returns every key, in the order of the documentation.
 func Keys() []Key {
 	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument(), serveDocument())
 }
 
-// Parse reads a file. With problems, nothing of it holds: they are in the order of
-// the file, and each has a place and a mend.
+// Parse decodes a file. If it returns problems, the configuration is empty. Problems are in
+// the order of the file, and each has a position and a fix.
 func Parse(data []byte) (Config, []skill.Problem) {
 	var c Config
 	if len(data) > MaxSize {
@@ -110,10 +109,10 @@ func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
 	return out
 }
 
-// decoder gathers what is wrong.
+// decoder collects the problems.
 type decoder struct{ problems []skill.Problem }
 
-// maxProblems bounds what is said about one file.
+// maxProblems bounds the problems of one file.
 const maxProblems = 100
 
 func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format string, args ...any) {
@@ -122,7 +121,7 @@ func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format s
 	}
 }
 
-// section reads a mapping by its table. An empty one is a section without keys.
+// section decodes a mapping by its table. An empty value is a section without keys.
 func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T) {
 	for _, f := range d.fields(at, v) {
 		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == f.Key })
@@ -138,7 +137,7 @@ func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T
 	}
 }
 
-// fields are those of a mapping; anything else, but nothing, is a problem.
+// fields returns the fields of a mapping. Any other value except an empty one is a problem.
 func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 	if v.Kind != skill.Map && v.Kind != skill.Null {
 		what := "the file"
@@ -150,15 +149,15 @@ func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 	return v.Fields
 }
 
-// lacks reports whether a section has neither a key nor one that was meant as that, of
-// which its own problem tells. What a section lacks is told of beside what is wrong with
-// the rest of it, so that one reading of the file shows both.
+// lacks reports whether a section has neither a key nor a misspelling of it, which is a
+// problem of its own. Missing keys are reported together with wrong ones, so that one run
+// shows both.
 func lacks(v skill.Value, key string) bool {
 	isSection := v.Kind == skill.Map || v.Kind == skill.Null
 	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || skill.Nearest(f.Key, []string{key}) != "" })
 }
 
-// unknown names the nearest of what could stand there, or all of it.
+// unknown suggests the most similar name, or lists all of them.
 func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 	where := ""
 	if at != "" {
@@ -176,7 +175,7 @@ func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, skill.Quote(f.Key), where)
 }
 
-// boolean reads true or false.
+// boolean decodes true or false.
 func (d *decoder) boolean(at string, v skill.Value) *bool {
 	if v.Kind != skill.Bool {
 		d.add(RuleValue, v.Position, at, "write true or false", "%s is not true or false", at)

@@ -33,8 +33,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever is wrong has its place and a mend, all of it at once; then nothing of
-// the file holds.
+// Every problem is reported at once, with position and fix, and then the configuration is
+// empty.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"chek:\n  strict: true\n":                             {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What a project says goes over what its user says, rule by rule.
+// A project's file overrides the user's, rule by rule.
 func TestOver(t *testing.T) {
 	yes, no := true, false
 	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": Off, "text-bom": skill.SeverityError}}
@@ -100,7 +100,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// doc/configuration.md lists every key as it is, and its example is one.
+// doc/configuration.md lists every key, and its example is valid.
 func TestDocument(t *testing.T) {
 	data, err := os.ReadFile("../doc/configuration.md")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// HTTP is the section http: where `knack serve` listens, as its flags have it.
+// HTTP is the section http: the address and options of `knack serve`, as in its flags.
 type HTTP struct {
 	Listen          string
 	Hosts, Origins  []string
@@ -20,29 +20,29 @@ type HTTP struct {
 	TokenFile       string
 }
 
-// Log is the section log, of what a server says on standard error.
+// Log is the section log: level and format of the log on standard error.
 type Log struct{ Level, Format string }
 
-// Audit is the section audit: where it is written what a server decided.
+// Audit is the section audit: the destination of the audit log.
 type Audit struct {
 	To      string // "stdout", "stderr", or a file; empty: nowhere
-	MaxSize int64  // bytes of a file; 0 leaves it to somebody else
-	Keep    int    // files beside it
+	MaxSize int64  // bytes of a file; 0 leaves rotation to another program
+	Keep    int    // number of older files
 }
 
-// What holds where the file does not say.
+// The defaults.
 const (
 	DefaultMaxSize = 100 << 20
 	DefaultKeep    = 10
 )
 
-// Limits is the section limits; nil where the file does not say.
+// Limits is the section limits. Fields are nil if the file lacks the key.
 type Limits struct {
-	Rate  *float64 // requests of a client a second; 0: no limit
+	Rate  *float64 // requests of a client a second; 0 for no limit
 	Burst *int
 }
 
-// Over is the rate by the section, where it would be given without.
+// Over returns the rate that the section sets, with given as the default.
 func (l Limits) Over(given limit.Rate) limit.Rate {
 	if l.Rate != nil {
 		given.PerSecond = *l.Rate
@@ -81,8 +81,8 @@ var httpKeys = []key[HTTP]{
 	}},
 }
 
-// isAddress: it has a port that can be listened at, after a host or alone, as `--http`
-// takes it. A port may have a name.
+// isAddress reports whether text is an address as `--http` accepts it: a port, or
+// host:port. A port may be a name.
 func isAddress(text string) bool {
 	if !strings.Contains(text, ":") {
 		text = ":" + text
@@ -91,7 +91,7 @@ func isAddress(text string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // asks no network: names of ports are in a file
+	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // uses no network: names of ports are in a file
 	return err == nil
 }
 
@@ -114,7 +114,7 @@ var logKeys = []key[Log]{
 	}},
 }
 
-// The words that the section log takes.
+// The words that the section log accepts.
 var (
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"text", "json"}
@@ -155,7 +155,7 @@ var limitKeys = []key[Limits]{
 	}},
 }
 
-// word reads a text that is not blank.
+// word decodes a text that is not blank.
 func (d *decoder) word(at string, v skill.Value, mend string) string {
 	text := strings.TrimSpace(v.Text)
 	if v.Kind != skill.String || text == "" {
@@ -175,7 +175,7 @@ func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
 	return v.Text
 }
 
-// number reads one within bounds.
+// number decodes a number within bounds.
 func (d *decoder) number(at string, v skill.Value, least, most float64, whole bool) float64 {
 	n, err := strconv.ParseFloat(v.Text, 64)
 	if v.Kind != skill.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {
@@ -190,8 +190,8 @@ func (d *decoder) number(at string, v skill.Value, least, most float64, whole bo
 	return n
 }
 
-// Stale lists the keys in which a file differs from the one with which a server was
-// started, of those that it does not take over while it runs.
+// Stale returns the keys that differ from the file with which a server was started and take
+// effect only after a restart.
 func (c Config) Stale(started Config) (keys []string) {
 	for _, k := range []struct {
 		key string

@@ -95,7 +95,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// Each key of http and audit, and log.format, needs a start; the others do not.
+// Each key of http and audit, and log.format, needs a restart; the others do not.
 func TestStale(t *testing.T) {
 	started, _ := Parse([]byte(served))
 	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: [x], tls-cert: x, tls-key: x, token-file: x}

@@ -1,10 +1,9 @@
-// Package doctor says what became of every skill that was found, and why.
+// Package doctor explains the state of every skill that was found.
 //
-// [Judge] is the one place that says what is wrong with a skill, and [Count] the one
-// that counts skills and problems: every command and page that tells of these asks here,
-// so that no two of them disagree. A [Report] is all of it as a value, with the roots and
-// with what clients are shown; a [Story] is what bears on one name. Both are written as
-// text for people, or as JSON.
+// Every command and page uses [Judge] to judge a skill and [Count] to count skills and
+// problems, so that no two of them disagree. A [Report] holds everything as a value, with
+// the roots and the lists that clients are shown. A [Story] is about one name. Both can be
+// printed as text or JSON.
 package doctor
 
 import (
@@ -18,29 +17,29 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Options are what a report needs to know beside the view.
+// Options are the inputs of a report besides the view.
 type Options struct {
-	// Sources are those of the view. They are asked how they see changes, and for
-	// folders without a skill.
+	// Sources are the sources of the view. The report asks them how they notice changes,
+	// and for folders without a skill.
 	Sources []catalog.Source
-	// Dir is the working directory, Project the folder that is worked in, and Home the
-	// user's home folder: absolute paths, or "" if they are not known.
+	// Dir is the working directory, Project the project's folder, and Home the user's home
+	// folder: absolute paths, or "" if unknown.
 	Dir, Project, Home string
-	// Shown writes an absolute path as people do.
+	// Shown formats an absolute path for people.
 	Shown func(path string) string
-	// Serving is the command that serves a folder beside all others, given its absolute
-	// path.
+	// Serving returns the command that serves a folder in addition to the others, given its
+	// absolute path.
 	Serving func(folder string) string
 }
 
-// Report is everything that is known of the roots and the skills of a view. Its
-// exported fields are its JSON form.
+// Report describes the roots and the skills of a view. Its exported fields are its JSON
+// form.
 type Report struct {
 	Count  Count    `json:"count"`
 	Roots  []Root   `json:"roots"`
 	Skills []Skill  `json:"skills"`
 	Lists  []List   `json:"lists"`
-	Limits []string `json:"limits"` // bounds of knack's, or of the specification, that were met
+	Limits []string `json:"limits"` // bounds, of knack or of the specification, that were reached
 
 	o        Options
 	view     catalog.View
@@ -48,16 +47,16 @@ type Report struct {
 	verdicts map[*catalog.Entry]*Verdict
 }
 
-// Root is a root with how its changes are seen.
+// Root is a root and the way in which its changes are noticed.
 type Root struct {
 	RootStatus
 	Watching bool   `json:"watching"`
 	Polling  string `json:"pollingBecause,omitempty"`
 }
 
-// List is how much of the list of skills a client is shown.
+// List is the part of the list of skills that a client is shown.
 type List struct {
-	Client    string    `json:"client,omitempty"` // empty: every client without a known limit
+	Client    string    `json:"client,omitempty"` // empty for all clients without a known limit
 	Limit     int       `json:"limit,omitempty"`
 	Budget    int       `json:"budget"`
 	Need      int       `json:"need"`
@@ -67,9 +66,9 @@ type List struct {
 	Left      []string  `json:"left,omitempty"`
 }
 
-// Examine judges every skill of a view and looks at all that a scan leaves aside. The
-// view should be complete: Examine says of a root that is still being read that it is.
-// The error is the context's.
+// Examine judges every skill of a view and looks at everything that a scan ignores. The
+// view should be complete: Examine reports a root that is still being read as such. The
+// only error is the context's.
 func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	all, err := JudgeAll(ctx, v)
 	if err != nil {
@@ -96,7 +95,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	return r, nil
 }
 
-// blank is a report in which nothing is judged yet.
+// blank returns a report in which nothing is judged yet.
 func blank(v catalog.View, o Options) *Report {
 	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*Verdict{}}
 }
@@ -109,8 +108,8 @@ func namesOf(entries []*catalog.Entry) []string {
 	return out
 }
 
-// JudgeAll judges every skill of a view, in the order of its entries, on every
-// processor. The error is the context's.
+// JudgeAll judges every skill of a view, in the order of its entries, on every processor.
+// The only error is the context's.
 func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	all := make([]*Verdict, len(v.Entries))
 	var wg sync.WaitGroup
@@ -133,18 +132,18 @@ func JudgeAll(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	return all, ctx.Err()
 }
 
-// watched says how changes below a root are seen.
+// watched describes how changes below a root are noticed.
 type watched struct {
 	on  bool
 	why string
 }
 
-// watchPatience bounds the wait for the system to say whether it watches: it takes a
-// call for each of a million folders at most.
+// watchPatience bounds the time to register watches, which takes a system call for each of
+// at most a million folders.
 const watchPatience = 30 * time.Second
 
-// watchAll asks each root whether the system tells of changes below it, by beginning to
-// watch them all at once, as a server does.
+// watchAll begins to watch all roots at once, as a server does, to learn whether the system
+// reports changes below each.
 func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()

@@ -23,7 +23,7 @@ func good(name string) string {
 	return "---\nname: " + name + "\ndescription: Does it. Use when asked.\n---\n# It\n"
 }
 
-// view is a catalogue of the files, one root for each first part of their names.
+// view returns a view of the files, with one root for each first part of their names.
 func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
 	t.Helper()
 	top := t.TempDir()
@@ -51,7 +51,7 @@ func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) 
 	return v, doctor.Options{Sources: sources, Dir: top, Home: filepath.Join(top, "home"), Shown: func(path string) string { return path }, Serving: func(folder string) string { return "serve " + folder }}
 }
 
-// What check says of a skill alone and what comes of its place stand together.
+// A verdict has the findings about the skill alone and those about its place.
 func TestJudge(t *testing.T) {
 	v, _ := view(t, map[string]string{
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A report is as good as its context lasts, and fails with it.
+// A report fails if its context ends.
 func TestExamineEnds(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a")})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -115,7 +115,7 @@ func TestExamineEnds(t *testing.T) {
 	}
 }
 
-// The report says of a skill how many problems there are beside those that it names.
+// The report counts the problems of a skill that it does not name.
 func TestReportCountsProblems(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a") + "[x](none.md) [y](gone.md)\n", "one/Odd/SKILL.md": good("Odd"), "two/a/SKILL.md": good("a") + "More.\n"})
 	r, err := doctor.Examine(t.Context(), v, o)

@@ -16,38 +16,37 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// What a scan of the roots does not come to: a skill in a folder that is left out
-// or that is no root, a folder without SKILL.md, a lone file of that name.
+// The kinds of finds that a scan does not reach: a skill in an ignored folder or outside
+// the roots, a folder without SKILL.md, a single file of that name.
 
-// Bounds of that search: it begins where everything else has found nothing, and
-// may be asked in a home folder.
+// The bounds of that search. It is the last resort, and may run in a home folder.
 const (
 	elsewherePatience = 2 * time.Second
 	elsewhereFolders  = 50_000
 	elsewhereFound    = 10
 )
 
-// Stray is something of the name that was asked for, where no skill is served.
+// Stray is a file or folder of the requested name in a place from which no skill is served.
 type Stray struct {
 	At   string `json:"path"`
 	Why  string `json:"why"`
 	Mend string `json:"mend"`
 }
 
-// elsewhere is one such search.
+// elsewhere is the state of one such search.
 type elsewhere struct {
 	r       *Report
 	key     skill.Key
 	strays  []Stray
 	bare    []BareFolder
-	seen    map[string]bool // folders that are told of
+	seen    map[string]bool // folders that were reported
 	folders int
-	cut     string // the folder in which time or number ran out
+	cut     string // the folder in which a bound was reached
 	full    bool   // enough was found
 }
 
-// lookElsewhere searches the roots for what they hold beside skills, and the
-// repository for what lies in no root.
+// lookElsewhere searches the roots for anything besides skills, and the repository outside
+// of the roots.
 func (s *Story) lookElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
@@ -76,8 +75,8 @@ func (s *Story) lookElsewhere(ctx context.Context, key skill.Key) {
 	}
 }
 
-// root walks a root for folders and files of the name, and for skills in the
-// folders that a scan leaves out.
+// root searches a root for folders and files of the name, and for skills in folders that a
+// scan ignores.
 func (l *elsewhere) root(ctx context.Context, root string) {
 	_ = filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || at == root {
@@ -112,7 +111,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 	})
 }
 
-// isFileOf: the file is called as the skill, with an ending.
+// isFileOf reports whether the file has the skill's name with an extension.
 func (l *elsewhere) isFileOf(name string) bool {
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	return stem != name && stem != "" && skill.KeyOf(stem) == l.key
@@ -134,7 +133,7 @@ func (l *elsewhere) leftOut(ctx context.Context, at, name string) {
 	}
 }
 
-// repository looks for the skill in folders that are no roots.
+// repository looks for the skill in folders that are not roots.
 func (l *elsewhere) repository(ctx context.Context, project string) {
 	chain := dir.Repository(project)
 	top := chain[len(chain)-1]
@@ -149,7 +148,7 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 	}
 }
 
-// clients looks beside the user's roots: plugins of a client lie in its folder.
+// clients looks beside the user's roots, where clients keep plugins.
 func (l *elsewhere) clients(ctx context.Context) {
 	for _, r := range dir.WellKnown(nil, l.r.o.Home) {
 		if at := filepath.Dir(r.Dir); at != l.r.o.Home && len(l.strays) < elsewhereFound {
@@ -166,7 +165,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	}
 }
 
-// skills are those below a folder that have the name, or whose folder has.
+// skills reports the skills below a folder that have the name, or whose folder has it.
 func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
 	scan, _ := dir.New(dir.Options{Root: root, Links: dir.LinksNever}).Scan(ctx)
@@ -183,14 +182,14 @@ func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle)
 	return out
 }
 
-// rooted reports whether a folder lies in a root.
+// rooted reports whether a folder is in a root.
 func (l *elsewhere) rooted(at string) bool {
 	return slices.ContainsFunc(l.r.view.Roots, func(r catalog.RootStatus) bool {
 		return r.Dir != "" && within(r.Dir, at)
 	})
 }
 
-// owner is the skill in whose folder a path lies, or nil.
+// owner returns the skill whose folder contains a path, or nil.
 func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 	for _, e := range l.r.view.Entries {
 		if e.Dir() != "" && within(e.Dir(), at) && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
@@ -200,12 +199,12 @@ func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 	return owner
 }
 
-// part tells of what belongs to a skill, and is none.
+// part reports a file or folder that is part of a skill and not a skill itself.
 func (l *elsewhere) part(at string, owner *catalog.Entry) {
 	l.add(at, "is a part of the skill in "+l.shown(owner.Dir()), "ask for that skill; one of its own is a folder with a SKILL.md")
 }
 
-// folder tells of a folder of the name in which there is no skill.
+// folder reports a folder of the name without a skill.
 func (l *elsewhere) folder(at string) {
 	if l.seen[at] {
 		return
@@ -241,7 +240,7 @@ func (l *elsewhere) add(at, why, mend string) {
 
 func (l *elsewhere) shown(at string) string { return l.r.o.Shown(at) }
 
-// within reports whether a path is a folder's or lies below it. Both are absolute.
+// within reports whether a path is a folder or below it. Both are absolute.
 func within(folder, at string) bool {
 	rel, err := filepath.Rel(folder, at)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

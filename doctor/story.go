@@ -15,15 +15,15 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Story is everything that bears on one name. Its exported fields are its JSON form.
+// Story collects everything about one name. Its exported fields are its JSON form.
 type Story struct {
 	Name      string `json:"name"`
 	Available bool   `json:"available"` // an agent that gives the name gets a skill
 	// Skills have the name, or are in a folder of it; Near have nearly the name.
 	Skills []Skill `json:"skills"`
 	Near   []Skill `json:"near"`
-	// Folders of that name hold no SKILL.md, Strays are where no skill is served, and
-	// Passed is what a scan met under that name.
+	// Folders have that name and no SKILL.md, Strays are in places from which no skill is
+	// served, and Passed are the scan's notices about that name.
 	Folders []BareFolder `json:"foldersWithoutSkill"`
 	Strays  []Stray      `json:"elsewhere"`
 	Passed  []Notice     `json:"passedOver"`
@@ -31,31 +31,31 @@ type Story struct {
 
 	report  *Report
 	isPath  bool             // the name is the path of a skill
-	loads   *catalog.Entry   // what an agent gets that gives the name, or nil
+	loads   *catalog.Entry   // the skill that an agent gets for the name, or nil
 	entries []*catalog.Entry // Skills
 	near    []*catalog.Entry // Near
 	notices []placed         // Passed
 }
 
-// bareFiles is how many files of a folder without a skill are named.
+// bareFiles is the number of files that are named of a folder without a skill.
 const bareFiles = 20
 
-// BareFolder is a folder in which no skill was found.
+// BareFolder is a folder without a skill.
 type BareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
-	Link  string   `json:"link,omitempty"` // where it leads, if it is a link
+	Link  string   `json:"link,omitempty"` // its target, if it is a link
 	dir   string   // its absolute path
 }
 
-// placed is a notice of a root.
+// placed is a notice with its root.
 type placed struct {
 	root skill.Root
 	skill.Notice
 }
 
-// Tell tells of one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or a path.
-// It judges the skills that the story speaks of. The error is the context's.
+// Tell returns the story of one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or
+// a path. It judges the skills in the story. The only error is the context's.
 func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, error) {
 	r := blank(v, o)
 	s := &Story{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Passed: []Notice{}, Blind: []string{}}
@@ -75,13 +75,13 @@ func Tell(ctx context.Context, v catalog.View, o Options, name string) (*Story, 
 		s.Passed = append(s.Passed, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Mend})
 	}
 	s.Available = s.loads != nil && loadable(s.loads)
-	if s.isPath { // which means nothing to an agent, but the skill there does
+	if s.isPath { // agents do not know the path, but they know the skill there
 		s.Available = slices.ContainsFunc(s.entries, loadable)
 	}
 	return s, ctx.Err()
 }
 
-// collect finds the skills of the name, and those of nearly that name.
+// collect finds the skills of the name, and those with a similar name.
 func (s *Story) collect(key skill.Key) {
 	v := s.report.view
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
@@ -106,8 +106,8 @@ func (s *Story) collect(key skill.Key) {
 	}
 }
 
-// lookForFolders finds what has the name beside the skills: in the roots and, if there
-// is no skill of the name, in all other places.
+// lookForFolders finds folders and files of the name in the roots and, if there is no skill
+// of the name, in all other places.
 func (s *Story) lookForFolders(ctx context.Context) {
 	for _, source := range s.report.o.Sources {
 		f, ok := source.(folders)
@@ -128,7 +128,8 @@ func (s *Story) lookForFolders(ctx context.Context) {
 	}
 }
 
-// lookAround collects what a scan met under the name, and where it could not look.
+// lookAround collects the scan's notices about the name, and the places that it could not
+// read.
 func (s *Story) lookAround(key skill.Key) {
 	for _, r := range s.report.view.Roots {
 		if r.Err != nil {
@@ -149,7 +150,7 @@ func (s *Story) lookAround(key skill.Key) {
 	}
 }
 
-// noticeKnowsBetter reports whether a notice says what a folder without a skill is.
+// noticeKnowsBetter reports whether a notice explains a folder without a skill.
 func (s *Story) noticeKnowsBetter(b BareFolder) bool {
 	return slices.ContainsFunc(s.notices, func(n placed) bool {
 		switch {
@@ -162,11 +163,11 @@ func (s *Story) noticeKnowsBetter(b BareFolder) bool {
 	})
 }
 
-// loadable reports whether an agent can load the skill, under whatever name.
+// loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// held is the skill that can be loaded by another name only, if what was asked for is
-// its folder's.
+// held returns the skill in a folder of the requested name, if it can be loaded by another
+// name only.
 func (s *Story) held() *catalog.Entry {
 	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
 		return s.entries[i]
@@ -174,7 +175,7 @@ func (s *Story) held() *catalog.Entry {
 	return nil
 }
 
-// isPath reports whether what a person typed is the skill's folder or its file.
+// isPath reports whether the typed text is the skill's folder or its file.
 func (r *Report) isPath(e *catalog.Entry, name string) bool {
 	if e.Dir() == "" || !strings.ContainsAny(name, `/\`) && name != "." {
 		return false
@@ -187,13 +188,13 @@ func (r *Report) isPath(e *catalog.Entry, name string) bool {
 	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
 }
 
-// folders is a source that tells which folders lie beside its skills.
+// folders is a source that can list folders without a skill.
 type folders interface {
 	Root() skill.Root
 	Names(name string, limit int) ([]string, bool)
 }
 
-// holdsMain reports whether a folder holds a file that serves as SKILL.md.
+// holdsMain reports whether a folder has a file that serves as SKILL.md.
 func holdsMain(folder string) bool {
 	return slices.ContainsFunc(skill.EntryNames[:], func(name string) bool {
 		_, err := os.Stat(filepath.Join(folder, name))
@@ -201,14 +202,14 @@ func holdsMain(folder string) bool {
 	})
 }
 
-// entriesOf lists a folder; nothing if it cannot be read.
+// entriesOf lists a folder. It returns nothing if the folder cannot be read.
 func entriesOf(folder string) []fs.DirEntry {
 	entries, _ := os.ReadDir(folder)
 	return entries
 }
 
-// newCommand writes a skill of a folder's name to start from; "" if the folder cannot
-// have one, or a shell would read its path otherwise.
+// newCommand returns the command that writes a new skill in a folder, or "" if the folder
+// cannot have one or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)
 	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {

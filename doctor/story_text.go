@@ -50,7 +50,7 @@ func (s *Story) Print(w io.Writer) error {
 	return p.err
 }
 
-// printAnswer says whether an agent can load it.
+// printAnswer prints whether an agent can load it.
 func (s *Story) printAnswer(p *paper) {
 	name := skill.Echo(s.Name)
 	switch held := s.held(); {
@@ -68,8 +68,7 @@ func (s *Story) printAnswer(p *paper) {
 	}
 }
 
-// isBare reports whether the folder without a skill that a notice speaks of is told of
-// already.
+// isBare reports whether the story already has the folder without a skill of a notice.
 func (s *Story) isBare(n placed) bool {
 	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
@@ -117,7 +116,7 @@ func printBare(p *paper, b BareFolder) {
 	}
 }
 
-// printSearched says where a skill would have been found.
+// printSearched prints where a skill would have been found.
 func (s *Story) printSearched(p *paper) {
 	var there []string
 	for _, r := range s.report.view.Roots {
@@ -218,7 +217,7 @@ func (s *Story) printFiles(p *paper, d *Verdict) {
 	}
 }
 
-// forModels says how models learn of the skill.
+// forModels describes how models learn of the skill.
 func (r *Report) forModels(e *catalog.Entry) string {
 	switch {
 	case !e.ModelInvocable:
@@ -244,19 +243,19 @@ func (r *Report) forModels(e *catalog.Entry) string {
 	return text
 }
 
-// printProblems shows each error and warning at its place in the file, what skips the
-// skill first. What is merely worth knowing is for check --info.
+// printProblems prints each error and warning with its place in the file, beginning with
+// those that skip the skill. Infos are left to check --info.
 func printProblems(p *paper, d *Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
-		return f.Severity == skill.SeverityInfo || f.Rule == check.RuleNameDuplicate // which the first line tells of
+		return f.Severity == skill.SeverityInfo || f.Rule == check.RuleNameDuplicate // the first line says so already
 	})
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {
 		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
 			return o.File == f.File && o.Position == f.Position && o.Mend == f.Mend && f.Position.Line > 0
 		}) {
-			continue // one slip of the pen that breaks two rules
+			continue // one mistake that breaks two rules
 		}
 		what := string(f.Severity)
 		if skill.RuleOf(f.Rule).Skips {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives the file to the extended attributes of the file from, and takes
-// away those that from does not have. POSIX ACLs are among them: without its ACL a file
-// may be open to more users, and a new file can inherit an ACL from its folder.
+// copyAttributes gives the file to the extended attributes of the file from, and removes
+// those that from does not have. POSIX ACLs are among them: without its ACL a file may be
+// open to more users, and a new file can inherit an ACL from its folder.
 func copyAttributes(to, from string) error {
 	want, err := attributes(from)
 	if err != nil {
@@ -43,13 +43,13 @@ func copyAttributes(to, from string) error {
 // on the system.
 var setAttribute = unix.Lsetxattr
 
-// ofContent are the attributes that speak of a file's content: hashes and signatures
-// of it, and capabilities, which the kernel takes from a file that is written to
-// (xattr(7), capabilities(7)).
+// ofContent lists attributes that depend on a file's content: hashes, signatures, and
+// capabilities, which the kernel removes when a file is written (xattr(7),
+// capabilities(7)).
 var ofContent = map[string]bool{"security.capability": true, "security.ima": true, "security.evm": true}
 
 // attributes returns the extended attributes of a file by name, without those of its
-// content; none if the file system has no such thing.
+// content. A file system without attributes yields none.
 func attributes(path string) (map[string][]byte, error) {
 	names, err := sized(func(buf []byte) (int, error) { return unix.Llistxattr(path, buf) })
 	if errors.Is(err, unix.ENOTSUP) {
@@ -65,7 +65,7 @@ func attributes(path string) (map[string][]byte, error) {
 		}
 		value, err := sized(func(buf []byte) (int, error) { return unix.Lgetxattr(path, name, buf) })
 		if errors.Is(err, unix.ENODATA) {
-			continue // it was taken away since it was listed
+			continue // it was removed after it was listed
 		}
 		if err != nil {
 			return nil, err

@@ -16,9 +16,8 @@ const (
 	aclOfFolder = "system.posix_acl_default"
 )
 
-// acl is a POSIX ACL as the kernel stores it (linux/posix_acl_xattr.h): the owner reads
-// and writes, the user nobody and the mask have the permissions given, and no one else
-// has any.
+// acl is a POSIX ACL as the kernel stores it (linux/posix_acl_xattr.h): the owner reads and
+// writes, user 65534 and the mask have the given permissions, and no one else has any.
 func acl(permissions uint16) []byte {
 	const undefined = ^uint32(0)
 	out := binary.LittleEndian.AppendUint32(nil, 2)

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// around is how many lines of context a difference shows, as diff -u does.
+// around is the number of context lines in a diff, as in diff -u.
 const around = 3
 
-// Diff is what changed, in the unified format that patch reads, byte for byte;
-// empty where nothing did. What lies between the first and the last changed line
-// is one block.
+// Diff returns the changes in the unified format that patch reads, byte for byte, or an
+// empty string. Everything between the first and the last changed line is one block.
 func Diff(name string, old, new []byte) string {
 	if bytes.Equal(old, new) {
 		return ""
@@ -44,7 +43,7 @@ func split(data []byte) []string {
 	return lines
 }
 
-// span is a range of lines as a hunk's head writes it.
+// span formats a range of lines for a hunk header.
 func span(from, to int) string {
 	if from == to {
 		return fmt.Sprintf("%d,0", from)

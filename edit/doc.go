@@ -1,4 +1,4 @@
-// Package edit changes and makes files that a person named: whole or not at all,
-// and only while they still hold what was read. Every file that knack writes is
-// written here. It knows nothing of what is in them.
+// Package edit changes and creates files that the user named: whole or not at all, and only
+// if they still hold what was read. Every file that knack writes is written here. The
+// package knows nothing about their content.
 package edit

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The reasons for which a file is left alone.
+// The reasons to leave a file alone.
 var (
 	ErrLink      = errors.New("it is a link; change the file that it leads to")
 	ErrIrregular = errors.New("it is not a regular file")
@@ -24,11 +24,11 @@ var (
 	ErrAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
-// Replace gives the file at path the new content if it holds the old one. The new
-// file is written beside it, synced and renamed over it, so a reader sees one or
-// the other and a crash leaves one of them. The owner and the permissions stay. On
-// Linux so do the ACL and the other extended attributes; elsewhere the new file has
-// those that the system gives a file in its folder.
+// Replace gives the file at path the new content if it holds the old one. The new file is
+// written beside it, synced and renamed over it, so a reader sees one or the other and a
+// crash leaves one of them. Owner and permissions stay, and on Linux the ACL and the other
+// extended attributes. Elsewhere the new file has the attributes that the system gives a
+// file in its folder.
 //
 // Replace refuses a link, a file that its owner may not write, and a file with an
 // owner or attributes that the new file cannot have. Other hard links to the file keep
@@ -45,8 +45,9 @@ func Replace(path string, old, new []byte) error {
 	if err != nil {
 		return fail("write beside", path, err)
 	}
-	defer os.Remove(temp) // gone by then, if all went well
-	// As late as can be: whoever saved the file meanwhile loses nothing.
+	defer os.Remove(temp) // fails after a success, because the file was renamed
+	// This check comes as late as possible, so that a change made in the meantime is not
+	// lost.
 	now, err := os.ReadFile(path)
 	if err != nil {
 		return fail("read", path, err)
@@ -60,9 +61,9 @@ func Replace(path string, old, new []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// Create makes the file at path, with the folders above it, whole or not at all:
-// one that is there already stays, and the error is [ErrExists]. The mode is
-// narrowed by the process's umask.
+// Create makes the file at path, with the folders above it, whole or not at all. An
+// existing file stays, and the error is [ErrExists]. The process's umask applies to the
+// mode.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -79,14 +80,14 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return place(temp, path)
 }
 
-// place gives the new file temp the name path in the same folder, which no file has.
+// place renames the new file temp to path in the same folder, if path does not exist.
 func place(temp, path string) error {
-	// A link fails if another process was faster; a rename would replace its file.
+	// Link fails if another process was faster; rename would replace its file.
 	err := os.Link(temp, path)
 	switch _, there := os.Lstat(path); {
 	case errors.Is(err, fs.ErrExist):
 		return fail("create", path, ErrExists)
-	case err != nil && there != nil: // a disk without hard links
+	case err != nil && there != nil: // the file system has no hard links
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
@@ -95,11 +96,11 @@ func place(temp, path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// maxKept bounds how many earlier files are kept beside one.
+// maxKept bounds the number of backups beside a file.
 const maxKept = 1000
 
 // Backup writes data to a new file beside the file at path, with that file's owner,
-// permissions and attributes: what it says stays as private as it was. The new file is
+// permissions and attributes, so that the backup is as private as the file. The new file is
 // called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. It
 // refuses what [Replace] refuses.
 func Backup(path string, data []byte) (kept string, err error) {
@@ -123,9 +124,9 @@ func Backup(path string, data []byte) (kept string, err error) {
 	return "", err
 }
 
-// Rename gives the file at path another name in its folder. It never replaces
-// another file; where the system does not tell case apart, the other spelling of
-// the file's own name is not one.
+// Rename gives the file at path another name in its folder. It never replaces another file.
+// If the file system ignores case, another spelling of the file's own name is no other
+// file.
 func Rename(path, name string) error {
 	info, err := regular(path)
 	if err != nil {
@@ -141,8 +142,8 @@ func Rename(path, name string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// regular refuses what is no writable regular file. Permissions are asked by the
-// mode: an administrator's account could write, and the owner said not to.
+// regular refuses anything but a writable regular file. It checks the mode, because an
+// administrator could write a file that its owner made read-only.
 func regular(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -158,16 +159,16 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write makes a new file with the data on disk beside the file at path, which of
-// describes, with the owner, the attributes and the permissions of that. It returns
-// the new file's name.
+// write writes the data to a new file beside the file at path, with the owner, attributes
+// and permissions of that file, which of describes. The data is synced. It returns the new
+// file's name.
 func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
 	name, err = writeNew(filepath.Dir(path), 0o600, data)
 	if err != nil {
 		return "", err
 	}
-	// A new owner takes permissions away, so they come last. Until then an ACL that the
-	// folder gave the new file lets no one in.
+	// Changing the owner removes permissions, so they come last. Until then the mode keeps
+	// an ACL inherited from the folder from granting access.
 	if err = own(name, of); err == nil {
 		err = copyAttributes(name, path)
 	}
@@ -181,18 +182,17 @@ func write(path string, of fs.FileInfo, data []byte) (name string, err error) {
 	return name, nil
 }
 
-// temporary begins the names of files that are being written.
+// temporary is the prefix of files that are being written.
 const temporary = ".knack-"
 
-// IsTemporary reports whether a file's name is one under which this package writes
-// before it renames. A process that was killed meanwhile leaves such a file behind; it
-// can be deleted.
+// IsTemporary reports whether a name belongs to a file that this package writes before
+// renaming it. A killed process can leave such a file behind; it can be deleted.
 func IsTemporary(name string) bool {
 	rest, ok := strings.CutPrefix(name, temporary)
 	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-// writeNew is write with a mode that the umask narrows.
+// writeNew is write with a mode to which the umask applies.
 func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error) {
 	name = filepath.Join(dir, temporary+rand.Text())
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -210,12 +210,11 @@ func writeNew(dir string, mode fs.FileMode, data []byte) (name string, err error
 	return name, nil
 }
 
-// fsync makes what was written to a file, or a folder's names, survive a crash. It is a
-// variable for the tests.
+// fsync makes a file's data, or a folder's names, survive a crash. It is a variable for the
+// tests.
 var fsync = (*os.File).Sync
 
-// syncFolder makes a rename last. Where folders cannot be synced, it is lasting
-// enough as it is.
+// syncFolder makes a rename durable. It ignores file systems that cannot sync folders.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

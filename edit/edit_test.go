@@ -26,7 +26,7 @@ func put(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// holds checks a file's content and that nothing else lies beside it.
+// holds checks a file's content and that it is alone in its folder.
 func holds(t *testing.T, path, want string) {
 	t.Helper()
 	if data, err := os.ReadFile(path); err != nil || string(data) != want {
@@ -71,7 +71,7 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 }
 
-// A new file comes whole, with the folders above it, and only where there is none.
+// A new file is created whole, with the folders above it, and only if the path is free.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a", "b", "c")
@@ -98,7 +98,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Of many that make the same file one does, and the others know it.
+// Of many concurrent calls that create one file, one succeeds and the others get ErrExists.
 func TestCreateAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	var wg sync.WaitGroup
@@ -160,8 +160,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// What is written is on the disk before it gets its name, and then its name is. If the
-// disk fails, the old file stays.
+// Data is synced before the rename, and the folder after it. If the disk fails, the old
+// file stays.
 func TestWritesAreSynced(t *testing.T) {
 	was := fsync
 	defer func() { fsync = was }()
@@ -232,7 +232,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The differences mean to patch what they mean to us.
+// The program patch applies our diffs to the same result.
 func TestDiffPatches(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
@@ -252,7 +252,7 @@ func TestDiffPatches(t *testing.T) {
 	}
 }
 
-// What a killed process leaves behind is told from other files.
+// A file left behind by a killed process is recognised.
 func TestIsTemporary(t *testing.T) {
 	dir := t.TempDir()
 	name, err := writeNew(dir, 0o600, []byte("x"))

@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// OutsideError reports a path in a folder that a link takes out of that folder.
+// OutsideError reports a path below a folder that a link leads out of it.
 type OutsideError struct {
 	Link   string // the link's absolute path
 	Target string // the absolute path that the link leads to
 }
 
-// Error names the link and its target.
+// Error returns a message with the link and its target.
 func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s is a link to %s, outside of the project", e.Link, e.Target)
 }
 
-// Inside checks that a write to path stays in the folder root. Both are absolute.
-// If path is spelt as a path below root, and a link on the way leads out of root, the
-// error is an [*OutsideError]. A path that is not spelt as one below root was named
-// for its own sake, and Inside has no objection to it.
+// Inside checks that a write to path stays in the folder root. Both are absolute. If path
+// is spelt as a path below root, and a link on the way leads out of root, the error is an
+// [*OutsideError]. A path that is not spelt as one below root was named by the user, and
+// Inside accepts it.
 //
-// A repository that somebody else wrote can hold a link such as .claude -> ~/elsewhere.
-// Call Inside before a write to a path that the user did not name. Parts of path that
-// do not exist yet are fine. Inside does not guard against links that change between
-// the check and the write.
+// A cloned repository can hold a link such as .claude -> ~/elsewhere. Call Inside before a
+// write to a path that the user did not name. Parts of path that do not exist yet are fine.
+// Inside does not guard against links that change between the check and the write.
 func Inside(root, path string) error {
 	rel, err := filepath.Rel(root, path)
 	if err != nil || rel == "." || isUp(rel) {
@@ -42,11 +41,11 @@ func Inside(root, path string) error {
 		next := filepath.Join(at, part)
 		info, err := os.Lstat(next)
 		if err != nil || info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
-			at = next // the rest does not exist, or is no link
+			at = next // the rest does not exist, or is not a link
 			continue
 		}
 		target, err := filepath.EvalSymlinks(next)
-		if err != nil || target == next { // a dangling link, or a junction of Windows
+		if err != nil || target == next { // a dangling link, or a Windows junction
 			if target, err = os.Readlink(next); err != nil {
 				return fail("resolve", next, err)
 			}

@@ -47,7 +47,7 @@ func TestInside(t *testing.T) {
 		"repo/.loop/x":          "", // a write through it fails by itself
 		"repo/real/../../other": "", // spelt outside
 		"other/skills/x":        "",
-		"linked/.out/x":         "", // another spelling of the root was named
+		"linked/.out/x":         "", // the user named another spelling of the root
 	} {
 		err := Inside(root, filepath.Join(top, path))
 		var out *OutsideError

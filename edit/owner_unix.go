@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// own gives the file at path the owner and group of another, which a file made
-// beside it need not have: an administrator's account would keep the owner from
-// reading what is his.
+// own gives the file at path the owner and group of another file. Without it, a file
+// written by an administrator would be closed to its owner.
 func own(path string, of fs.FileInfo) error {
 	made, err := os.Lstat(path)
 	if err != nil {

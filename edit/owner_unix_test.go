@@ -13,7 +13,7 @@ import (
 
 const nobody = 65534
 
-// An administrator's account leaves a file with its owner.
+// A file changed by an administrator keeps its owner.
 func TestReplaceKeepsOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only an administrator can replace another's file and keep its owner")
@@ -35,8 +35,8 @@ func TestReplaceKeepsOwner(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// Anyone else leaves it alone, whole. The test runs itself as another user, who may
-// write the folder and read the file.
+// Any other user's change is refused. The test runs itself as another user with permission
+// to write the folder and to read the file.
 func TestReplaceRefusesOwner(t *testing.T) {
 	if path := os.Getenv("EDIT_TEST_FILE"); path != "" {
 		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, ErrOwner) {
@@ -47,7 +47,7 @@ func TestReplaceRefusesOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only an administrator can run as another user")
 	}
-	// Not below the test's own folder, which the other user may not enter.
+	// The test's own folder will not do: the other user may not enter it.
 	dir, err := os.MkdirTemp("", "edit-owner")
 	if err != nil {
 		t.Skip(err)

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// openAIAnswer is the message with a tool's result. A call without an id, as
-// some endpoints send them, is answered without one.
+// openAIAnswer is the message with a tool's result. A call without an id, which some
+// endpoints send, is answered without one.
 type openAIAnswer struct {
 	Role    string          `json:"role"`
 	ID      json.RawMessage `json:"tool_call_id,omitempty"`
@@ -72,7 +72,7 @@ func answer(f Format, c call, r tool.Result) (json.RawMessage, error) {
 
 func geminiResult(r tool.Result) map[string]string {
 	if refusal, ok := r.Object.(map[string]string); ok && r.IsError {
-		return refusal // {"error": …} as it is, not as text in itself
+		return refusal // {"error": …} as an object, not as a string
 	}
 	if r.IsError {
 		return map[string]string{"error": r.Text}

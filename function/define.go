@@ -29,9 +29,9 @@ type geminiDefinitions struct {
 	Declarations []geminiDeclaration `json:"functionDeclarations"`
 }
 
-// geminiDeclaration has the schema as parametersJsonSchema, which takes JSON
-// Schema as it is, additionalProperties included; parameters, its alternative,
-// takes a subset of OpenAPI 3.0 that lacks it
+// geminiDeclaration has the schema as parametersJsonSchema, which takes JSON Schema as it
+// is, additionalProperties included; the alternative, parameters, accepts a subset of
+// OpenAPI 3.0 without it
 // (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
 type geminiDeclaration struct {
 	Name        string          `json:"name"`
@@ -39,7 +39,7 @@ type geminiDeclaration struct {
 	Parameters  json.RawMessage `json:"parametersJsonSchema"`
 }
 
-// mcpDefinition is a tool as tools/list shows it.
+// mcpDefinition is a tool as in tools/list.
 type mcpDefinition struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
@@ -49,7 +49,7 @@ type mcpDefinition struct {
 	Meta        map[string]any  `json:"_meta,omitempty"`
 }
 
-// mcpAnnotations are those of every tool.
+// mcpAnnotations are the annotations of every tool.
 type mcpAnnotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`
@@ -57,8 +57,8 @@ type mcpAnnotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Definitions describes the tools to a model: a JSON array, for Gemini one
-// object. The error is the context's, or says that there is no such format.
+// Definitions describes the tools to a model: a JSON array, for Gemini one object. The
+// error is the context's, or reports an unknown format.
 func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c tool.Client) (json.RawMessage, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err

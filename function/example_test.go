@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Files is a source of one's own: the skills of any file system, one folder each
-// with a SKILL.md. A catalogue takes whatever has these two methods.
+// Files is a custom source: the skills of any file system, each a folder with a SKILL.md. A
+// catalogue accepts any type with these two methods.
 type Files struct {
 	Label string
 	FS    fs.FS
@@ -55,7 +55,7 @@ var library = Files{Label: "library", FS: fstest.MapFS{
 	"calculator/examples/basic.py": {Data: []byte("\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n")},
 }}
 
-// A catalogue over a source of one's own, with no disk in it.
+// A catalogue with a custom source and without a disk.
 func Example_ownSource() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{library}, catalog.Options{})
@@ -92,7 +92,7 @@ func Example_agentLoop() {
 	if err != nil {
 		panic(err)
 	}
-	model := scripted( // stands in for the model: what it answers, in order
+	model := scripted( // takes the place of the model: its answers, in order
 		`{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}]}`,
 		`{"role":"assistant","content":"There is no such example."}`,
 	)

@@ -58,35 +58,35 @@ func ParseFormat(name string) (Format, error) {
 
 // Limits of one [Call].
 const (
-	// MaxInput is how many bytes a call or a list of calls may have: as many as
-	// the largest file that a tool reads.
+	// MaxInput is the largest size of a call or a list of calls in bytes, that of the
+	// largest file that a tool reads.
 	MaxInput = 16 << 20
-	// MaxCalls is how many calls a list may have. OpenAI takes at most 128 tools
-	// and no model is known to ask for more at once.
+	// MaxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools,
+	// and no model is known to make more calls at once.
 	MaxCalls = 128
-	// MaxOutput bounds the texts of a list's answers together, in bytes. What
-	// goes beyond it is answered by an error; the first answer always fits.
+	// MaxOutput bounds the texts of a list's answers together, in bytes. Further calls are
+	// answered by an error; the first answer always fits.
 	MaxOutput = 32 << 20
 )
 
-// ErrInput is in the chain of every error of [Call] that is about its input: not
-// JSON, not a call in that format, too large. Nothing was called then.
+// ErrInput is in the chain of every error of [Call] about its input: not JSON, not a call
+// in that format, too large. Then no tool was called.
 var ErrInput = errors.New("unusable tool call")
 
 func inputError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
 }
 
-// Call reads one call, or a list of them, executes them in order and returns the
-// message that answers it, or the list of those. A list may be a message's whole
-// content: what a model says beside its calls is passed over. What a model can get wrong, a
-// tool's name and its arguments, is answered by an error message for the model:
+// Call reads one call, or a list of them, executes them in order and returns the message
+// that answers it, or the list of those. A list may be a message's whole content: other
+// items of it are skipped. A mistake of the model, in a tool's name or its arguments, is
+// answered by an error message for the model:
 //
 //	{"error":"Unknown tool: X"}
 //	{"error":"Invalid tool arguments: …"}
 //
-// What it cannot get wrong is an error with [ErrInput] in its chain; then nothing
-// is executed. The only other error is the context's.
+// Any other fault of the input is an error with [ErrInput] in its chain; then nothing is
+// executed. The only other error is the context's.
 func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input []byte) (json.RawMessage, error) {
 	calls, list, err := parse(f, input)
 	if err != nil {
@@ -118,12 +118,12 @@ func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input
 // call is one call in any format.
 type call struct {
 	item      bool            // of OpenAI's Responses
-	id        json.RawMessage // a JSON string; nil where the call has none
+	id        json.RawMessage // a JSON string; nil if the call has none
 	name      string
 	arguments json.RawMessage
 }
 
-// execute runs one call. The observer sees it in any case.
+// execute runs one call. The observer always sees it.
 func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c call) (tool.Result, error) {
 	args, err := given(f, c.arguments)
 	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
@@ -137,7 +137,7 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 		return tools[i].Call(ctx, h, args)
 	}
 	if err != nil {
-		args = c.arguments // as they are
+		args = c.arguments // unchanged
 	}
 	r := refusal(message)
 	if h.Observe != nil {
@@ -146,18 +146,17 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 	return r, nil
 }
 
-// refusal is an error before any tool was called.
+// refusal returns an error result without calling a tool.
 func refusal(message string) tool.Result {
 	object := map[string]string{"error": message}
-	text, _ := marshal(object) // two strings can be written
+	text, _ := marshal(object) // cannot fail for two strings
 	return tool.Result{Text: string(text), Object: object, IsError: true}
 }
 
-// given are the arguments that a tool is called with: what stands there, or the
-// JSON of which the text stands there; none at all count as an empty object. What
-// is JSON of another kind is for the tool to refuse, in its contract's words, as
-// over MCP. Only a text that is no JSON reaches no tool, and MCP has none: there
-// no arguments are texts.
+// given returns the arguments for a tool: the JSON itself, or the JSON in a string. Missing
+// arguments count as an empty object. The tool refuses JSON of another kind in its
+// contract's words, as over MCP. Only a string that is not JSON reaches no tool; MCP has no
+// such strings.
 func given(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' && f != MCP {
@@ -171,7 +170,7 @@ func given(f Format, raw json.RawMessage) (json.RawMessage, error) {
 			raw = nil
 		case err == nil:
 			raw = bytes.TrimSpace(whole)
-		case f == OpenAI: // where the arguments are such a text always
+		case f == OpenAI: // in these formats the arguments are always a string
 			return nil, fmt.Errorf("not valid JSON: %w", err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
 
-// md is a SKILL.md.
+// md returns a SKILL.md.
 func md(name, description string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n")}
 }
@@ -128,8 +128,7 @@ const (
 	unknown = `"{\"error\":\"Unknown tool: nope\"}"`
 )
 
-// TestCall has a row for each thing that a call can be, in each format, with the
-// whole answer.
+// TestCall has a row for each kind of call in each format, with the whole answer.
 func TestCall(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -238,7 +237,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestUnusable: what is no call in the format is an error, and calls nothing.
+// TestUnusable checks that input without a call in the format is an error and calls
+// nothing.
 func TestUnusable(t *testing.T) {
 	const openAI = `; in the openai format a call is {"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`
 	const anthropic = `; in the anthropic format a call is {"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`
@@ -313,7 +313,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestLongName: an answer repeats at most 256 bytes of a name, between characters.
+// TestLongName checks that an answer repeats at most 256 bytes of a name, cut between
+// characters.
 func TestLongName(t *testing.T) {
 	name := strings.Repeat("é", 200)
 	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "default"), function.Anthropic, []byte(`{"name":"`+name+`"}`))
@@ -326,7 +327,7 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// TestManyLargeAnswers: a list cannot make an answer of any size.
+// TestManyLargeAnswers checks that the answer to a list is bounded.
 func TestManyLargeAnswers(t *testing.T) {
 	one := `{"name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"big.txt"}}`
 	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "runner"), function.Anthropic, []byte("["+one+","+one+","+one+"]"))
@@ -350,7 +351,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestCancelled: the context's error is the only one beside the input's.
+// TestCancelled checks that a cancelled context yields its error.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := catalog.New(nil, catalog.Options{}) // never scanned: a call waits for it
@@ -364,7 +365,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestObserver: every call is seen, in order, also one that reaches no tool.
+// TestObserver checks that the observer sees every call in order, also one that reaches no
+// tool.
 func TestObserver(t *testing.T) {
 	host := hostOf(t)
 	var seen []string
@@ -403,7 +405,7 @@ func FuzzCall(f *testing.F) {
 				}
 				continue
 			}
-			// An answer's text is written twice at most, each character in at most six bytes.
+			// An answer has its text at most twice, with at most six bytes a character.
 			if !json.Valid(out) || len(out) > 12*function.MaxOutput+12*len(in) {
 				t.Fatalf("%s: %d bytes, valid JSON: %v", format, len(out), json.Valid(out))
 			}

@@ -50,11 +50,10 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	return calls, true, nil
 }
 
-// prose reports whether an element of a list is what a model says, or did on its
-// vendor's servers, beside its calls. The content of an Anthropic message, the
-// parts of a Gemini one and OpenAI's output items hold both, and may be handed
-// over as they are, with kinds that are younger than this program. What is another
-// format's call, or an answer to one, is no prose but a mistake.
+// prose reports whether an element of a list is something other than a call, such as text
+// or a tool run by the vendor. The content of an Anthropic message, the parts of a Gemini
+// one and OpenAI's output items contain both, possibly of types that are newer than this
+// program. A call in another format, or an answer to one, is a mistake and not prose.
 func prose(f Format, one json.RawMessage) bool {
 	o := fields(one)
 	if o == nil {
@@ -72,20 +71,20 @@ func prose(f Format, one json.RawMessage) bool {
 	return false
 }
 
-// callTypes are the types of calls and of answers to them.
+// callTypes lists the types of calls and of answers to them.
 var callTypes = []string{"function", "function_call", "custom", "custom_tool_call", "tool_use", "tool_result", "function_call_output", "custom_tool_call_output"}
 
-// partFields are what a part of a Gemini content may have beside a functionCall or
-// a functionResponse (ai.google.dev/api/caching, Part).
+// partFields lists the fields of a part of a Gemini content other than functionCall and
+// functionResponse (ai.google.dev/api/caching, Part).
 var partFields = []string{"text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "thought", "thoughtSignature", "videoMetadata"}
 
-// shape is where a format keeps what a call consists of.
+// shape names the fields in which a format keeps the parts of a call.
 type shape struct {
-	wrap string // the field that holds name and arguments, "" where none does
-	bare bool   // name and arguments are taken without the wrap too
-	// kind is what "type" says, "" where there is no such field.
+	wrap string // the field that contains name and arguments, or ""
+	bare bool   // name and arguments are also accepted without it
+	// kind is the value of "type", or "" if the format has no such field.
 	kind, arguments string
-	id              string // the field of the id, "" where there is none
+	id              string // the field of the id, or ""
 	example         string
 }
 
@@ -94,7 +93,7 @@ var shapes = map[Format]shape{
 		example: `{"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`},
 	Anthropic: {kind: "tool_use", arguments: "input", id: "id",
 		example: `{"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`},
-	// SDKs hand out a part's functionCall alone.
+	// SDKs return a part's functionCall alone.
 	Gemini: {wrap: "functionCall", bare: true, arguments: "args", id: "id",
 		example: `{"functionCall":{"name":"…","args":{…}}}`},
 	MCP: {arguments: "arguments",
@@ -105,8 +104,8 @@ var shapes = map[Format]shape{
 var item = shape{kind: "function_call", arguments: "arguments", id: "call_id",
 	example: `{"type":"function_call","call_id":"call_1","name":"…","arguments":"{…}"}`}
 
-// parseCall reads one call. Keys are matched exactly; others than the format's
-// are ignored, unless they show that the call is another format's.
+// parseCall parses one call. Keys are matched exactly. Unknown keys are ignored, unless
+// they show that the call is in another format.
 func parseCall(f Format, raw json.RawMessage) (call, error) {
 	s, ok := shapes[f]
 	if !ok {
@@ -159,7 +158,7 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 	return c, nil
 }
 
-// wrong adds to an error the format that the call seems to have, if another.
+// wrong adds the apparent format of the call to an error, if it is another one.
 func wrong(f Format, o keyed, s shape, err error) error {
 	text, _ := o.text("type")
 	seems := Format("")
@@ -179,10 +178,10 @@ func wrong(f Format, o keyed, s shape, err error) error {
 	return fmt.Errorf("%w; in the %s format a call is %s", err, f, s.example)
 }
 
-// keyed is a JSON object by key, exactly as the keys are written.
+// keyed is a JSON object by its exact keys.
 type keyed map[string]json.RawMessage
 
-// fields reads an object, nil where the value is none.
+// fields decodes an object. It returns nil for any other value.
 func fields(raw json.RawMessage) keyed {
 	var o keyed
 	if json.Unmarshal(raw, &o) != nil {
@@ -199,7 +198,7 @@ func (o keyed) text(key string) (s string, ok bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// kind is what a JSON value is, in words.
+// kind returns the type of a JSON value, in words.
 func kind(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -220,10 +219,10 @@ func kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// echoLimit bounds what an answer repeats of a name, in bytes (contracts.md).
+// echoLimit bounds the part of a name that an answer repeats, in bytes (contracts.md).
 const echoLimit = 256
 
-// echo cuts a name for an answer, between characters.
+// echo shortens a name for an answer, between characters.
 func echo(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= echoLimit {

@@ -236,8 +236,8 @@ func TestInteropConformanceGeneral(t *testing.T) {
 	}
 }
 
-// Each fixture that a check is said to want stands in the suite's code of that
-// scenario, and nowhere among what knack serves.
+// Each fixture that a check requires is in the suite's code of that scenario, and not among
+// the served skills.
 func TestInteropFixturesAreTheSuites(t *testing.T) {
 	t.Parallel()
 	node(t, "conformance")

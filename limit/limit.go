@@ -1,6 +1,5 @@
-// Package limit bounds how often each of many clients may ask. It keeps one time
-// for each client that asked lately, of a bounded number of them, and knows nothing
-// of who they are or what they ask for.
+// Package limit bounds how often each of many clients may ask. It keeps one time for each
+// recent client, of a bounded number, and knows nothing about clients or requests.
 package limit
 
 import (
@@ -8,49 +7,49 @@ import (
 	"time"
 )
 
-// Rate is how often one client may ask: Burst times at once, and PerSecond times a
-// second in the long run. The zero Rate is no limit.
+// Rate is how often one client may ask: Burst times at once, and PerSecond times a second
+// in the long run. The zero Rate sets no limit.
 type Rate struct {
 	PerSecond float64
 	Burst     int
 }
 
-// interval is what one request costs, as time.
+// interval is the cost of one request, as time.
 func (r Rate) interval() time.Duration {
 	return max(time.Duration(float64(time.Second)/r.PerSecond), 1)
 }
 
-// MaxClients is how many clients are told apart; some 1 MiB of memory. Those beyond
-// share what one client has, together.
+// MaxClients is the number of clients that are counted separately, in some 1 MiB of memory.
+// All further clients together count as one.
 const MaxClients = 16384
 
-// others stands for all clients beyond [MaxClients]. No client has a name with NUL.
+// others is the name of all clients beyond [MaxClients]. No client has a name with NUL.
 const others = "\x00"
 
-// Clients counts for each of its clients. The zero value is no limit.
+// Clients counts the requests of each client. The zero value sets no limit.
 type Clients struct {
 	rate    Rate
 	most    int
 	now     func() time.Time
 	mu      sync.Mutex
 	of      map[string]*client
-	cleaned time.Time // when those were last forgotten who have everything again
+	cleaned time.Time // when clients with a full burst were last forgotten
 }
 
-// client is one that asked. All of its burst is there again at full, so that who is
-// past that time is like one who never asked.
+// client is the state of one client. Its whole burst is available again at full; after that
+// time it is like a client that never asked.
 type client struct {
 	full   time.Time
-	denied uint64 // since it was last let in
+	denied uint64 // since its last permitted request
 }
 
-// New makes a count of clients who may each ask as often as rate says.
+// New returns Clients that allow each client the given rate.
 func New(rate Rate) *Clients {
 	return &Clients{rate: rate, most: MaxClients, now: time.Now, of: map[string]*client{}}
 }
 
-// Take counts one request of a client. Where it may not ask, denied says how often
-// it was told so since it last might, and wait when it will.
+// Take counts one request of a client. If the request is not permitted, denied is the
+// number of refusals since the last permitted one, and wait is the time until the next.
 func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	if c == nil || c.rate.PerSecond <= 0 {
 		return 0, 0
@@ -73,8 +72,8 @@ func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	return 0, 0
 }
 
-// find is for the holder of mu. Nobody is forgotten before they have everything
-// again: whoever comes under many names would be let in under each.
+// find returns a client's state. The caller holds mu. A client is forgotten only when its
+// burst is full again; otherwise many names would get many bursts.
 func (c *Clients) find(name string, now time.Time, burst time.Duration) *client {
 	if who := c.of[name]; who != nil {
 		return who

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// clock is a time that stands until it is moved.
+// clock is a time that changes only when it is set.
 func clock(c *Clients) *time.Time {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.now = func() time.Time { return now }
 	return &now
 }
 
-// let counts how many of n requests are let in.
+// let returns how many of n requests are permitted.
 func let(c *Clients, name string, n int) (in int) {
 	for range n {
 		if wait, _ := c.Take(name); wait == 0 {
@@ -60,7 +60,7 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// Memory is bounded, and whoever comes under many names gains nothing by it.
+// Memory is bounded, and using many names gains a client nothing.
 func TestMostClients(t *testing.T) {
 	c := New(Rate{PerSecond: 1, Burst: 2})
 	c.most = 100

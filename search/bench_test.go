@@ -51,9 +51,8 @@ func indexOf(n int) *search.Index[int] {
 	})
 }
 
-// ask makes a query of two to six words that stand in a skill's description or
-// name, in any order. In every third a letter is wrong, in every fourth the last
-// word is cut short.
+// ask makes a query of two to six words from a skill's description or name, in any order.
+// Every third query has a wrong letter, and in every fourth the last word is cut short.
 func ask(r *rand.Rand, s genskills.Skill) string {
 	words := strings.Fields(strings.ReplaceAll(s.Name, "-", " ") + " " + strings.TrimSuffix(s.Description, "."))
 	r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
@@ -70,9 +69,9 @@ func ask(r *rand.Rand, s genskills.Skill) string {
 
 var sizes = []int{1_000, 10_000, 100_000}
 
-// BenchmarkSearch reports, beside the mean, the median and the 99th percentile of
-// the queries, in milliseconds. A query's time is the median of its rounds, so
-// that what else the machine does counts little.
+// BenchmarkSearch reports, beside the mean, the median and the 99th percentile of the
+// queries, in milliseconds. A query's time is the median of its rounds, so other load on
+// the machine counts little.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -98,7 +97,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex makes an index out of nothing, without the reading.
+// BenchmarkIndex measures building an index from nothing, without reading documents.
 func BenchmarkIndex(b *testing.B) {
 	const n = 10_000
 	docs := make([]search.Doc, n)
@@ -114,7 +113,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate replaces ten documents of 10,000.
+// BenchmarkUpdate measures replacing ten documents of 10,000.
 func BenchmarkUpdate(b *testing.B) {
 	x := shelfOf(10_000).index
 	keys := slices.Clone(x.Keys())
@@ -144,7 +143,7 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkHeap reports what an index holds.
+// BenchmarkHeap reports the memory that an index holds.
 func BenchmarkHeap(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

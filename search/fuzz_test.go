@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Any document and any query: an answer that is in order, the same each time, the
-// same whatever way the index came to be, and every hit has a reason. Words are
-// bounded and as they are found again.
+// For any document and query the hits are sorted, the same each time and however the index
+// was built, and every hit has a reason. Words are bounded, and folding them again changes
+// nothing.
 func FuzzSearch(f *testing.F) {
 	f.Add("git-commit", "Writes commit messages", "# Größe\n数据分析", "c++, tags", "comit größe 数据")
 	f.Add("", "\xff\x00", strings.Repeat("a\u0301", 100), "ﷺ", "'s ++ #")
@@ -61,7 +61,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// firstWord is the first word of a text that is indexed, "" where there is none.
+// firstWord returns the first indexed word of a text, or "".
 func firstWord(text string) string {
 	for w := range words(skill.CutBytes(text, mostQueryBytes)) {
 		return string(w)

@@ -2,27 +2,25 @@ package search
 
 import "slices"
 
-// Index finds documents by words. Each has a key of the caller's; its place among
-// the keys is its number, and of equally good ones the first comes first. An
-// Index never changes and may be used by any number of goroutines. The zero value
-// is empty.
+// Index finds documents by words. Each document has a key of the caller's; its position
+// among the keys is its number, and equally good documents are returned in that order. An
+// Index never changes and may be used by any number of goroutines. The zero value is empty.
 type Index[K comparable] struct {
 	keys []K
 	core index
 }
 
-// Keys are the keys of the documents in their order. The caller must not change
-// them.
+// Keys returns the keys of the documents in their order. The caller must not change them.
 func (x *Index[K]) Keys() []K { return x.keys }
 
-// Update makes an index of exactly these keys, which must differ from each other.
-// A key that x has keeps its document. For the others read is called, with the
-// places of at most some thousand keys at a time, and returns their documents. It
-// may change the keys at these places, to ones that nothing else has, where they
-// turn out to be something else.
+// Update returns an index of exactly these keys, which must differ from each other. A key
+// that x has keeps its document. For the other keys Update calls read with the positions of
+// at most some thousand keys at a time, and read returns their documents. If a document
+// turns out to have another key, read may change the key at its position to one that no
+// other document has.
 //
-// What is there already is shared or copied and not read again: a few new
-// documents among many cost about as much as going through the keys.
+// Documents of x are shared or copied and not read again: a few new documents among many
+// cost about as much as going through the keys.
 func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 	var places map[K]int32
 	if len(x.core.parts) > 0 { // of many keys it takes as much as a sixth of their index
@@ -69,14 +67,14 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 	return next
 }
 
-// index is what does not depend on the type of the keys.
+// index is the part of an Index that does not depend on the type of the keys.
 type index struct {
 	docs  int
 	parts []part
 	norms [fields][256]float32 // what a field's length makes of a word in it
 }
 
-// part is a segment and where its documents stand in the index.
+// part is a segment with the positions of its documents in the index.
 type part struct {
 	seg    *segment
 	places []int32
@@ -85,9 +83,9 @@ type part struct {
 
 const gone = -1
 
-// push takes a part in. Parts grow at least twofold from the last to the first,
-// and more than half of each is live, so that there are few of them and little
-// waste, and each document is copied only some times.
+// push adds a part. Parts grow at least twofold from the last to the first, and more than
+// half of each is live. So there are few parts and little waste, and each document is
+// copied only a few times.
 func (x *index) push(p part) {
 	switch {
 	case p.live == 0:
@@ -102,7 +100,7 @@ func (x *index) push(p part) {
 	x.parts = append(x.parts, p)
 }
 
-// weigh draws from the lengths of all documents how much one field's length counts.
+// weigh computes from the lengths of all documents how much a field's length counts.
 func (x *index) weigh(docs int) {
 	x.docs = docs
 	var sum [fields]int
@@ -124,7 +122,7 @@ func (x *index) weigh(docs int) {
 	}
 }
 
-// merge makes one part of two, without what is gone.
+// merge makes one part of two, without the deleted documents.
 func merge(a, b part) part {
 	m := part{live: a.live + b.live, places: make([]int32, 0, a.live+b.live)}
 	lengths := make([][fields]uint8, 0, a.live+b.live)

@@ -13,31 +13,31 @@ import (
 // Bounds of one query.
 const (
 	mostQueryBytes = 1024
-	mostQueryWords = 32 // beyond that a query is no question
+	mostQueryWords = 32 // longer queries are cut
 	// mostUnknown is how many words of a query may be misspelt: each is compared
 	// with every term.
 	mostUnknown = 8
-	// mostBeginnings and mostTypos bound the words that one word of a query may
-	// stand for; the closest count.
+	// mostBeginnings and mostTypos bound the terms that one word of a query can match; the
+	// closest are kept.
 	mostBeginnings = 64
 	mostTypos      = 16
 )
 
-// variant is a term that a word of a query may stand for.
+// variant is a term that a word of a query can match.
 type variant struct {
 	part, term int
 	how        How
 	weight     float32
 }
 
-// wanted is one word of a query, with what it may stand for.
+// wanted is one word of a query with the terms that it can match.
 type wanted struct {
 	word     string
-	typed    bool // not made of two others
+	typed    bool // not joined from two others
 	variants []variant
 }
 
-// want reads a query.
+// want parses a query.
 func (x *index) want(query string) (all []wanted, words int) {
 	typed := typedWords(query)
 	unknown := 0
@@ -78,8 +78,8 @@ func typedWords(query string) (typed []string) {
 	return typed
 }
 
-// distinct are the words that count, each once. They are sorted, so that the
-// order in which they were typed changes nothing, not even a rounding.
+// distinct returns the words that count, each once. They are sorted, so that their order in
+// the query changes nothing, not even a rounding.
 func distinct(typed []string) []string {
 	all := slices.Clone(typed)
 	slices.Sort(all)
@@ -91,7 +91,7 @@ func distinct(typed []string) []string {
 	return telling
 }
 
-// joined are the neighbours among the words, written as one.
+// joined returns each pair of neighbouring words, written as one.
 func joined(typed []string) (all []string) {
 	for i := 1; i < len(typed); i++ {
 		if w := typed[i-1] + typed[i]; len(w) <= maxWord && !slices.Contains(typed, w) {
@@ -102,8 +102,8 @@ func joined(typed []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// variants are the terms that a word may stand for: itself, what has its stem, and
-// the words that it begins.
+// variants returns the terms that a word can match: itself, terms with its stem, and terms
+// that it begins.
 func (x *index) variants(word string) []variant {
 	all := x.terms(nil, word, Exact)
 	all = x.stems(all, word)
@@ -124,7 +124,7 @@ func (x *index) terms(all []variant, word string, how How) []variant {
 	return all
 }
 
-// stems adds the terms with the stem of the word, but for the word.
+// stems adds the terms with the stem of the word, except the word itself.
 func (x *index) stems(all []variant, word string) []variant {
 	var own, other [maxWord + 1]byte
 	want := stem(append(own[:0], word...))
@@ -157,8 +157,8 @@ func (x *index) beginnings(all []variant, word string) []variant {
 	return append(all, x.closest(found, mostBeginnings, func(v variant) int { return len(x.term(v)) })...)
 }
 
-// typos are the terms that differ from the word in one letter, or, of a long word
-// for which there are none, in two.
+// typos returns the terms that differ from the word in one letter. For a long word without
+// such terms it returns those that differ in two.
 func (x *index) typos(word string) (found []variant) {
 	limit := 0
 	switch letters := utf8.RuneCountInString(word); {
@@ -200,8 +200,8 @@ func (x *index) within(word string, d int) (found []variant) {
 
 func (x *index) term(v variant) string { return x.parts[v.part].seg.term(v.term) }
 
-// closest keeps n terms, those of equal rank in alphabetical order. A term that
-// stands in several parts counts once.
+// closest keeps n terms, those of equal rank in alphabetical order. A term in several parts
+// counts once.
 func (x *index) closest(found []variant, n int, rank func(variant) int) []variant {
 	slices.SortFunc(found, func(a, b variant) int {
 		return cmp.Or(rank(a)-rank(b), strings.Compare(x.term(a), x.term(b)), a.part-b.part)
@@ -218,7 +218,7 @@ func (x *index) closest(found []variant, n int, rank func(variant) int) []varian
 	return found
 }
 
-// has reports whether a document that is not gone has the term.
+// has reports whether a live document has the term.
 func (p part) has(term int) (yes bool) {
 	if p.live == len(p.places) {
 		return true

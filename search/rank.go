@@ -8,44 +8,44 @@ import (
 	"sync"
 )
 
-// The weights. They were chosen on the odd lines of internal/knownitem/queries.tsv; what
-// they are worth is measured on the even ones (TestQuality).
+// The weights were chosen on the odd lines of internal/knownitem/queries.tsv. TestQuality
+// measures them on the even lines.
 var (
 	// fieldWeight is how much a word in a field counts.
 	fieldWeight = [fields]float32{Name: 6, Tags: 3, Description: 1.5, Headings: 0.6}
-	// lengthCounts is how much the length of a field takes from that: 0 nothing, 1
-	// all in proportion.
+	// lengthCounts is how much the length of a field reduces that weight: 0 not at all, 1
+	// in full proportion.
 	lengthCounts = [fields]float32{Name: 0.4, Tags: 0.5, Description: 0.3, Headings: 0.5}
-	// howWeight is how much a term counts that is not the word itself.
+	// howWeight is the weight of a term that is not the word itself.
 	howWeight = [...]float32{Exact: 1, Stem: 0.85, Joined: 1, Prefix: 0.5, Typo: 0.6}
 )
 
 const (
-	// saturation: from when on it hardly counts how often a word stands there.
+	// saturation bounds the effect of repetition: beyond it further occurrences of a word
+	// hardly count.
 	saturation = 4
 	// coverage is the share of the score that depends on how many of the words
 	// were found.
 	coverage = 0.6
-	// wholeName is how much better a document is whose name is just the query.
+	// wholeName is the bonus of a document whose name equals the query.
 	wholeName = 1.5
 )
 
-// Options of a search. The zero value asks for every document that matches.
+// Options control a search. The zero value asks for every document that matches.
 type Options struct {
 	Limit   int  // how many hits at most; 0 is all
 	Explain bool // fill in Hit.Matches
 }
 
-// Result is what was found.
+// Result is the outcome of a search.
 type Result struct {
 	Hits  []Hit
 	Total int // how many there are without a limit
 }
 
-// Search finds the documents in which a word of the query stands, the best first.
-// weight, where it is not nil, says of a document by its place how much its score
-// counts; at 0 or less it may not be shown, and is neither a hit nor counted. A
-// query without words finds nothing.
+// Search returns the documents that contain a word of the query, the best first. If weight
+// is not nil, a document's score is multiplied by its weight; a document with a weight of 0
+// or less is neither returned nor counted. A query without words finds nothing.
 func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options) Result {
 	all, words := x.core.want(query)
 	if len(all) == 0 {
@@ -77,7 +77,7 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 	return r
 }
 
-// scratch is what one search writes on: a line for each document.
+// scratch is the working memory of one search, with an entry for each document.
 type scratch struct {
 	lines  []line
 	found  []uint32 // documents with a score
@@ -88,7 +88,7 @@ type line struct {
 	score float32 // of the words so far
 	word  float32 // of the word at hand
 	words uint8   // how many were found
-	named uint8   // how many of them stand in the name, as they are
+	named uint8   // how many of them are in the name, unchanged
 	rest  uint8   // words of the name that were not asked for; set at the end
 }
 
@@ -107,7 +107,7 @@ func (s *scratch) clear() {
 	s.found = s.found[:0]
 }
 
-// score adds what a word is worth to each document that it is found in.
+// score adds the value of a word to each document that contains it.
 func (x *index) score(s *scratch, w wanted) {
 	s.ofWord = s.ofWord[:0]
 	for _, v := range w.variants {
@@ -128,8 +128,8 @@ func (x *index) score(s *scratch, w wanted) {
 	}
 }
 
-// collect notes for each document what a variant is worth there, where no better
-// one was met.
+// collect records for each document the value of a variant, unless a better one was
+// recorded.
 func (x *index) collect(s *scratch, v variant, typed bool) {
 	p := x.parts[v.part]
 	data := p.seg.postings[p.seg.begins[v.term]:p.seg.begins[v.term+1]]
@@ -173,7 +173,7 @@ func (x *index) collect(s *scratch, v variant, typed bool) {
 	}
 }
 
-// final is the score of a document after all words.
+// final returns the score of a document after all words.
 func (s *scratch) final(doc uint32, words int) float32 {
 	l := s.lines[doc]
 	score := l.score * (1 - coverage + coverage*float32(l.words)/float32(words))
@@ -229,7 +229,7 @@ func (t *top) sorted() []Hit {
 	return t.hits
 }
 
-// explain fills in why each hit was found.
+// explain fills in the matches of each hit.
 func (x *index) explain(s *scratch, all []wanted, hits []Hit) {
 	at := make(map[int32]int, len(hits))
 	for i, h := range hits {

@@ -1,17 +1,16 @@
-// Package search finds short documents by words: what a person or a model
-// remembers of a skill.
+// Package search finds short documents by words: whatever a person or a model remembers of
+// a skill.
 //
-// An [Index] is immutable and holds, of each document, which words stand in
-// which field. A query is a handful of words; a document is found when one of
-// them stands in it, as it is, with another ending, continued, or misspelt by a
-// letter or two, and ranked by BM25F: how rare the word is, how often and in
-// which field it stands, and how long that field is (S. Robertson, H. Zaragoza:
-// "The Probabilistic Relevance Framework: BM25 and Beyond", 2009). Case, accents
-// and widths do not count. The order depends on the documents and their places
-// alone, not on how the index came to hold them.
+// An [Index] is immutable and records which words are in which field of each document. A
+// query is a handful of words. It finds a document that contains one of them unchanged,
+// with another ending, as a prefix, or misspelt by a letter or two. Documents are ranked by
+// BM25F, which weighs how rare a word is, how often it occurs in which field, and how long
+// that field is (S. Robertson, H. Zaragoza: "The Probabilistic Relevance Framework: BM25
+// and Beyond", 2009). Case, accents and widths do not count. The order depends on the
+// documents and their positions alone, not on the history of the index.
 //
-// Documents and queries are taken to be hostile: what is read of each is bounded,
-// and so is what one query may look at.
+// Documents and queries may be hostile: the part of each that is read is bounded, and so is
+// the work of one query.
 package search
 
 // Field is a part of a document.
@@ -26,19 +25,19 @@ const (
 	fields
 )
 
-// String is the field's name in lower case.
+// String returns the field's name in lower case.
 func (f Field) String() string { return [...]string{"name", "tags", "description", "headings"}[f] }
 
-// Doc is what is indexed of one document. It is not kept.
+// Doc holds the texts of one document that are indexed. An index does not keep it.
 type Doc struct {
 	Name, Description string
 	Tags, Headings    []string
 }
 
-// How says in which way a word of a query met a word of a document.
+// How is the way in which a word of a query matches a word of a document.
 type How uint8
 
-// The ways, the surest first.
+// The ways, the most certain first.
 const (
 	Exact  How = iota
 	Stem       // the same word with another ending: "deploy", "deployed"
@@ -47,7 +46,7 @@ const (
 	Typo       // one or two letters differ: "kuberentes"
 )
 
-// String is the way's name in lower case.
+// String returns the way's name in lower case.
 func (h How) String() string { return [...]string{"exact", "stem", "joined", "prefix", "typo"}[h] }
 
 // Match is one reason why a document was found.
@@ -58,10 +57,10 @@ type Match struct {
 	How   How
 }
 
-// Hit is one document that was found.
+// Hit is one document that a search returns.
 type Hit struct {
 	// Doc is its place among the keys of the index.
 	Doc     int
 	Score   float32
-	Matches []Match // where they were asked for: by word, then field
+	Matches []Match // if Options ask for them: by word, then field
 }

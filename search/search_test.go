@@ -25,7 +25,7 @@ func of(docs ...Doc) *Index[string] {
 	})
 }
 
-// found are the keys of what a query finds.
+// found returns the keys that a query finds.
 func found(x *Index[string], query string) (keys []string) {
 	for _, h := range x.Search(query, nil, Options{}).Hits {
 		keys = append(keys, x.Keys()[h.Doc])
@@ -84,7 +84,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A document of weight 0 is neither found nor counted, and moves no other one.
+// A document of weight 0 is neither found nor counted, and does not change the order of the
+// others.
 func TestWeight(t *testing.T) {
 	all := shelf.Search("git", nil, Options{})
 	without := func(hidden ...string) func(int) float32 {
@@ -104,7 +105,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// A rare word tells more than one that stands everywhere.
+// A rare word counts more than one that every document has.
 func TestRare(t *testing.T) {
 	var docs []Doc
 	for i := range 10 {
@@ -113,7 +114,7 @@ func TestRare(t *testing.T) {
 	diffs(t, "first", found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last")
 }
 
-// Neither the order of the words nor that one is said twice changes anything.
+// Neither the order of the words nor a repeated word changes anything.
 func TestOrderOfWords(t *testing.T) {
 	want := shelf.Search("commit git", nil, Options{Explain: true})
 	for _, q := range []string{"git commit", "git git commit git", "Commit, GIT commit."} {
@@ -121,7 +122,7 @@ func TestOrderOfWords(t *testing.T) {
 	}
 }
 
-// Of equals the first comes first, and a limit cuts the list and changes nothing.
+// Equally good documents keep their order, and a limit only cuts the list.
 func TestLimit(t *testing.T) {
 	var docs []Doc
 	for i := range 300 {
@@ -142,7 +143,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// lines are the documents of a random world: few words, so that they meet often.
+// lines returns random documents from few words, so that they share many.
 func lines(r *rand.Rand, n int) map[string]Doc {
 	vocabulary := strings.Fields("git commit commits deploy deployed deploying deployments kubernetes kubernets docker dockerfile c++ change log changelog 数据 分析 größe grosse test tests testing tester use the of")
 	some := func(n int) string {
@@ -160,8 +161,8 @@ func lines(r *rand.Rand, n int) map[string]Doc {
 	return docs
 }
 
-// An index that has come to be by many changes answers like one that was made at
-// once, to the last bit of each score, and reads only what it does not have.
+// An index after many updates answers like one that was built at once, to the last bit of
+// each score, and reads only documents that it does not have.
 func TestUpdate(t *testing.T) {
 	queries := []string{"git", "deploy", "test kubernets", "the", "数", "d1", "d", "change log c++", "kubernetse grosse", "dock", "testin use of"}
 	for seed := range uint64(4) {
@@ -217,8 +218,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// What is gone leaves no trace: a word that stood only there is unknown again, so
-// that it may be a misspelt one, and room is given back.
+// A deleted document leaves no trace: a word that only it had is unknown again, so that it
+// may be a misspelling, and its memory is released.
 func TestGone(t *testing.T) {
 	docs := map[string]Doc{"kubernetse": {Name: "kubernetse"}, "kubernetes": {Name: "kubernetes"}}
 	for i := range 100 {
@@ -246,7 +247,7 @@ func TestGone(t *testing.T) {
 		t.Errorf("%d places for 40 documents", len(p.places))
 	}
 	twice := update(x, []string{"filler1", "filler1", "filler2"})
-	for range 2 { // keys are to differ; where they do not, each place is one
+	for range 2 { // keys should differ; if they do not, each position is a document
 		diffs(t, "twice", twice.Search("filler1", nil, Options{}).Total, 2)
 		twice = update(twice, twice.Keys())
 	}
@@ -257,7 +258,7 @@ func TestGone(t *testing.T) {
 	diffs(t, "documents", live, 3)
 }
 
-// A reader may find that what it read has another key.
+// A reader may find that a document has another key.
 func TestUpdateChangesKeys(t *testing.T) {
 	keys := []string{"a", "b"}
 	doc := func(places []int) (docs []Doc) {
@@ -282,7 +283,7 @@ func TestEmpty(t *testing.T) {
 	diffs(t, "a document of nothing", found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"})
 }
 
-// What a document or a query may hold is bounded: beyond the bound it is not read.
+// Text of a document or a query beyond the bound is not read.
 func TestBounds(t *testing.T) {
 	many := strings.Repeat("word ", 1_000_000)
 	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
@@ -309,7 +310,7 @@ func TestBounds(t *testing.T) {
 	diffs(t, "one less", found(x, strings.Repeat("x ", mostQueryWords-1)+"other"), []string{"other"})
 }
 
-// A word that begins very many others stands for the shortest of them.
+// A word that begins very many terms matches the shortest of them.
 func TestManyBeginnings(t *testing.T) {
 	var docs []Doc
 	for i := range 1000 {

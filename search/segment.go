@@ -17,13 +17,13 @@ var most = [fields]int{Name: 32, Tags: 64, Description: 500, Headings: 500}
 
 const mostBytes = 16 << 10
 
-// block is how many documents are indexed at once. It bounds the memory that
-// this takes beside the index itself.
+// block is how many documents are indexed at once. It bounds the memory that indexing takes
+// besides the index itself.
 const block = 2048
 
-// segment holds documents 0 to docs-1. It is immutable. Terms are sorted; the
-// postings of a term are the documents that have it, each as the distance to the
-// one before and a byte that says how often it stands in each field.
+// segment holds documents 0 to docs-1. It is immutable. Terms are sorted. The postings of a
+// term are the documents that have it, each as the distance to the previous one and a byte
+// with the term's frequency in each field.
 type segment struct {
 	docs    int
 	lengths [][fields]uint8 // of a document's fields, in units of unit
@@ -37,10 +37,10 @@ type segment struct {
 	byStem   []uint32 // the terms of these
 }
 
-// unit is how many words one step of a stored length stands for.
+// unit is the number of words in one step of a stored length.
 var unit = [fields]int{Name: 1, Tags: 1, Description: 2, Headings: 2}
 
-// How often a term stands in a field, in one byte: name and tags in one bit each,
+// A byte holds how often a term occurs in each field: name and tags in one bit each,
 // description and headings in three.
 const (
 	mostTimes        = 7
@@ -78,7 +78,7 @@ func (s *segment) len() int { return len(s.terms) - 1 }
 
 func (s *segment) term(i int) string { return s.text[s.terms[i]:s.terms[i+1]] }
 
-// from is the first term that is not less than a word.
+// from returns the first term that is not less than a word.
 func (s *segment) from(word string) int {
 	return sort.Search(s.len(), func(i int) bool { return s.term(i) >= word })
 }
@@ -99,14 +99,14 @@ func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
 	}
 }
 
-// building makes segments out of blocks of documents, one after the other: what it
-// needs is used again.
+// building makes segments from blocks of documents, one after the other, and reuses its
+// memory.
 type building struct {
 	ids      map[string]uint32
 	names    []string
 	postings []posting
 	lengths  [][fields]uint8
-	seen     map[uint32]byte // of the document at hand
+	seen     map[uint32]byte // of the current document
 	tokens   tokens
 	at       Field // of that
 	n        int   // words of that field
@@ -121,7 +121,7 @@ type posting struct {
 	placed
 }
 
-// placed is a posting of a term that is known.
+// placed is a posting with the number of its term.
 type placed struct {
 	doc    uint16 // of at most a block
 	packed byte
@@ -141,7 +141,8 @@ func (b *building) segment(docs []Doc) *segment {
 	return b.done()
 }
 
-// room is a slice of n elements, the given one where that has room, whatever it held.
+// room returns a slice of n elements with any content. It reuses the given slice if that is
+// large enough.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)
@@ -162,7 +163,7 @@ func (b *building) add(doc uint32, d Doc) {
 	}
 }
 
-// field counts the words of a field, at most as many as may be.
+// field counts the words of a field, up to the bound.
 func (b *building) field(f Field, texts []string) (n int) {
 	b.at, b.n = f, 0
 	left := mostBytes
@@ -176,7 +177,7 @@ func (b *building) field(f Field, texts []string) (n int) {
 	return b.n
 }
 
-// word takes in a word of the field at hand, unless it has enough.
+// word adds a word of the current field, unless the field has enough.
 func (b *building) word(w []byte) bool {
 	if b.n == most[b.at] {
 		return false
@@ -201,8 +202,8 @@ func (b *building) done() *segment {
 		size += len(b.names[i])
 	}
 	slices.SortFunc(b.order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
-	// The postings came document by document; what each term has of them is counted,
-	// so that each can be put in its place without sorting.
+	// The postings were added document by document. Counting them for each term gives each
+	// posting its place without sorting.
 	b.ends = room(b.ends, len(b.names)+1)
 	clear(b.ends)
 	for _, p := range b.postings {
@@ -233,7 +234,7 @@ func (b *building) done() *segment {
 	return w.done(b.lengths)
 }
 
-// writer makes a segment out of terms in their order.
+// writer makes a segment from terms in their order.
 type writer struct {
 	text     []byte
 	terms    []uint32
@@ -254,7 +255,7 @@ func (w *writer) add(doc uint32, packed byte) {
 	w.last = doc
 }
 
-// end takes a term back that no document has.
+// end removes the last term again if no document has it.
 func (w *writer) end() {
 	n := len(w.terms) - 1
 	if int(w.begins[n]) == len(w.postings) {
@@ -277,8 +278,8 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	return s
 }
 
-// snug is the slice without much room left over: copied only where there is, since a
-// large index with a copy of it is the most that is held at once.
+// snug returns the slice without much spare capacity. It copies only if there is much,
+// since a large index beside its copy is the peak of memory.
 func snug[T any](s []T) []T {
 	if cap(s)-len(s) > len(s)/16 {
 		return slices.Clone(s)
@@ -286,8 +287,8 @@ func snug[T any](s []T) []T {
 	return slices.Clip(s)
 }
 
-// hashStems fills stems and byStem. The hash says where to look; whether two
-// stems are equal the look-up sees for itself.
+// hashStems fills stems and byStem. The hash says where to look; the look-up compares the
+// stems themselves.
 func (s *segment) hashStems() {
 	var buf [maxWord + 1]byte
 	pairs := make([]uint64, s.len())

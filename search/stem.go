@@ -2,10 +2,10 @@ package search
 
 import "bytes"
 
-// stem cuts the endings of English words, so that what is the same word to a
-// reader is the same here: M. F. Porter, "An algorithm for suffix stripping",
-// Program 14 (1980), with one of his later corrections. It works in place and returns a part of w; the result is no
-// word and is shown to nobody. Anything but a-z stays as it is.
+// stem cuts the endings of English words, so that forms of one word become equal: M. F.
+// Porter, "An algorithm for suffix stripping", Program 14 (1980), with one of his later
+// corrections. It works in place and returns a part of w. The result is not a word and is
+// never shown. Characters other than a-z stay unchanged.
 func stem(w []byte) []byte {
 	if len(w) < 3 {
 		return w
@@ -71,8 +71,8 @@ func stemPast(w []byte) []byte {
 	return w
 }
 
-// Steps 2, 3 and 4: of the endings that fit, the longest counts, and it is
-// replaced where enough stands before it.
+// Steps 2, 3 and 4: of the endings that fit, the longest counts, and it is replaced if
+// enough letters precede it.
 var (
 	long = []ending{
 		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},

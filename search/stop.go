@@ -2,8 +2,8 @@ package search
 
 import "sync"
 
-// stop are the words of a question that say nothing about what is wanted. They
-// are indexed like others, and searched for where a query has no other words.
+// stop lists words that say nothing about the subject of a query. They are indexed like
+// others, and searched for if a query has no other words.
 var stop = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for w := range words(`

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord bounds one word, in bytes. The longest that people write in names are
-// identifiers; of what is longer the beginning tells enough.
+// maxWord bounds one word, in bytes. The longest words in names are identifiers; of longer
+// ones the beginning is enough.
 const maxWord = 48
 
-// words are the words of a text, folded. The bytes of one are valid until the
-// next.
+// words yields the words of a text, folded. The bytes of a word are valid until the next
+// one.
 //
-// A word is a run of letters and digits. "c++", "c#" and the like are words too,
-// and the possessive 's is none. Scripts that are written without blanks give
-// their pairs of neighbours, and the last character of a run, so that each
-// character begins a word.
+// A word is a run of letters and digits. "c++", "c#" and the like are words too; the
+// possessive 's is not. Scripts that are written without blanks yield each pair of
+// neighbouring characters and the last character of a run, so that each character begins a
+// word.
 func words(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, true, yield) }
 }
 
-// asked are the words of a query: a run's last character counts only where it is
-// all of it.
+// asked yields the words of a query. A run's last character counts only if the run has no
+// other.
 func asked(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, false, yield) }
 }
@@ -35,7 +35,7 @@ func cut(text string, lasts bool, yield func([]byte) bool) {
 	t.cut(text)
 }
 
-// cut yields the words of a text, until yield wants no more.
+// cut yields the words of a text until yield returns false.
 func (t *tokens) cut(text string) {
 	t.ended = false
 	if isASCII(text) {
@@ -45,10 +45,10 @@ func (t *tokens) cut(text string) {
 	}
 }
 
-// fold makes texts comparable that differ only in case, in accents or in the
-// width of their characters.
+// fold makes texts equal that differ only in case, in accents or in the width of their
+// characters.
 func fold(text string) string {
-	// Beside a byte that is no UTF-8 the decomposition may leave a character whole.
+	// Beside a byte that is not UTF-8 the decomposition may leave a character whole.
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(text, "\ufffd"))
 	bare := make([]byte, 0, len(decomposed))
 	for _, r := range decomposed {
@@ -60,14 +60,14 @@ func fold(text string) string {
 			bare = utf8.AppendRune(bare, r)
 		}
 	}
-	// A Caser must not be shared between goroutines. Of Cherokee it folds either case
-	// into the other one.
+	// A Caser must not be shared between goroutines. In Cherokee it folds each case into
+	// the other.
 	folded := strings.Map(unicode.ToLower, cases.Fold().String(string(bare)))
 	return norm.NFC.String(folded)
 }
 
-// plain are the letters of Latin scripts that Unicode does not decompose and
-// that people type without their stroke.
+// plain maps letters of Latin scripts that Unicode does not decompose to the letters that
+// people type for them.
 var plain = map[rune]string{
 	'ø': "o", 'Ø': "o", 'ł': "l", 'Ł': "l", 'đ': "d", 'Đ': "d", 'ı': "i", 'æ': "ae", 'Æ': "ae", 'œ': "oe", 'Œ': "oe", 'ð': "d", 'Ð': "d", 'þ': "th", 'Þ': "th",
 	'’': "'", // as word processors write it
@@ -76,11 +76,11 @@ var plain = map[rune]string{
 type tokens struct {
 	yield func([]byte) bool
 	buf   []byte
-	lasts bool // give the last character of a run of several
-	ended bool // yield wants no more
+	lasts bool // yield the last character of a run of several
+	ended bool // yield returned false
 }
 
-// ascii is unicode for the texts that need no look at a table.
+// ascii does the work of package unicode for ASCII without its tables.
 func (t *tokens) ascii(s string) {
 	for i := 0; i < len(s) && !t.ended; i++ {
 		c := s[i]
@@ -118,7 +118,7 @@ func (t *tokens) unicode(s string) {
 	t.end()
 }
 
-// add lengthens the word; what does not fit is left out whole.
+// add lengthens the word. A character that does not fit is left out whole.
 func (t *tokens) add(s string) {
 	if len(t.buf)+len(s) <= maxWord {
 		t.buf = append(t.buf, s...)
@@ -131,8 +131,8 @@ func (t *tokens) letter(c byte) {
 	}
 }
 
-// tail looks at what ends a word: "++" and "#" behind one or two letters belong
-// to it, "'s" does not. It returns how many bytes it took beyond the first.
+// tail reads the end of a word: "++" and "#" after one or two letters belong to it, "'s"
+// does not. It returns how many bytes it took beyond the first.
 func (t *tokens) tail(s string) int {
 	if len(t.buf) == 0 {
 		return 0
@@ -165,8 +165,8 @@ func (t *tokens) end() {
 	t.buf = t.buf[:0]
 }
 
-// pairs takes a run of characters that are written without blanks, and returns
-// its length in bytes.
+// pairs reads a run of characters that are written without blanks, and returns its length
+// in bytes.
 func (t *tokens) pairs(s string) int {
 	at := 0
 	_, width := utf8.DecodeRuneInString(s)

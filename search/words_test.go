@@ -56,7 +56,7 @@ func TestWords(t *testing.T) {
 	diffs(t, "a long word of wide letters", wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)})
 }
 
-// Who reads one word pays for one.
+// Reading one word does not process the others.
 func TestWordsEnd(t *testing.T) {
 	for _, text := range []string{"one two three", "één twee drie", "数据分析 数据"} {
 		n := 0
@@ -69,7 +69,7 @@ func TestWordsEnd(t *testing.T) {
 	}
 }
 
-// The examples of Porter's article, as its whole algorithm leaves them.
+// The examples of Porter's article, as the whole algorithm stems them.
 func TestStem(t *testing.T) {
 	for line := range strings.Lines(`
 caresses caress ponies poni ties ti caress caress cats cat feed feed agreed agre plastered plaster bled bled motoring motor sing sing
@@ -92,7 +92,7 @@ as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments d
 	}
 }
 
-// The filter before the distance must lose no word that is near enough.
+// The filter before the edit distance must not drop a word that is near enough.
 func TestLettersAreNear(t *testing.T) {
 	word := "größe7ab"
 	letters := []rune(word)
@@ -113,8 +113,8 @@ func TestLettersAreNear(t *testing.T) {
 	}
 }
 
-// TestFoldOnce: what was folded is as it is, or a word that is copied from a page
-// would not be found in it.
+// TestFoldOnce checks that folding twice changes nothing. Otherwise a word copied from a
+// page would not be found in it.
 func TestFoldOnce(t *testing.T) {
 	for r := range unicode.MaxRune {
 		once := fold("a" + string(r) + "a")

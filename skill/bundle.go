@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Scope says whose a root is. Contract 002 shows it as a skill's location and
-// contract 003 as its type.
+// Scope is the owner of a root: a project, the user or knack. Contract 002 shows it as a
+// skill's location and contract 003 as its type.
 type Scope string
 
 // The scopes, as they appear in listings and JSON.
@@ -45,9 +45,9 @@ type Bundle struct {
 	Path string
 	// In is the root that it was found in; nil for none.
 	In *Root
-	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that
-	// the folder holds, as it is spelt there. It is empty when the folder holds
-	// only spellings that are not served (see Odd.Others).
+	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that the folder
+	// contains, in its spelling on disk. It is empty if the folder has only spellings that
+	// are not served (see Odd.Others).
 	Entry string
 	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
 	// bytes, unless Stamp.Racy.
@@ -55,14 +55,14 @@ type Bundle struct {
 	// FS is the folder, contained: opening a name never leaves it, never
 	// blocks, and yields regular files and directories only.
 	FS fs.FS
-	// Odd is what few bundles have; nil for nothing of it.
+	// Odd has properties that few bundles have; nil for none.
 	Odd *Odd
 }
 
-// Odd is what few bundles have.
+// Odd has the properties that few bundles have.
 type Odd struct {
-	// Others are the further entries of the folder that spell SKILL.md in some
-	// way and are not served as such, sorted.
+	// Others lists the other entries of the folder that spell SKILL.md in some way and are
+	// not served as such, sorted.
 	Others []string
 	// Link is the path that a linked folder was resolved to, else empty.
 	Link string
@@ -72,7 +72,7 @@ type Odd struct {
 	Fault error
 }
 
-// Others is that of Odd.
+// Others returns Odd.Others.
 func (b *Bundle) Others() []string {
 	if b.Odd == nil {
 		return nil
@@ -80,7 +80,7 @@ func (b *Bundle) Others() []string {
 	return b.Odd.Others
 }
 
-// Link is that of Odd.
+// Link returns Odd.Link.
 func (b *Bundle) Link() string {
 	if b.Odd == nil {
 		return ""
@@ -88,7 +88,7 @@ func (b *Bundle) Link() string {
 	return b.Odd.Link
 }
 
-// Fault is that of Odd.
+// Fault returns Odd.Fault.
 func (b *Bundle) Fault() error {
 	if b.Odd == nil {
 		return nil
@@ -96,8 +96,8 @@ func (b *Bundle) Fault() error {
 	return b.Odd.Fault
 }
 
-// Folder is the base name of the folder; for Path "." the root's own, or "." when that
-// is not on a disk.
+// Folder returns the base name of the folder; for Path "." that of the root, or "." if the
+// root is not on disk.
 func (b *Bundle) Folder() string {
 	if b.Path != "." {
 		return b.Path[strings.LastIndexByte(b.Path, '/')+1:]
@@ -105,8 +105,8 @@ func (b *Bundle) Folder() string {
 	return filepath.Base(b.top())
 }
 
-// Dir is the folder's absolute path for people and for "Base directory"; empty
-// when the skill is not on a disk.
+// Dir returns the folder's absolute path for people and for "Base directory". It is empty
+// if the skill is not on disk.
 func (b *Bundle) Dir() string {
 	const separator = string(filepath.Separator)
 	switch top := b.top(); {
@@ -124,58 +124,58 @@ func (b *Bundle) top() string {
 	return b.In.Dir
 }
 
-// Same reports whether a skill that was read from the one bundle is one read from the
-// other, as far as stamps tell. With a fault nothing does.
+// Same reports whether both bundles yield the same skill, as far as stamps tell. A bundle
+// with a fault is never the same.
 func (b *Bundle) Same(o *Bundle) bool {
 	return b.Path == o.Path && b.top() == o.top() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
 		b.Fault() == nil && o.Fault() == nil && slices.Equal(b.Others(), o.Others())
 }
 
-// EntryNames are the spellings under which a skill's main file is found, in
-// order of preference. Any other spelling is reported, not served.
+// EntryNames lists the spellings of a skill's main file, in order of preference. Any other
+// spelling is reported, not served.
 var EntryNames = [...]string{"SKILL.md", "skill.md", "SKILL.MD", "Skill.md"}
 
-// Notice is something that a source met on its way and that belongs to no
-// skill: a folder without permission, a link that leaves, a loop.
+// Notice reports something that a scan found and that belongs to no skill: a folder without
+// permission, a link that leaves, a loop.
 type Notice struct {
 	Path    string // below the root, slash-separated
 	Rule    RuleID
 	Message string
 	Mend    string
-	Err     error // why the folder could not be read; nil where it was only passed over
+	Err     error // why the folder could not be read; nil if it was skipped
 	// File is the name of the file in the folder Path that was probably meant as its
-	// SKILL.md; "" for a notice about anything else. Meant: it begins as one does.
+	// SKILL.md; "" for a notice about anything else. Meant is set if the file begins like
+	// one.
 	File  string
 	Meant bool
 }
 
-// Folder is a direct child of a root, as it is on disk now.
+// Folder is the current state on disk of a direct child of a root.
 type Folder struct {
 	Name  string
 	Main  bool  // it holds SKILL.md in one of [EntryNames]
 	Stamp Stamp // of that file, or of a link in its place
-	Err   error // why that cannot be told
+	Err   error // why the state is unknown
 }
 
-// Scan is what one look at a source yields.
+// Scan is the result of scanning a source.
 type Scan struct {
-	Bundles []*Bundle // in path order; nobody changes them
+	Bundles []*Bundle // in path order; must not be changed
 	// Skills are what a source read of Bundles during the scan, at the same places; nil
 	// for those that are still to be loaded. It may be empty.
 	Skills  []*Skill
 	Notices []Notice
-	// Version, where not zero, tells states of what was scanned apart, in one
-	// process: a scan with the version of one before it has the same bundles and
-	// notices, and their stamps are as they were.
+	// Version, if not zero, identifies the scanned state within a process. Two scans with
+	// one version have the same bundles, notices and stamps.
 	Version uint64
-	// Missing is true when the root does not exist. That alone is no error: a
-	// well-known root may be absent. Beside an error it says that the root was
-	// wanted and is gone, and its skills with it.
+	// Missing is true if the root does not exist. That alone is not an error: a well-known
+	// root may be absent. Together with an error it means that a requested root is gone,
+	// and its skills with it.
 	Missing bool
 }
 
-// Stamp tells whether a file is still the one that was read, without reading
-// it. It is comparable. Fields that a file system cannot tell are zero.
+// Stamp identifies a version of a file without its content. It is comparable. Fields that a
+// file system does not have are zero.
 type Stamp struct {
 	Size  int64
 	MTime int64 // nanoseconds since 1970
@@ -188,15 +188,15 @@ type Stamp struct {
 // coarsest time stamp of the file systems in use (FAT: 2 s).
 const StampRacy = 2 * time.Second
 
-// Racy reports whether the file was touched so shortly before now that a later
-// write could go unseen in the stamp. Git guards its index in the same way.
+// Racy reports whether the file was changed so shortly before now that a later write could
+// leave the same stamp. Git guards its index in the same way.
 func (s Stamp) Racy(now time.Time) bool {
 	t := max(s.MTime, s.CTime)
 	return now.UnixNano()-t < int64(StampRacy)
 }
 
-// StampOf reads the stamp from a file's info. A source whose files know more
-// than [fs.FileInfo] can tell returns an info with a method Stamp() Stamp.
+// StampOf returns the stamp of a file's info. A source that knows more than [fs.FileInfo]
+// returns an info with a method Stamp() Stamp.
 func StampOf(info fs.FileInfo) Stamp {
 	if s, ok := info.(interface{ Stamp() Stamp }); ok {
 		return s.Stamp()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// corpusDir finds the corpus of real skills, which is not part of the project.
+// corpusDir returns the folder of the corpus of real skills, which is not part of the
+// project.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("KNACK_CORPUS")
@@ -63,8 +64,8 @@ func loadAll(t testing.TB, dir string) []*Skill {
 	return all
 }
 
-// Every one of the 776 real skills is available; a skill that vanishes is the
-// field's loudest complaint.
+// Each of the 776 real skills is available: missing skills are the most frequent complaint
+// about clients.
 func TestCorpusAvailable(t *testing.T) {
 	all := loadAll(t, filepath.Join(corpusDir(t), "skills"))
 	if len(all) != 776 {

@@ -12,13 +12,13 @@ type Digest [sha256.Size]byte
 
 const digestPrefix = "sha256:"
 
-// ErrDigest says that a text is no digest.
+// ErrDigest is returned for a text that is not a digest.
 var ErrDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadecimal digits")
 
 // DigestOf hashes bytes.
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
 
-// String is "sha256:" and 64 lower-case hexadecimal digits (SEP-2640).
+// String returns "sha256:" and 64 lower-case hexadecimal digits (SEP-2640).
 func (d Digest) String() string {
 	var b [len(digestPrefix) + 2*len(d)]byte
 	copy(b[:], digestPrefix)
@@ -26,7 +26,7 @@ func (d Digest) String() string {
 	return string(b[:])
 }
 
-// ParseDigest reads what String writes and nothing else.
+// ParseDigest parses the form that String returns and no other.
 func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	h, ok := strings.CutPrefix(s, digestPrefix)

@@ -2,8 +2,8 @@ package skill
 
 import "unicode/utf8"
 
-// Distance is the number of edits (insert, delete, replace, swap neighbours) that
-// make one text the other, or limit+1 where more are needed.
+// Distance is the number of edits (insert, delete, replace, swap neighbours) that turn one
+// text into the other, or limit+1 if more are needed.
 func Distance(a, b string, limit int) int {
 	var bufA, bufB [64]rune
 	x, y := runes(a, bufA[:0]), runes(b, bufB[:0])
@@ -42,7 +42,7 @@ func Distance(a, b string, limit int) int {
 	return min(prev[n-1], limit+1)
 }
 
-// runes takes the letters of s, in buf where they fit.
+// runes returns the characters of s, in buf if they fit.
 func runes(s string, buf []rune) []rune {
 	if utf8.RuneCountInString(s) > cap(buf) {
 		return []rune(s)

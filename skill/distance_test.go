@@ -24,7 +24,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Distance is a metric in small, and agrees with the definition by recursion.
+// Distance is a metric for short texts, and agrees with the recursive definition.
 func FuzzDistance(f *testing.F) {
 	f.Add("kubernetes", "kuberentes")
 	f.Add("größe", "grösse")
@@ -40,7 +40,7 @@ func FuzzDistance(f *testing.F) {
 	})
 }
 
-// edits is the optimal string alignment distance as it is defined.
+// edits is the definition of the optimal string alignment distance.
 func edits(x, y []rune) int {
 	known := map[[2]int]int{}
 	var of func(i, j int) int

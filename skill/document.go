@@ -16,13 +16,13 @@ const (
 	MaxFrontmatter = 64 << 10 // knack; the longest real one has 9.6 kB
 )
 
-// Document is one parse of a SKILL.md. The lenient reading is Fields; the strict
-// one is whether Problems holds an error.
+// Document is a parsed SKILL.md. Fields is the lenient reading; strictly read, the file is
+// valid if Problems has no error.
 type Document struct {
-	// Fields are the top-level fields in file order. Where a field could not be
-	// read as YAML it holds its text; see Repaired.
+	// Fields lists the top-level fields in file order. A field that is not valid YAML holds
+	// its text; see Repaired.
 	Fields []Field
-	// Repaired: the file does not read like this without help. Such a skill is
+	// Repaired is set if a strict reader would not read these fields. Such a skill is
 	// available and not published.
 	Repaired bool
 	// Problems are sorted by position.
@@ -31,28 +31,28 @@ type Document struct {
 	Body int
 }
 
-// Parse reads a SKILL.md. It never fails: what is wrong stands in Problems.
+// Parse parses a SKILL.md. It never fails: faults are in Problems.
 func Parse(data []byte) *Document {
 	return parse(data, strings.Clone, nil)
 }
 
-// parse is Parse where keep is what makes the frontmatter last: the values and
-// some words of the problems are parts of it. The fields are in room, where they
-// fit into it.
+// parse is Parse with two ways to save memory: keep copies the frontmatter, of which values
+// and messages are substrings, and the fields use room if they fit.
 func parse(data []byte, keep func(string) string, room []Field) *Document {
 	d := &Document{Body: len(data)}
-	// A copy of the whole would be half of what reading a thousand skills allocates.
+	// A copy of the whole file would be half of all allocations for a thousand skills.
 	d.parse(textOf(data), keep, room)
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
 }
 
-// textOf is the text in bytes that nobody writes to as long as it is used.
+// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// used.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
-// maxProblems bounds what is kept of one file: a hostile one has a problem in
-// every other byte, and the catalogue keeps them all.
+// maxProblems bounds the problems of one file: a hostile file can have one in every other
+// byte, and the catalogue keeps them all.
 const maxProblems = 100
 
 func (d *Document) boundProblems() {
@@ -93,7 +93,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	if i := indexLoneCR(s, f.body); i >= 0 {
 		d.add(RuleTextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
 	}
-	// The block alone is kept alive by the values cut out of it, not the file.
+	// The values keep only the block alive, not the file.
 	block := keep(s[f.start:f.end])
 	d.readBlock(block, f.line, room, min(wide, control) >= f.end)
 	if control < f.body {
@@ -118,7 +118,7 @@ func (d *Document) Field(key string) (Field, bool) {
 	return Field{}, false
 }
 
-// field is Field without the copy, which is large; nil where there is none.
+// field is Field without the copy, which is large. It returns nil for a missing field.
 func (d *Document) field(key string) *Field {
 	for i := range d.Fields {
 		if d.Fields[i].Key == key {
@@ -128,8 +128,8 @@ func (d *Document) field(key string) *Field {
 	return nil
 }
 
-// JSON is the frontmatter as one JSON object, every field as its author wrote
-// it: key order kept, dates as strings, numbers with their digits.
+// JSON returns the frontmatter as one JSON object, every field as its author wrote it: key
+// order kept, dates as strings, numbers with their digits.
 func (d *Document) JSON() json.RawMessage {
 	return Value{Kind: Map, Fields: d.Fields}.AppendJSON(nil)
 }
@@ -138,9 +138,8 @@ func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
 	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
 }
 
-// readBlock fills Fields from the YAML between the fences; line is the file's
-// line on which the block begins. safe: it is known to be ASCII, without control
-// characters.
+// readBlock fills Fields from the YAML between the fences. The block begins on the given
+// line of the file. safe means that it is ASCII without control characters.
 func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
 	var fault *yamlFault
@@ -160,7 +159,8 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 		var notes []yamlFault
 		v, notes, fault = parseYAML(block)
 		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
-			// Keys without a blank behind the colon make one plain text of it all.
+			// Without a blank after the colons of the keys, YAML reads it all as one plain
+			// text.
 			fault = &yamlFault{rule: RuleYAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
 		}
 		if fault == nil {
@@ -187,7 +187,7 @@ func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Pos
 	}
 }
 
-// problem words what did not stop the reading.
+// problem words a fault that did not stop the reading.
 func (n yamlFault) problem(shift func(Position) Position) Problem {
 	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
 	switch n.rule {
@@ -221,9 +221,9 @@ func shiftValue(v *Value, shift func(Position) Position) {
 	shiftFields(v.Fields, shift)
 }
 
-// unsafeCharacter finds what must not reach a YAML parser: control characters,
-// the line breaks of YAML 1.1 that 1.2 and every other reader take as text, and
-// the two non-characters that YAML forbids.
+// unsafeCharacter finds a character that must not reach a YAML parser: control characters,
+// line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
+// forbids.
 func unsafeCharacter(block string) *yamlFault {
 	if wide, control := survey(block); min(wide, control) == len(block) {
 		return nil
@@ -237,13 +237,14 @@ func unsafeCharacter(block string) *yamlFault {
 	return nil
 }
 
-// isBadControl: C0 but tab and line ends, DEL, C1.
+// isBadControl reports whether r is a control character: C0 except tab and line ends, DEL,
+// C1.
 func isBadControl(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
 }
 
-// controls marks the ASCII characters that isBadControl names, and with 2 the byte
-// with which C1 begins in UTF-8.
+// controls marks the ASCII characters of isBadControl with 1, and with 2 the first byte of
+// C1 in UTF-8.
 var controls = func() (t [256]byte) {
 	for c := range rune(utf8.RuneSelf) {
 		if isBadControl(c) {
@@ -254,22 +255,22 @@ var controls = func() (t [256]byte) {
 	return t
 }()
 
-// indexBadControl is the first byte that isBadControl names in valid UTF-8, or the
-// text's length.
+// indexBadControl returns the index of the first character of isBadControl in valid UTF-8,
+// or the text's length.
 func indexBadControl(s string) int {
 	_, control := survey(s)
 	return control
 }
 
-// survey looks at every byte that is served, 32 at a time, for all that is asked of
-// each: before wide all is ASCII, and control is the first byte that isBadControl
-// names, where the text is valid UTF-8. Both are the text's length where there is none.
+// survey checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
+// the index of the first character of isBadControl if the text is valid UTF-8. Each is the
+// text's length if there is no such byte.
 func survey(s string) (wide, control int) {
 	wide = len(s)
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
-		// All four at once, and no line feed among what is odd: to guess wrong whether
-		// there is one costs the processor more than to look.
+		// All four words at once, with line feeds among the ordinary bytes: a mispredicted
+		// branch costs more than the extra work.
 		part := s[i : i+32]
 		if (oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])))&tops == 0 {
 			continue
@@ -300,17 +301,17 @@ func survey(s string) (wide, control int) {
 	return wide, len(s)
 }
 
-// Eight bytes at once: a bit at the lowest place of each, and at the highest.
+// Masks for eight bytes at once: the lowest and the highest bit of each.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// oddBytes has the highest bit of one of eight bytes at least, where one is not ASCII,
-// DEL, or below the blank and no line feed. What is carried from a byte that is not
-// ASCII into the next does not matter: that byte has its own.
+// oddBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
+// DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
+// does not matter: that byte sets its own bit.
 func oddBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }
 
-// eight are the first bytes of a text, the first one the lowest.
+// eight returns the first eight bytes of a text, the first one lowest.
 func eight(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
@@ -321,10 +322,10 @@ func badControlAt(s string, i int) bool {
 	return k == 1 || k == 2 && i+1 < len(s) && s[i+1] <= 0x9f
 }
 
-// isSeparator: LINE SEPARATOR and PARAGRAPH SEPARATOR.
+// isSeparator reports LINE SEPARATOR and PARAGRAPH SEPARATOR.
 func isSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
 
-// positionOf turns a byte offset into a position. A byte-order mark is no
+// positionOf turns a byte offset into a position. A byte-order mark does not count as a
 // character of the first line: no editor shows it.
 func positionOf(s string, offset int) Position {
 	p := Position{1, 1}

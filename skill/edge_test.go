@@ -11,7 +11,7 @@ import (
 // deliberate lists every edge case whose outcome differs from the lenient column
 // of cases.tsv, with the reason.
 var deliberate = map[string]string{
-	// "name is never guessed" (product.md): the folder's name does not stand in.
+	// "name is never guessed" (product.md): the folder's name is not used instead.
 	"name__missing/1/policy-guide/SKILL.md":     "name is never guessed",
 	"name__missing/1/wasm-constraints/SKILL.md": "name is never guessed",
 	"fm__dashes-inside/1/molthunt/SKILL.md":     "its name stands in a heading (## name:), and a name is never guessed",
@@ -24,7 +24,7 @@ var deliberate = map[string]string{
 	"case__skill.md/1/blog/skill.md":                                         "no frontmatter",
 	"link__file-escapes/1/jscraik+Agent-Skills/SKILL.md":                     "no frontmatter",
 	"size__big-skill-md/1/774-readme_flat_all_created_e52c9ec6/skill.md":     "no frontmatter",
-	// The other way round: read although the column would skip it.
+	// The other way round: available although the column would skip it.
 	"yaml__unrecoverable/1/analyzing-financial-statements/SKILL.md": "only the blank after description: is missing; the same file stands under unindented-continuation as load",
 }
 
@@ -36,7 +36,7 @@ const (
 	either    outcome = "either"
 )
 
-// lenient reads the outcome out of the words of cases.tsv's fourth column.
+// lenient derives the outcome from the words in the fourth column of cases.tsv.
 func lenient(words string) outcome {
 	switch {
 	case strings.HasPrefix(words, "skip on NUL"), strings.Contains(words, "skip or"), strings.Contains(words, "skip,"):
@@ -49,8 +49,8 @@ func lenient(words string) outcome {
 	return available
 }
 
-// Every real edge case is read, or skipped with a reason that has a position and
-// a mend; where that differs from the table of cases, the difference is listed.
+// Every real edge case is read, or skipped with a reason, a position and a fix. Differences
+// from the table of cases are listed.
 func TestEdgeCases(t *testing.T) {
 	dir := filepath.Join(corpusDir(t), "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))
@@ -95,7 +95,7 @@ func TestEdgeCases(t *testing.T) {
 	}
 }
 
-// checkExplained: a skipped skill says why, where and what to do.
+// checkExplained checks that a skipped skill has a reason, a position and a fix.
 func checkExplained(t *testing.T, s *Skill) {
 	t.Helper()
 	p, ok := s.SkipReason()

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// DecodeText turns a file's bytes into text and names its encoding: "utf-8" (a
-// byte-order mark stays), "utf-16le" or "utf-16be" by their byte-order mark
-// (which goes), else "windows-1252" where no byte speaks against text. It
-// reports false for a binary file.
+// DecodeText turns a file's bytes into text and names its encoding: "utf-8" (a byte-order
+// mark stays), "utf-16le" or "utf-16be" by their byte-order mark (which is removed), else
+// "windows-1252" if no byte indicates binary data. It returns false for a binary file.
 func DecodeText(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
 		return string(data), "utf-8", true
@@ -36,21 +35,21 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 	for _, c := range data {
 		r := charmap.Windows1252.DecodeByte(c)
 		if r == utf8.RuneError {
-			r = rune(c) // WHATWG gives the five bytes that Microsoft left free to C1
+			r = rune(c) // WHATWG maps the five bytes that Microsoft left undefined to C1
 		}
 		b.WriteRune(r)
 	}
 	return b.String(), "windows-1252", true
 }
 
-// wideName names the kind of UTF-16 or UTF-32 in which a file that begins with ---
-// is written, with a byte-order mark or without; "" where it is none.
+// wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or
+// without a byte-order mark, or "".
 func wideName(s string) string {
 	if len(s) < 2 || s[0] != 0 && s[0] < 0xfe && s[1] != 0 {
 		return "" // nearly always
 	}
 	for _, w := range []struct{ begin, name string }{
-		// The mark of UTF-32 in little-endian order begins with that of UTF-16.
+		// The byte-order mark of UTF-32LE begins with that of UTF-16LE.
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
 		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
 		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},

@@ -2,8 +2,8 @@ package skill
 
 import "errors"
 
-// Why a file could not be read. Sources return these wrapped; what they do not
-// cover is [io/fs.ErrNotExist], [io/fs.ErrPermission] or an error of the system.
+// Reasons why a file could not be read. Sources return them wrapped. Other failures are
+// [io/fs.ErrNotExist], [io/fs.ErrPermission] or an error of the system.
 var (
 	// ErrOutside: the name, or a link it passes through, leaves the skill's folder.
 	ErrOutside = errors.New("leads outside the skill's folder")

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// fence is where the frontmatter lies: the block [start,end), the file's line on
-// which it begins, and the offset of the body.
+// fence is the position of the frontmatter: the block [start,end), the line on which it
+// begins, and the offset of the body.
 type fence struct {
 	start, end, body int
 	line             int
 }
 
-// findFence looks for the frontmatter. The strict form is "---" alone on the
-// first line and on a later one. Read leniently, with a problem each: blank
-// lines, HTML comments or a code fence before it, blanks after the opener, and
-// text glued to the closer. Everything else is no frontmatter, with the reason.
+// findFence looks for the frontmatter. The strict form is "---" alone on the first line and
+// on a later one. These are accepted with a problem each: blank lines, HTML comments or a
+// code fence before it, blanks after the opener, and text directly after the closer.
+// Anything else is not frontmatter, for which the problem gives the reason.
 func (d *Document) findFence(s string) (fence, bool) {
 	pos, line := 0, 1
 	if strings.HasPrefix(s, "\ufeff") {
@@ -67,9 +67,9 @@ func (d *Document) fenceOpened(text string, line int, before string) {
 	}
 }
 
-// findCloser finds the end of the block that begins at pos. Only a line that
-// begins with three dashes can close: inside YAML nothing else at column 1 may,
-// so a value with dashes in it is safe.
+// findCloser finds the end of the block that begins at pos. Only a line that begins with
+// three dashes closes it. Inside YAML no other text at column 1 does, so a value with
+// dashes is safe.
 func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 	f := fence{start: pos, line: line}
 	for pos < len(s) {
@@ -101,8 +101,8 @@ func (d *Document) fenceFits(f fence) bool {
 	return false
 }
 
-// visible leaves out what nobody sees around a text; "" where it is only blanks or
-// line ends, of which YAML knows.
+// visible returns a text without invisible characters around it, or "" if it consists of
+// blanks and line ends, which YAML allows.
 func visible(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return ""
@@ -110,7 +110,7 @@ func visible(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }
 
-// noFence says why no frontmatter was found at the text that begins at pos.
+// noFence returns the problem that explains why the text at pos is not frontmatter.
 func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	text, next := cutLine(s, pos)
 	trimmed := strings.TrimSpace(text)
@@ -149,12 +149,13 @@ func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	return fence{}, false
 }
 
-// isStub: a relative path to another SKILL.md, as a link stored as text leaves it.
+// isStub reports whether the text is a relative path to another SKILL.md: a symbolic link
+// that was stored as text.
 func isStub(line string) bool {
 	return strings.HasPrefix(line, ".") && strings.HasSuffix(strings.ToLower(line), ".md")
 }
 
-// laterFence looks within 20 lines for a line of three dashes followed by a key.
+// laterFence looks in the first 20 lines for a line of three dashes followed by a key.
 func laterFence(s string, pos, line int) (int, bool) {
 	for range 20 {
 		if pos >= len(s) {
@@ -171,9 +172,9 @@ func laterFence(s string, pos, line int) (int, bool) {
 	return 0, false
 }
 
-// cutLine returns the line that begins at pos without its end, and where the
-// next one begins. LF, CRLF and CR end a line, as in YAML and in editors:
-// otherwise a position would name another line than the one that people see.
+// cutLine returns the line that begins at pos without its end, and where the next one
+// begins. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match
+// the lines that people see.
 func cutLine(s string, pos int) (string, int) {
 	for at := pos; at < len(s); at += lineWindow {
 		part := s[at:min(at+lineWindow, len(s))]
@@ -195,8 +196,8 @@ func cutLine(s string, pos int) (string, int) {
 	return s[pos:], len(s)
 }
 
-// lineWindow is how far a line's end is looked for at once: without it, each of many
-// lines that end with CR would be looked through to the end of the file for an LF.
+// lineWindow is the distance to which a line's end is searched at once. Without it, the
+// search for an LF would read the whole file for each line that ends with CR.
 const lineWindow = 512
 
 // lineEnds counts the line ends in s.
@@ -218,7 +219,8 @@ func loneCR(s string, i int) bool {
 	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
 }
 
-// indexLoneCR is where the first line of s[:end] ends with a carriage return alone, or -1.
+// indexLoneCR returns the index of the first carriage return in s[:end] that ends a line
+// alone, or -1.
 func indexLoneCR(s string, end int) int {
 	for i := 0; i < end; i++ {
 		n := strings.IndexByte(s[i:end], '\r')

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parses is one file and everything that is to come of it.
+// parses is one file and the expected result.
 type parses struct {
 	in, json, rest string
 	problems       []string
@@ -171,7 +171,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// The block may have exactly 64 KiB, whether or not it is closed behind that.
+// The block may have exactly 64 KiB, whether or not it is closed after that.
 func TestFenceLimit(t *testing.T) {
 	sized := func(n int) string {
 		head := "name: a\ndescription: "

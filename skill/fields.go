@@ -12,10 +12,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// judgeFields takes the fields that knack acts on from the document.
+// judgeFields reads the fields that knack uses from the document.
 func (s *Skill) judgeFields(d *Document) {
 	if skips(d.Problems) && len(d.Fields) == 0 {
-		return // there is no frontmatter to judge; its absence is the problem
+		return // without frontmatter, its absence is the only problem
 	}
 	s.judgeName(d)
 	s.judgeDescription(d)
@@ -33,10 +33,10 @@ func skips(problems []Problem) bool {
 	return false
 }
 
-// noWords are the words for false, as readers of YAML 1.1 and authors have them.
+// noWords lists the words for false of YAML 1.1 and of authors.
 var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "f": true, "none": true, "never": true}
 
-// isNo: the value is a word for false, or a number that is zero.
+// isNo reports whether the value is a word for false, or zero.
 func isNo(v Value) bool {
 	word := strings.ToLower(strings.TrimSpace(v.Text))
 	if v.Kind == List || v.Kind == Map {
@@ -53,7 +53,7 @@ func isNo(v Value) bool {
 	return err == nil && zero == 0
 }
 
-// saysNothing: the value is empty, in any of YAML's ways.
+// saysNothing reports whether the value is empty in any form of YAML.
 func saysNothing(v Value) bool {
 	switch v.Kind {
 	case Null:
@@ -66,14 +66,14 @@ func saysNothing(v Value) bool {
 	return strings.TrimSpace(v.Text) == ""
 }
 
-// judgeInvocation reads who may call the skill. What an author wrote to keep it
-// from somebody does that in any spelling: disable-model-invocation with all but a
-// clear no, or nothing at all; user-invocable with a clear no.
+// judgeInvocation decides who may call the skill. An author's wish to restrict it counts in
+// any spelling: disable-model-invocation with any value except a clear no or an empty one;
+// user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]
 		if len(f.Key) < len("user-invocable") {
-			continue // whatever is not seen in it, or is seen as another letter
+			continue // despite invisible characters and look-alike letters
 		}
 		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
@@ -99,7 +99,7 @@ func (s *Skill) judgeInvocation(d *Document) {
 	}
 }
 
-// written is a value as its author wrote it, or nearly so, for a message.
+// written returns the source text of a value, or nearly so, for a message.
 func written(v Value) string {
 	switch {
 	case v.Kind == List || v.Kind == Map:
@@ -107,12 +107,12 @@ func written(v Value) string {
 	case v.Kind == Null && v.Text == "":
 		return "empty"
 	case v.Kind == String && (strings.TrimSpace(v.Text) == "" || plainKind(v.Text) != String):
-		return Quote(v.Text) // in quotes it is another value
+		return Quote(v.Text) // in quotes it is a different value
 	}
 	return Excerpt(v.Text)
 }
 
-// frontmatterAt is where a missing field would stand.
+// frontmatterAt returns the position for a missing field.
 func frontmatterAt(d *Document) Position {
 	if len(d.Fields) > 0 {
 		return Position{d.Fields[0].KeyPosition.Line, 1}
@@ -157,8 +157,8 @@ func (s *Skill) judgeName(d *Document) {
 	}
 }
 
-// told quotes a name, with escapes where something in it cannot be seen, or letters
-// of two scripts stand in it that look alike.
+// told quotes a name, with escapes if it has invisible characters or look-alike letters of
+// two scripts.
 func told(name string) string {
 	latin, other := false, false
 	for _, r := range name {
@@ -174,8 +174,8 @@ func told(name string) string {
 	return Quote(name)
 }
 
-// oneName says which of name and folder to change: the folder, since agents and
-// other skills go by the name, unless only the folder's name may be one.
+// oneName suggests how to make name and folder equal: rename the folder, since agents and
+// other skills use the name, unless only the folder's name is valid.
 func (s *Skill) oneName() string {
 	switch {
 	case ValidName(s.Name):
@@ -186,7 +186,7 @@ func (s *Skill) oneName() string {
 	return "write " + NameField(s.fitting()) + " and rename the folder to the same"
 }
 
-// fitting is a name in place of one that may not be: the folder's, where that may.
+// fitting returns a replacement for an invalid name: the folder's, if that is valid.
 func (s *Skill) fitting() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
@@ -203,7 +203,7 @@ func has(problems []Problem, id RuleID) bool {
 	return false
 }
 
-// missing reports a field that is not there, and the key that was probably meant.
+// missing reports a missing field, and the key that was probably meant.
 func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
 		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
@@ -228,8 +228,7 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
 }
 
-// toldKey quotes a key, with escapes where one of its characters is not what it looks
-// like.
+// toldKey quotes a key, with escapes if a character is not what it looks like.
 func toldKey(key string) string {
 	if !isASCII(key) && seenKey(key) != strings.ToLower(key) {
 		return Spelt(key)
@@ -237,12 +236,12 @@ func toldKey(key string) string {
 	return Quote(key)
 }
 
-// suggestName turns any text into a valid name, as a proposal in a message.
+// suggestName turns any text into a valid name, for a suggestion.
 func suggestName(s string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		// A word that cannot be written in a-z is left out whole: what would be left
-		// of it is no word.
+		// A word that cannot be written in a-z is left out whole, since the rest of it
+		// would not be a word.
 		if isASCII(word) {
 			words = append(words, word)
 		}
@@ -257,8 +256,7 @@ func suggestName(s string) string {
 	return orElse(name, "my-skill")
 }
 
-// latin writes letters with marks without them, in lower case: "Größe" is
-// "grosse".
+// latin removes the marks on letters and lowers their case: "Größe" becomes "grosse".
 func latin(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
@@ -269,7 +267,7 @@ func latin(s string) string {
 	return plainLetters.Replace(s)
 }
 
-// plainLetters writes the letters of Latin alphabets that are no letter with a mark.
+// plainLetters replaces letters of Latin alphabets that are not a letter with a mark.
 var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d", "ħ", "h", "ı", "i", "ŧ", "t", "þ", "th", "æ", "ae", "œ", "oe")
 
 func (s *Skill) judgeDescription(d *Document) {
@@ -290,14 +288,14 @@ func (s *Skill) judgeDescription(d *Document) {
 	}
 	s.Description = strings.TrimSpace(plainText(f.Value))
 	if len(f.Value.Text) <= MaxDescription {
-		return // it has no more characters than bytes
+		return // a text has at most as many characters as bytes
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
 		s.problem(RuleDescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
 	}
 }
 
-// plainText is the text in a value: of a list or mapping, its scalars in order.
+// plainText returns the text of a value; for a list or mapping, its scalars in order.
 func plainText(v Value) string {
 	switch v.Kind {
 	case Null:
@@ -328,19 +326,19 @@ func (s *Skill) judgeCompatibility(d *Document) {
 	}
 }
 
-// takenAsText: the field cannot be read as YAML.
+// takenAsText reports whether the field was read as text because it is not valid YAML.
 func takenAsText(d *Document, key string) bool {
 	f := d.field(key)
 	return f != nil && f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
 }
 
-// maxMetadata is how many values of one skill's metadata are complained of.
+// maxMetadata bounds the problems with values of one skill's metadata.
 const maxMetadata = 10
 
 func (s *Skill) judgeMetadata(d *Document) {
 	f := d.field("metadata")
 	if f == nil || takenAsText(d, "metadata") {
-		return // the fault in it is told
+		return // its fault is reported already
 	}
 	if f.Value.Kind != Map {
 		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")

@@ -11,17 +11,16 @@ import (
 // MaxFile bounds any file of a skill, in bytes (contract 001 by contracts.md).
 const MaxFile = 16 << 20
 
-// readTries is how often a file that changes under the reader is read again.
+// readTries is the number of attempts to read a file that keeps changing.
 const readTries = 4
 
-// ReadFile reads a regular file of at most limit bytes, whole and unchanged: the
-// stamp is the same before and after, so a file replaced or rewritten meanwhile
-// is read again. It reads at most limit+1 bytes.
+// ReadFile reads a regular file of at most limit bytes in one state: if the stamp differs
+// before and after, it reads the file again. It reads at most limit+1 bytes.
 func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, Stamp, error) {
 	return readFile(fsys, name, limit, nil)
 }
 
-// readFile is ReadFile into a buffer, where that has room.
+// readFile is ReadFile with a buffer, which it uses if the file fits.
 func readFile(fsys fs.FS, name string, limit int64, buf []byte) ([]byte, Stamp, error) {
 	for range readTries {
 		data, stamp, same, err := readOnce(fsys, name, limit, buf)
@@ -58,7 +57,8 @@ func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, st
 	n, err := io.ReadFull(f, buf)
 	switch {
 	case err == nil:
-		// It has grown since the stat. /proc says 0 and has more: never a skill's file.
+		// The file has grown since the stat. Files in /proc report 0; they are never a
+		// skill's.
 		return nil, Stamp{}, false, nil
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, Stamp{}, false, err
@@ -71,10 +71,9 @@ func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, st
 	return buf[:n], stamp, int64(n) == info.Size() && stamp == StampOf(after), nil
 }
 
-// FilePath turns a file path as a model or person writes it into the name to
-// open: "\" separates as "/" does, "." and inner ".." are resolved. It returns
-// [ErrOutside] for an absolute path, a drive letter, a ".." that leaves the
-// skill and a NUL.
+// FilePath turns a file path from a model or user into the name to open. It treats "\" like
+// "/" and resolves "." and inner "..". It returns [ErrOutside] for an absolute path, a
+// drive letter, a ".." that leaves the skill and a NUL.
 func FilePath(p string) (string, error) {
 	p = strings.ReplaceAll(p, "\\", "/")
 	if strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) || hasDrive(p) {
@@ -103,13 +102,13 @@ func FilePath(p string) (string, error) {
 	return clean, nil
 }
 
-// hasDrive: "C:", "C:x" and "C:/x", as Windows reads them.
+// hasDrive reports whether the path begins with a Windows drive: "C:", "C:x" or "C:/x".
 func hasDrive(p string) bool {
 	return len(p) >= 2 && p[1] == ':' && (p[0] >= 'a' && p[0] <= 'z' || p[0] >= 'A' && p[0] <= 'Z')
 }
 
-// Hidden reports whether a path has a dot-entry in it. Those are never listed,
-// read or hashed, on any surface.
+// Hidden reports whether a path contains a dot-entry. No surface lists, reads or hashes
+// these.
 func Hidden(p string) bool {
 	for seg := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(seg, ".") && seg != "." {
@@ -119,7 +118,7 @@ func Hidden(p string) bool {
 	return false
 }
 
-// Reason words a read error for people and models: no path of the machine in it.
+// Reason words a read error for people and models, without a path of the machine.
 func Reason(err error) string {
 	if err == nil {
 		return ""
@@ -143,11 +142,11 @@ func Reason(err error) string {
 	return "cannot be read"
 }
 
-// ErrNotFolder says that something else stands in a folder's place.
+// ErrNotFolder is returned if a folder's path is something else.
 var ErrNotFolder = errors.New("it is a file, not a folder")
 
-// FolderReason words why a folder that should hold skills cannot be read, and how
-// to mend it: no path of the machine in it.
+// FolderReason words why a folder of skills cannot be read, and what to do, without a path
+// of the machine.
 func FolderReason(err error) (reason, mend string) {
 	switch {
 	case errors.Is(err, ErrNotFolder):
@@ -162,8 +161,8 @@ func FolderReason(err error) (reason, mend string) {
 	return Reason(err), "see whether the disk and the folder can be read at all"
 }
 
-// ReadServed reads a file of the skill by the path under which it is served or
-// under which it lies on disk: SKILL.md is the main file, whatever its spelling.
+// ReadServed reads a file of the skill by its served path or its path on disk. SKILL.md is
+// the main file in any spelling.
 func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
 	return ReadFile(s.FS, s.OnDisk(path), limit)
 }

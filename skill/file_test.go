@@ -35,8 +35,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// changing is a file system in which a file has other bytes each time its state
-// is asked for, until it stands still.
+// changing is a file system whose file has other bytes at each stat, for a number of times.
 type changing struct {
 	fstest.MapFS
 	name  string
@@ -64,7 +63,7 @@ func (f changingFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// Stat tells of the file as it is now, as fstat does of one that is rewritten.
+// Stat describes the current file, like fstat for a file that is being rewritten.
 func (f changingFile) Stat() (fs.FileInfo, error) { return fs.Stat(f.of.MapFS, f.of.name) }
 
 func changes(steps ...string) *changing {
@@ -126,7 +125,7 @@ func TestStamp(t *testing.T) {
 	diff(t, "without a time", StampOf(info), Stamp{Size: 3})
 }
 
-// skillOf is a skill over files in memory.
+// skillOf returns a skill with files in memory.
 func skillOf(entry string, files fstest.MapFS) *Skill {
 	return &Skill{Bundle: &Bundle{Path: "s", Entry: entry, FS: files}}
 }
@@ -174,8 +173,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// What would miss a file is no manifest: too deep a folder, one that is closed. A
-// dot-entry is none of the skill's, closed or deep.
+// A manifest that would miss a file is an error: for a folder that is too deep or
+// unreadable. Dot-entries do not belong to the skill, even if unreadable or deep.
 func TestListIncomplete(t *testing.T) {
 	main := &fstest.MapFile{Data: []byte("x")}
 	deepest, tooDeep := strings.Repeat("d/", MaxDepth), strings.Repeat("d/", MaxDepth+1)
@@ -229,7 +228,7 @@ func TestListUnreadableFolder(t *testing.T) {
 	diff(t, "files", names, []string{"SKILL.md", "open/y"})
 }
 
-// refusing has a folder that cannot be read, whoever asks.
+// refusing is a file system with a folder that no user can read.
 type refusing struct{ fstest.MapFS }
 
 func (r refusing) Open(name string) (fs.File, error) {
@@ -239,7 +238,7 @@ func (r refusing) Open(name string) (fs.File, error) {
 	return r.MapFS.Open(name)
 }
 
-// ReadDir keeps the walk on Open.
+// ReadDir makes the walk use Open.
 func (r refusing) ReadDir(name string) ([]fs.DirEntry, error) {
 	if strings.HasPrefix(name, "closed") {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
@@ -271,7 +270,7 @@ func TestManifestLimits(t *testing.T) {
 			t.Errorf("%s: %d files, %v", c.what, len(got), err)
 		}
 	}
-	// Dot-entries and 512 others still fit.
+	// Dot-entries do not count towards the limit of 512.
 	with := files(MaxFiles, 0)
 	with[".env"] = &fstest.MapFile{Data: []byte("secret")}
 	if got, err := skillOf(MainFile, with).Manifest(context.Background(), nil); err != nil || len(got) != MaxFiles {
@@ -291,8 +290,7 @@ func TestManifestDigests(t *testing.T) {
 	})
 }
 
-// A manifest describes bytes that stood still, and holds to its limits while
-// files grow.
+// A manifest describes one state of the files, and keeps its limits while files grow.
 func TestManifestWhileFilesChange(t *testing.T) {
 	once := skillOf("f", nil)
 	once.FS = changes("second")

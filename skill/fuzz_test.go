@@ -43,8 +43,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// agree compares a parse that needed no repair with the second parser's. That
-// one reads by YAML 1.1's line breaks and leaves carriage returns in place.
+// agree compares a parse without repair with the second parser's, which uses YAML 1.1's
+// line breaks and keeps carriage returns.
 func agree(t *testing.T, data []byte, d *Document) {
 	t.Helper()
 	var probe Document
@@ -73,8 +73,8 @@ func FuzzRepair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fault string) { recoversBeside(t, fault) })
 }
 
-// recoversBeside: name and description are read alike whether or not a faulty
-// field stands behind, before or between them.
+// recoversBeside checks that name and description are read alike with a faulty field
+// before, between or after them.
 func recoversBeside(t *testing.T, fault string) {
 	t.Helper()
 	if strings.ContainsAny(fault, "\x00\r") || !utf8.ValidString(fault) || !isField(fault) {
@@ -94,8 +94,8 @@ func recoversBeside(t *testing.T, fault string) {
 	}
 }
 
-// isField: one field that has a key of its own and cannot reach into what
-// follows, as an open quote or bracket rightly does in YAML.
+// isField reports whether text is one field with its own key that cannot extend into the
+// next, as an open quote or bracket does.
 func isField(text string) bool {
 	lines := strings.Split(text, "\n")
 	key, colon, ok := matchKey(lines[0])

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// said writes problems as lines, so that a table compares them whole:
-// "rule@line:column field: message | mend".
+// said formats problems as lines, so that a table compares them whole: "rule@line:column
+// field: message | mend".
 func said(problems []Problem) []string {
 	var out []string
 	for _, p := range problems {
@@ -42,7 +42,7 @@ func fenced(block string) []byte {
 	return []byte("---\n" + block + "---\n# Body\n")
 }
 
-// checkDocument holds what every parse promises, whatever the file.
+// checkDocument checks the promises of every parse.
 func checkDocument(t *testing.T, file []byte, d *Document) {
 	t.Helper()
 	if d.Body < 0 || d.Body > len(file) {
@@ -57,7 +57,7 @@ func checkDocument(t *testing.T, file []byte, d *Document) {
 		widths = append(widths, len([]rune(line)))
 		pos = next
 	}
-	widths = append(widths, 0) // behind the last line end
+	widths = append(widths, 0) // after the last line end
 	inside := func(what string, p Position) {
 		t.Helper()
 		if p.Line < 1 || p.Line > len(widths) || p.Column < 1 || p.Column > widths[p.Line-1]+2 {

@@ -13,47 +13,46 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of fields by the specification, in characters.
+// Limits of fields in the specification, in characters.
 const (
 	MaxDescription   = 1024
 	MaxCompatibility = 500
 )
 
-// Skill is a bundle, parsed and judged. It is immutable.
+// Skill is a bundle that was parsed and judged. It is immutable.
 type Skill struct {
 	*Bundle
 
-	// Name and Description as written, trimmed; empty where they cannot be read.
+	// Name and Description as written, trimmed; empty if they cannot be read.
 	Name, Description string
-	// Available: it has a usable name and description. Otherwise it is skipped,
-	// and Problems says why.
+	// Available is set if name and description are usable. Otherwise the skill is skipped,
+	// and Problems has the reason.
 	Available bool
-	// Publishable: its SKILL.md satisfies what the Skills extension asks of an
-	// entry. Whether its files fit is known only from its manifest.
+	// Publishable is set if the SKILL.md satisfies the Skills extension. Only the manifest
+	// shows whether the files fit.
 	Publishable bool
-	// ModelInvocable is false where the author keeps the skill from models
+	// ModelInvocable is false if the author keeps the skill from models
 	// (disable-model-invocation: true).
 	ModelInvocable bool
-	// UserInvocable is false where the author keeps the skill from people's
-	// menus (user-invocable: false).
+	// UserInvocable is false if the author keeps the skill from people's menus
+	// (user-invocable: false).
 	UserInvocable bool
-	// Size is that of SKILL.md as it was read. It stands where it takes no room: there are
-	// many skills.
+	// Size is the size of SKILL.md. Its position in the struct avoids padding, since there
+	// are many skills.
 	Size int32
-	// Disabled is the line by which the author keeps it from models:
-	// "disable-model-invocation: true" in most; "" where it is available to them.
+	// Disabled is the line by which the author keeps it from models, usually
+	// "disable-model-invocation: true"; "" if models may load it.
 	Disabled string
-	// Frontmatter is every field as written, as one JSON object; nil where there
-	// is none.
+	// Frontmatter has every field as written, as one JSON object; nil without frontmatter.
 	Frontmatter json.RawMessage
 	// Problems are sorted by position.
 	Problems []Problem
-	// Digest is of SKILL.md as it was read.
+	// Digest is the digest of SKILL.md.
 	Digest Digest
 }
 
-// Load reads and judges a bundle. It never fails: a skill that cannot be read is
-// not available, and its problems say why.
+// Load reads and judges a bundle. It never fails: a skill that cannot be read is not
+// available, and its problems have the reason.
 func Load(b *Bundle) *Skill {
 	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
 	data, ok := s.readEntry()
@@ -64,14 +63,14 @@ func Load(b *Bundle) *Skill {
 	return s.parsed(data, s.Stamp)
 }
 
-// Parsed is the skill of the same bundle with these bytes of SKILL.md, of which none is
-// kept, and their stamp.
+// Parsed returns the skill of the same bundle with these bytes of SKILL.md and their stamp.
+// It does not keep the bytes.
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
 	return n.parsed(data, stamp)
 }
 
-// parsed fills in a skill of which nothing but the bundle is known.
+// parsed fills in a skill that has only a bundle.
 func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.stamped(stamp)
 	s.Size, s.Digest = int32(len(data)), DigestOf(data)
@@ -81,7 +80,7 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.Problems = d.Problems
 	if len(d.Fields) > 0 {
 		scratch.json = Value{Kind: Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
-		s.Frontmatter = bytes.Clone(scratch.json) // without the room that appending left
+		s.Frontmatter = bytes.Clone(scratch.json) // without the spare capacity of append
 	}
 	s.judgeFields(d)
 	s.explainEmpty(d, data)
@@ -90,7 +89,7 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	return s
 }
 
-// stamped notes the stamp of what was read: nearly always the bundle's.
+// stamped sets the stamp of the bytes that were read, nearly always the bundle's.
 func (s *Skill) stamped(stamp Stamp) {
 	if stamp != s.Stamp {
 		b := *s.Bundle
@@ -99,7 +98,7 @@ func (s *Skill) stamped(stamp Stamp) {
 	}
 }
 
-// scratch is what one reading of a file needs and leaves.
+// scratch is reusable memory for reading one file.
 type scratch struct {
 	fields []Field
 	json   []byte
@@ -115,8 +114,8 @@ func (s *scratch) done() {
 	scratches.Put(s)
 }
 
-// own makes the texts last that were parts of the file: name and description are
-// parts of the frontmatter where they stand there as they are, nearly always.
+// own copies the texts that are parts of the file. Name and description become parts of the
+// frontmatter's JSON if that contains them unchanged, which is nearly always.
 func (s *Skill) own() {
 	all := textOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
@@ -132,8 +131,7 @@ func (s *Skill) own() {
 	}
 }
 
-// explainEmpty tells the author of a field that is empty to YAML, and not to him,
-// what makes it so: a # with which its value begins.
+// explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
 func (s *Skill) explainEmpty(d *Document, data []byte) {
 	for i, p := range s.Problems {
 		if p.Rule != RuleNameMissing && p.Rule != RuleDescriptionMissing {
@@ -154,10 +152,10 @@ func (s *Skill) explainEmpty(d *Document, data []byte) {
 	}
 }
 
-// Read reads SKILL.md as it is now: at most [MaxSkillMD] bytes of UTF-8.
+// Read reads the current SKILL.md: at most [MaxSkillMD] bytes of UTF-8.
 func (s *Skill) Read() ([]byte, Stamp, error) { return s.ReadInto(nil) }
 
-// ReadInto is Read into a buffer, where that has room.
+// ReadInto is Read with a buffer, which it uses if the file fits.
 func (s *Skill) ReadInto(buf []byte) ([]byte, Stamp, error) {
 	if s.Fault() != nil {
 		return nil, Stamp{}, s.Fault()
@@ -212,14 +210,15 @@ func (s *Skill) fault(err error) {
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}
-	s.problem(rule, Position{}, "", message, mend) // where it lies stands beside it
+	s.problem(rule, Position{}, "", message, mend) // messages have the path beside the reason
 }
 
 func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
 	s.Problems = append(s.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
 }
 
-// judgeFile adds what the folder says, and draws the sum.
+// judgeFile adds the problems of the folder, and decides whether the skill is available and
+// publishable.
 func (s *Skill) judgeFile() {
 	if s.Entry != "" && s.Entry != MainFile {
 		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
@@ -240,8 +239,8 @@ func (s *Skill) judgeFile() {
 	s.Publishable = s.Publishable && s.Available
 }
 
-// InURI reports whether a URI can name the skill below its root: by its folder's
-// path, or with its name as the last segment of that.
+// InURI reports whether a URI can name the skill below its root: by its folder's path, or
+// with its name as the last segment.
 func (s *Skill) InURI() bool {
 	at := s.Path
 	if at == "." {
@@ -250,7 +249,7 @@ func (s *Skill) InURI() bool {
 	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
 }
 
-// SkipReason is the first problem that makes the skill unavailable.
+// SkipReason returns the first problem that makes the skill unavailable.
 func (s *Skill) SkipReason() (Problem, bool) {
 	for _, p := range s.Problems {
 		if RuleOf(p.Rule).Skips {

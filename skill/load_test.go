@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/alloctest"
 )
 
-// loaded makes a skill in a folder "a" from the text of its SKILL.md.
+// loaded returns a skill in a folder "a" with the given SKILL.md.
 func loaded(text string) *Skill {
 	return Load(&Bundle{Path: "x/a", Entry: MainFile, FS: fstest.MapFS{MainFile: {Data: []byte(text)}}})
 }
@@ -68,7 +68,7 @@ func TestInvocable(t *testing.T) {
 		"disable_model_invocation: true": {false, true}, "disable-model-invocation: maybe": {false, true}, "disable-model-invocation: [x]": {false, true},
 		"disable-model-invocation: no": {true, true}, "disable-model-invocation:": {true, true}, "user-invocable: no": {true, false}, "User-Invocable: 'off'": {true, false},
 		"user-invocable: maybe": {true, true},
-		// What is empty says nothing, and zero is a no however it is written.
+		// An empty value has no effect, and zero means no in any notation.
 		"disable-model-invocation: {}": {true, true}, "disable-model-invocation: []": {true, true}, "disable-model-invocation: ''": {true, true}, "disable-model-invocation: ~": {true, true},
 		"disable-model-invocation: 0": {true, true}, "disable-model-invocation: 0.0": {true, true}, "disable-model-invocation: -0e5": {true, true}, "disable-model-invocation: 0x0": {true, true}, "disable-model-invocation: none": {true, true},
 		"disable-model-invocation: 1": {false, true}, "disable-model-invocation: 0.1": {false, true}, "disable-model-invocation: .nan": {false, true}, "disable-model-invocation: {a: 0}": {false, true}, "disable-model-invocation: 'true '": {false, true},
@@ -81,7 +81,7 @@ func TestInvocable(t *testing.T) {
 	}
 }
 
-// What was written is said, and what knack takes it for.
+// The message has the written value, and how knack reads it.
 func TestInvocationIsSaid(t *testing.T) {
 	for field, want := range map[string][2]string{
 		"disable-model-invocation: true":   {"disable-model-invocation: true", ""},
@@ -106,7 +106,7 @@ func TestInvocationIsSaid(t *testing.T) {
 	}
 }
 
-// Every way in which a file cannot be read is a reason with a mend.
+// Every failure to read a file has a reason and a fix.
 func TestLoadFaults(t *testing.T) {
 	file := func(text string) fs.FS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
 	for _, c := range []struct {
@@ -165,8 +165,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestBundleIsShared: a skill shares its bundle with the source, and leaves that as it is
-// when the file has another stamp by the time it is read.
+// TestBundleIsShared checks that a skill shares its bundle with the source, and does not
+// change it if the file has another stamp when it is read.
 func TestBundleIsShared(t *testing.T) {
 	scanned := Stamp{Size: 3}
 	b := &Bundle{Path: "a", Entry: MainFile, Stamp: scanned, FS: fstest.MapFS{MainFile: {Data: []byte("one"), ModTime: time.Unix(0, 1)}}}
@@ -181,7 +181,7 @@ func TestBundleIsShared(t *testing.T) {
 	}
 }
 
-// The table of rules is whole: unique ids, words for each, and what skips also
+// The table of rules is complete: unique ids, texts for each, and a rule that skips also
 // unpublishes.
 func TestRules(t *testing.T) {
 	for _, r := range Rules {
@@ -211,16 +211,15 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestParsedAllocates: what a scan makes of each file is counted, since ten
-// thousand are read before the first answer.
+// TestParsedAllocates bounds the allocations for each file, since ten thousand are read
+// before the first answer.
 func TestParsedAllocates(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
 	}
 	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")
 	s := &Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}
-	// The skill, its document, its frontmatter, two lists of fields, and what judging
-	// takes.
+	// The skill, its document, its frontmatter, two lists of fields, and the judging.
 	if n := alloctest.Least(100, func() { s.Parsed(data, Stamp{}) }); n > 7 {
 		t.Errorf("%.0f allocations", n)
 	}
@@ -245,8 +244,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// There are many skills: a field more, or one in another place, takes more than its own
-// size, since memory is given out in sizes of 144 and 160 bytes.
+// There are many skills. Another field, or another order, can cost more than its size,
+// since the allocator has classes of 144 and 160 bytes.
 func TestSkillIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[Skill]().Size(); n > 144 {
 		t.Errorf("a skill takes %d bytes, not 144", n)

@@ -25,15 +25,14 @@ const (
 type File struct {
 	Path   string // slash-separated below the skill; the main file is "SKILL.md"
 	Size   int64
-	Digest Digest // of the bytes, in a [Manifest]; zero in a listing
+	Digest Digest // of the content, in a [Manifest]; zero in a listing
 	Stamp  Stamp
 }
 
-// List lists the regular files of the skill in path order: no dot-entries,
-// nothing that leaves the skill. It stops after limit files and then says so.
-// Where a folder cannot be read, or lies more than [MaxDepth] levels down, or a
-// file has a path that no URI can carry, the error is [ErrIncomplete], and the
-// files are those that were found.
+// List lists the regular files of the skill in path order, without dot-entries and links
+// that leave the skill. It stops after limit files and reports that. If a folder cannot be
+// read or is more than [MaxDepth] levels down, or no URI can carry a file's path, the error
+// is [ErrIncomplete], and the result has the files that were found.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(s.FS, ".", func(p string, e fs.DirEntry, err error) error {
@@ -62,7 +61,7 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		name := s.served(p)
 		info, err := fs.Stat(s.FS, p)
 		if name == "" {
-			// A name that is not UTF-8 no fs.FS takes, but the folder has it.
+			// No fs.FS accepts a name that is not UTF-8, but the folder has it.
 			if regular := err == nil && info.Mode().IsRegular() || err != nil && e.Type().IsRegular(); regular && CleanPath(p) != nil {
 				lacks = cmp.Or(lacks, p)
 			}
@@ -72,7 +71,7 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 			lacks = cmp.Or(lacks, p)
 		}
 		if err != nil || !info.Mode().IsRegular() {
-			return nil // a link that leaves, a pipe: reported by the scan, never listed
+			return nil // a link that leaves, or a pipe: reported by the scan, never listed
 		}
 		if len(files) == limit {
 			more = true
@@ -95,9 +94,8 @@ func skipEntry(e fs.DirEntry) error {
 	return nil
 }
 
-// served maps a name on disk to the name under which it is served: the entry is
-// SKILL.md, whatever its spelling. It returns "" for a name that no URI can
-// carry or that the main file hides.
+// served maps a name on disk to its served name: the entry in any spelling is SKILL.md. It
+// returns "" for a name that no URI can carry or that the main file hides.
 func (s *Skill) served(p string) string {
 	if p == s.Entry {
 		return MainFile
@@ -108,7 +106,7 @@ func (s *Skill) served(p string) string {
 	return p
 }
 
-// OnDisk maps a served name to the one on disk.
+// OnDisk maps a served name to the name on disk.
 func (s *Skill) OnDisk(name string) string {
 	if name == MainFile && s.Entry != "" {
 		return s.Entry
@@ -195,7 +193,7 @@ func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, er
 			return read, err
 		}
 	}
-	if sizeOf(files) > MaxSkillSize { // it has grown since it was listed
+	if sizeOf(files) > MaxSkillSize { // the file has grown since it was listed
 		return read, s.tooLarge()
 	}
 	return read, nil
@@ -261,10 +259,10 @@ func hashOnce(file fs.File, f *File, buf []byte) (same bool, err error) {
 	return n == before.Size() && StampOf(after) == f.Stamp, nil
 }
 
-// IsBelow reports whether p lies strictly below folder.
+// IsBelow reports whether p is strictly below folder.
 func IsBelow(p, folder string) bool {
 	return folder == "." && p != "." || strings.HasPrefix(p, folder+"/")
 }
 
-// Base is the base name of a slash-separated path.
+// Base returns the base name of a slash-separated path.
 func Base(p string) string { return path.Base(p) }

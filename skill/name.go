@@ -7,13 +7,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxName is the specification's limit of a name, in characters.
+// MaxName is the specification's limit for a name, in characters.
 const MaxName = 64
 
-// inPattern is agentskills.io's rule, ^[a-z0-9]+(-[a-z0-9]+)*$, in ASCII as the
-// strictest clients read it.
+// inPattern reports whether a name matches the rule of agentskills.io,
+// ^[a-z0-9]+(-[a-z0-9]+)*$, in ASCII like the strictest clients.
 func inPattern(name string) bool {
-	hyphen := true // none may come first
+	hyphen := true // the first character must not be a hyphen
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
@@ -31,18 +31,17 @@ func inPattern(name string) bool {
 func ValidName(name string) bool { return len(name) <= MaxName && inPattern(name) }
 
 // Key is a name prepared for look-up: trimmed, in one line, composed and case-folded. Two
-// names with one key are the same name to whoever asks.
+// names with one key are the same name for every caller.
 type Key string
 
-// maxFolded bounds the names that are folded, in bytes: [MaxName] characters, written
-// as long as can be, take a fraction of it.
+// maxFolded bounds the names that are folded, in bytes. [MaxName] characters in their
+// longest encoding take a fraction of it.
 const maxFolded = 4 << 10
 
-// KeyOf makes the key of a name. It reads the name as listings show it, in one
-// line, so that whatever a listing shows finds its skill. Equal keys are a
-// canonical caseless match (Unicode D145). A line of more than 4 KiB is its own key:
-// it is compared as it is, since a call may name megabytes, and folding each of them
-// takes a second.
+// KeyOf returns the key of a name. It uses the one-line form of listings, so that a name
+// copied from a listing finds its skill. Equal keys are a canonical caseless match (Unicode
+// D145). A line of more than 4 KiB is its own key, because a call may name megabytes, and
+// folding a megabyte takes a second.
 func KeyOf(name string) Key {
 	if ValidName(name) {
 		return Key(name) // nearly always

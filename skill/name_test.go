@@ -37,8 +37,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// TestKeyOfLongNames: what is too long to be folded, as a listing shows it, is its own
-// key. Blanks and what nobody sees make no name long.
+// TestKeyOfLongNames checks that a name is its own key if its one-line form is too long to
+// fold. Blanks and invisible characters do not count.
 func TestKeyOfLongNames(t *testing.T) {
 	for _, unit := range []string{"A", "\u0301", "İ", "\xff"} {
 		long := "A" + strings.Repeat(unit, 5000)
@@ -167,7 +167,7 @@ func TestDecodeText(t *testing.T) {
 	}
 }
 
-// The rule without a regular expression is the rule.
+// The hand-written rule agrees with the regular expression.
 func FuzzNamePattern(f *testing.F) {
 	re := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	for _, s := range []string{"", "a", "-", "a-", "-a", "a--b", "a-b", "A", "0-9", "a\n", "é"} {
@@ -180,7 +180,7 @@ func FuzzNamePattern(f *testing.F) {
 	})
 }
 
-// A control character is found wherever it stands, among whatever.
+// A control character is found at any position, among any characters.
 func TestBadControlAnywhere(t *testing.T) {
 	for _, around := range []string{"abcdefghijklmnopqrstuvwxyz", "a line\nand\tanother\r\n", "éa日b😀"} {
 		text := strings.Repeat(around, 80/len(around)+1)
@@ -202,8 +202,8 @@ func TestBadControlAnywhere(t *testing.T) {
 	}
 }
 
-// What stands before the first character that is not ASCII is all ASCII, and little of
-// the rest is left to be looked at again.
+// The text before the first character that is not ASCII is all ASCII, and survey leaves
+// little of it to be checked again.
 func TestSurveyIsWide(t *testing.T) {
 	text := strings.Repeat("a line\nof ASCII, ", 6)
 	if wide, _ := survey(text); wide != len(text) {
@@ -216,8 +216,8 @@ func TestSurveyIsWide(t *testing.T) {
 	}
 }
 
-// The search for control characters is that of [strings.IndexFunc], and what stands
-// before the first character that is not ASCII is ASCII.
+// The search for control characters agrees with [strings.IndexFunc], and the text before
+// the first character that is not ASCII is ASCII.
 func FuzzBadControl(f *testing.F) {
 	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",
 		"\n\vabcdef", "abcdef\n\x01", "\n\n\n\n\n\n\n\x7f", "\x1f\nabcdef", "\r\n\tabcde", "abcdefg\n\x00"} {

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// maxNear is longer than any name that is nearly SKILL.md.
+// maxNear is longer than any name that resembles SKILL.md.
 const maxNear = 40
 
-// heldBack are the words by which people keep a file from being the one that counts.
+// heldBack lists words by which authors mark a file as inactive.
 const heldBack = `draft|wip|local`
 
 var (
@@ -19,13 +19,12 @@ var (
 	reNearEnd = later(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
-// lookalikes are letters that people cannot tell from those of SKILL.md.
+// lookalikes maps letters that look like those of SKILL.md.
 var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
 
-// NearMain reports whether somebody gave a file this name who meant SKILL.md:
-// SKILLS.md, skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it.
-// The spellings of SKILL.md in other cases are not near, they are [EntryNames] or
-// reported as the file's own fault.
+// NearMain reports whether a file's name was probably meant as SKILL.md: SKILLS.md,
+// skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it. Spellings that
+// differ in case do not count: they are [EntryNames] or reported as a fault of the file.
 func NearMain(name string) bool {
 	if !MayBeNearMain(name) || strings.EqualFold(name, MainFile) && isASCII(name) {
 		return false
@@ -44,7 +43,7 @@ func NearMain(name string) bool {
 	plain = strings.TrimPrefix(plain, "copy of ")
 	switch {
 	case plain == "skill" || plain == "skills":
-		return name == "SKILL" || name == "SKILLS" // in small letters it is anything
+		return name == "SKILL" || name == "SKILLS" // in lower case it could mean anything
 	case reNearMain().MatchString(plain), plain == "skillmd":
 		return true
 	}
@@ -52,18 +51,18 @@ func NearMain(name string) bool {
 	return m != nil && isSlip(m[1])
 }
 
-// BeginsAsMain reports whether a text begins with a line ---, as a SKILL.md does.
+// BeginsAsMain reports whether a text begins with a line ---, like a SKILL.md.
 func BeginsAsMain(head []byte) bool {
 	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
 	return strings.TrimRight(line, " \t\r") == "---"
 }
 
-// HeldBack reports whether the name of a file that is nearly SKILL.md says that its
-// author keeps it back: SKILL-draft.md, SKILL.local.md.
+// HeldBack reports whether a name that resembles SKILL.md marks the file as inactive:
+// SKILL-draft.md, SKILL.local.md.
 func HeldBack(name string) bool { return reHeldBack().MatchString(name) }
 
-// MayBeNearMain is false for nearly all that [NearMain] is false for, at the cost of
-// a look at two letters.
+// MayBeNearMain is a fast filter for [NearMain]: it looks at two letters, and is false for
+// most names for which NearMain is false.
 func MayBeNearMain[T string | []byte](name T) bool {
 	if len(name) < len("skil") || len(name) > maxNear {
 		return false
@@ -74,8 +73,8 @@ func MayBeNearMain[T string | []byte](name T) bool {
 		first == 'c' && second == 'o' && len(name) > 8 && name[4] == ' ' // Copy of SKILL.md
 }
 
-// isSlip: a letter of skill is missing, stands twice, or has changed places. With
-// another letter in its place it may be another word: still, spill.
+// isSlip reports whether a letter of "skill" is missing, doubled or transposed. A replaced
+// letter may make another word: still, spill.
 func isSlip(stem string) bool {
 	const word = "skill"
 	for i := range word {
@@ -86,14 +85,14 @@ func isSlip(stem string) bool {
 			return true
 		}
 	}
-	// In most fonts a large I, a small l and a 1 are one stroke.
+	// In most fonts a capital I, a small l and a 1 look the same.
 	return stem == word+"l" || strokes.Replace(stem) == strokes.Replace(word)
 }
 
 var strokes = strings.NewReplacer("i", "l", "1", "l", "|", "l")
 
-// Spelt is the name of a file for people: as it is, or in quotes with escapes where
-// something in it cannot be seen, or looks like another letter.
+// Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
+// invisible characters or look-alike letters.
 func Spelt(name string) string {
 	if !isASCII(name) || OneLine(name) != name {
 		return strconv.QuoteToASCII(name)

@@ -23,7 +23,7 @@ func TestNearMain(t *testing.T) {
 	}
 }
 
-// A file that its author keeps back is told of, and not made the one that counts.
+// A file marked as inactive is reported, and not suggested as the SKILL.md.
 func TestHeldBack(t *testing.T) {
 	for name, want := range map[string]bool{
 		"SKILL-draft.md": true, "SKILL.local.md": true, "skill_wip.md": true, "SKILL draft.txt": true,

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A YAML parser says what it would have liked to read next. This file says what
-// the author wrote, where it begins, and what to type instead; the parser's words
-// are kept for what no author has written yet.
+// A YAML parser reports what it expected next. This file reports the author's text, its
+// position, and what to type instead. The parser's words remain for faults that are not
+// known yet.
 
-// complaint is what the parser said about a block.
+// complaint is the parser's error for a block.
 type complaint struct {
 	said      string
-	at, begin Position // where it stopped, and where what it was reading began
+	at, begin Position // the end, and the beginning of the construct
 	lines     []string
 }
 
-// reEntry is a line with a key; it ends where the value begins.
+// reEntry matches a line with a key, up to the beginning of the value.
 var reEntry = later(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
 
 const (
@@ -27,7 +27,7 @@ const (
 	mendQuotes = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
 )
 
-// fault is the complaint in an author's words.
+// fault words the complaint for an author.
 func (c complaint) fault() *yamlFault {
 	f := &yamlFault{rule: RuleYAMLSyntax, position: c.at}
 	say := func(mend, format string, args ...any) *yamlFault {
@@ -93,7 +93,7 @@ func (c complaint) fault() *yamlFault {
 
 func (c complaint) parserWords() string { return lastResort + CutBytes(OneLine(c.said), 160) }
 
-// colon is about a second colon where there can be but one.
+// colon explains a second colon.
 func (c complaint) colon(f *yamlFault) *yamlFault {
 	key, value, ok := c.entry(c.at.Line)
 	if ok && value != "" && c.column(c.at.Line, value) <= c.at.Column {
@@ -125,7 +125,7 @@ func (c complaint) colon(f *yamlFault) *yamlFault {
 	return f
 }
 
-// start is about a character with which no value and no line can begin.
+// start explains a character with which no value and no line can begin.
 func (c complaint) start(f *yamlFault) *yamlFault {
 	r := c.character(f.position)
 	if r == "" {
@@ -143,9 +143,9 @@ func (c complaint) start(f *yamlFault) *yamlFault {
 	return f
 }
 
-// key is about what stands where the next field should begin.
+// key explains text in the place of the next field.
 func (c complaint) key(f *yamlFault) *yamlFault {
-	// The parser stops before the blanks behind what it has read.
+	// The parser stops before the blanks after the text that it has read.
 	rest := c.from(f.position)
 	f.position.Column += len(rest) - len(strings.TrimLeft(rest, " \t"))
 	key, value, n := c.owner(f.position.Line)
@@ -178,11 +178,11 @@ func (c complaint) behind(f *yamlFault, what string) *yamlFault {
 	return f
 }
 
-// bracket is about a list or mapping in brackets.
+// bracket explains a fault in a list or mapping in brackets.
 func (c complaint) bracket(f *yamlFault) *yamlFault {
 	key, value, n := c.owner(c.at.Line)
 	if n > 0 && c.begin == c.at && value != "" {
-		c.begin = Position{n, c.column(n, value)} // the parser names no bracket where the next value is missing
+		c.begin = Position{n, c.column(n, value)} // the parser names no bracket if the next value is missing
 	}
 	closer := map[string]string{"[": "]", "{": "}"}[c.character(c.begin)]
 	f.message, f.mend = "a comma or the closing "+closer+" is missing before this", "write what is missing"
@@ -200,7 +200,7 @@ func (c complaint) bracket(f *yamlFault) *yamlFault {
 	return f
 }
 
-// escape is about a backslash in double quotes.
+// escape explains a backslash in double quotes.
 func (c complaint) escape(f *yamlFault) *yamlFault {
 	text := []rune(c.until(f.position))
 	for i := len(text) - 1; i >= max(len(text)-10, 0); i-- {
@@ -224,8 +224,8 @@ func (c complaint) escape(f *yamlFault) *yamlFault {
 	return f
 }
 
-// behindBracket finds text behind the bracket that a field's value began with, where
-// the quote at p stands in that text.
+// behindBracket finds text after the bracket with which a field's value began, if that text
+// contains the quote at p.
 func (c complaint) behindBracket(p Position) (Position, bool) {
 	_, value, ok := c.entry(p.Line)
 	if !ok || value == "" || !strings.ContainsRune("[{", rune(value[0])) {
@@ -240,7 +240,7 @@ func (c complaint) behindBracket(p Position) (Position, bool) {
 	return at, at.Column <= p.Column
 }
 
-// entry reads the line's key and value.
+// entry returns the line's key and value.
 func (c complaint) entry(n int) (key, value string, ok bool) {
 	m := reEntry().FindStringSubmatchIndex(c.line(n))
 	if m == nil {
@@ -249,7 +249,7 @@ func (c complaint) entry(n int) (key, value string, ok bool) {
 	return c.line(n)[m[2]:m[3]], c.line(n)[m[1]:], true
 }
 
-// owner is the nearest line with a key, upwards; n is 0 where there is none.
+// owner returns the nearest line upwards with a key; n is 0 if no line has one.
 func (c complaint) owner(from int) (key, value string, n int) {
 	for n := min(from, len(c.lines)); n > 0; n-- {
 		if key, value, ok := c.entry(n); ok {
@@ -266,12 +266,12 @@ func (c complaint) line(n int) string {
 	return c.lines[n-1]
 }
 
-// column is where the end of a line begins.
+// column returns the column after the line's last character.
 func (c complaint) column(n int, tail string) int {
 	return len([]rune(c.line(n))) - len([]rune(tail)) + 1
 }
 
-// from and until are the two parts of a line, at a position.
+// from and until return the two parts of a line at a position.
 func (c complaint) from(p Position) string {
 	runes := []rune(c.line(p.Line))
 	return string(runes[min(max(p.Column-1, 0), len(runes)):])
@@ -282,7 +282,7 @@ func (c complaint) until(p Position) string {
 	return string(runes[:min(max(p.Column-1, 0), len(runes))])
 }
 
-// character is the one at a position, "" behind a line's end.
+// character returns the character at a position, or "" after a line's end.
 func (c complaint) character(p Position) string {
 	for _, r := range c.from(p) {
 		return string(r)
@@ -290,7 +290,8 @@ func (c complaint) character(p Position) string {
 	return ""
 }
 
-// isText tells the fields whose value is one text: brackets in them are no list.
+// isText reports whether a field's value is one text, so that brackets in it do not mean a
+// list.
 func isText(key string) bool {
 	switch key {
 	case "name", "description", "license", "compatibility", "argument-hint", "when_to_use":

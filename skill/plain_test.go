@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What authors write that YAML refuses: the first problem of each block, whose
-// first line is the file's second.
+// Text that authors write and YAML refuses, with the first problem of each block. The block
+// begins on the file's second line.
 func TestPlainWords(t *testing.T) {
 	for block, want := range map[string]string{
 		"description: Git: commits":          "2:17 a value without quotes holds a colon and a blank | put the value in quotes: description: '…'",
@@ -92,8 +92,8 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// For every cause that occurs in 15,418 real blocks, the edge cases and the real
-// skills there are words of ours, a place and something to type.
+// Every cause in 15,418 real blocks, the edge cases and the real skills has words of our
+// own, a position and a suggestion.
 func TestPlainWordsCorpus(t *testing.T) {
 	n := 0
 	look := func(name string, d *Document) {
@@ -138,7 +138,7 @@ func TestPlainWordsCorpus(t *testing.T) {
 	}
 }
 
-// A value that is a comment to YAML is none to its author.
+// A value that YAML reads as a comment is not one to its author.
 func TestEmptyByComment(t *testing.T) {
 	for block, want := range map[string]string{
 		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",

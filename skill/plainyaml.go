@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// Nearly all real frontmatter uses little of YAML: keys at the beginning of the
-// line, with text, lists and mappings that look like what they mean. readPlain
-// reads that much and no more, some ten times faster than the library. Whatever
-// is not plain to see it leaves to the library: it never decides that a block is
-// wrong, and what it reads, the library reads the same (TestPlainReader).
+// Nearly all real frontmatter uses little of YAML: keys at the beginning of the line, with
+// text, lists and mappings that look like what they mean. readPlain reads only that, some
+// ten times faster than the library. It leaves everything else to the library: it never
+// decides that a block is wrong, and the library gives the same result for every block that
+// it reads (TestPlainReader).
 
-// readPlain reads a block as [parseYAML] does where that finds no fault and has
-// no note; ok is false where it cannot be sure of that. The block must hold no
-// character that unsafeCharacter names. The values are parts of it.
+// readPlain gives the result of [parseYAML] for a block without fault and note. ok is false
+// if it is not sure of that. The block must not contain a character of unsafeCharacter. The
+// values are parts of the block.
 func readPlain(block string) (v Value, ok bool) { return readPlainInto(block, nil) }
 
-// readPlainInto puts the fields into room, where there is one and they fit.
+// readPlainInto is readPlain with the fields in room, if they fit.
 func readPlainInto(block string, room []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
@@ -31,22 +31,22 @@ func readPlainInto(block string, room []Field) (v Value, ok bool) {
 	return v, true
 }
 
-// plainReader goes from line to line. The current line is the one that is to be
-// read next; blank lines before it are passed over and counted.
+// plainReader reads line by line. The current line is the next one to read; blank lines
+// before it are skipped and counted.
 type plainReader struct {
-	rest   string // behind the current line
-	text   string // the current line, without its indentation, blanks behind it and its end
-	whole  string // the same, with the blanks behind it
+	rest   string // after the current line
+	text   string // the current line without indentation, trailing blanks and line end
+	whole  string // the same with trailing blanks
 	indent int
 	number int  // of the current line, from 1
 	blank  int  // blank lines before it
-	spaced bool // one of them holds blanks
+	spaced bool // one of them has blanks
 	end    bool
 	depth  int
 	room   []Field // of the fields of the whole block
 }
 
-// next goes to the next line that is not blank; false at the end.
+// next advances to the next line that is not blank. It returns false at the end.
 func (r *plainReader) next() bool {
 	r.blank, r.spaced = 0, false
 	for r.rest != "" {
@@ -70,13 +70,12 @@ func (r *plainReader) next() bool {
 	return false
 }
 
-// at is the position of a byte of the current line, counted behind its indentation.
+// at returns the position of a byte of the current line, counted after its indentation.
 func (r *plainReader) at(i int) Position {
 	return Position{r.number, r.indent + utf8.RuneCountInString(r.text[:i]) + 1}
 }
 
-// mapping reads the fields that are indented so far, to the first line that is
-// indented less.
+// mapping reads the fields with this indentation, up to the first line with less.
 func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
 		return v, false
@@ -111,8 +110,8 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	return v, true
 }
 
-// plainKey is the length of the key that a line begins with; 0 where none is
-// plain to see. It is followed by a colon and a blank or the line's end.
+// plainKey returns the length of the key at the beginning of a line, or 0 if it is unclear.
+// A colon and a blank, or the line's end, must follow.
 func plainKey(line string) int {
 	i := 0
 	for i < len(line) && isKeyByte(line[i]) {
@@ -128,8 +127,8 @@ func isKeyByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
-// value reads what stands on the current line from the byte i on, or below it,
-// and goes on to the line behind. The key, or the dash, is indented by indent.
+// value reads a value from byte i of the current line, or on the lines below, and advances
+// past it. The key, or the dash, is indented by indent.
 func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	if i == len(r.text) {
 		return r.below(i, indent)
@@ -163,8 +162,8 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	return v, ok
 }
 
-// below reads the value of a key with nothing behind it: a list or mapping on
-// the lines below, or nothing, which the library sees behind the colon at i.
+// below reads the value of a key without text after it: a list or mapping on the lines
+// below, or an empty value, which has the position after the colon at i.
 func (r *plainReader) below(i, indent int) (v Value, ok bool) {
 	null := Value{Kind: Null, Position: r.at(i)}
 	switch {
@@ -180,8 +179,8 @@ func (r *plainReader) below(i, indent int) (v Value, ok bool) {
 
 func isItem(line string) bool { return line[0] == '-' && (len(line) == 1 || line[1] == ' ') }
 
-// list reads the items that begin at this indentation. Only plain and quoted
-// text on a line of its own is an item that is plain to see.
+// list reads the items with this indentation. It accepts only plain and quoted text on one
+// line each.
 func (r *plainReader) list(indent int) (v Value, ok bool) {
 	v = Value{Kind: List, Position: r.at(0)}
 	for !r.end && r.indent == indent && isItem(r.text) {
@@ -201,7 +200,7 @@ func (r *plainReader) list(indent int) (v Value, ok bool) {
 	return v, r.end || r.indent <= indent
 }
 
-// quoted reads a text in quotes that ends on its line, and how long it is.
+// quoted reads a text in quotes that ends on its line, and returns its length.
 func quoted(s string) (text string, n int, ok bool) {
 	quote := s[0]
 	if i := 1 + strings.IndexByte(s[1:], quote); i > 0 && strings.IndexByte(s[1:i], '\\') < 0 && (quote == '"' || i+1 == len(s) || s[i+1] != quote) {
@@ -212,8 +211,8 @@ func quoted(s string) (text string, n int, ok bool) {
 	return b.String(), 1 + n, n > 0
 }
 
-// unquote writes what the beginning of s stands for, to the closing quote, and
-// returns where that ends; 0 where there is none, -1 where it is not plain to see.
+// unquote decodes the beginning of s up to the closing quote, and returns the end. It
+// returns 0 if the quote is missing, and -1 if the text is unclear.
 func unquote(b *strings.Builder, s string, quote byte) int {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -241,8 +240,8 @@ func unquote(b *strings.Builder, s string, quote byte) int {
 	return 0
 }
 
-// quotedLines reads a text in quotes that goes on below its line, and is the only
-// thing on the last one. A line break is a blank, and blank lines are line breaks.
+// quotedLines reads a text in quotes that continues on further lines and is alone on the
+// last one. A line break becomes a blank, and blank lines become line breaks.
 func (r *plainReader) quotedLines(text string, indent int) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(text) + 256)
@@ -266,7 +265,7 @@ func (r *plainReader) quotedLines(text string, indent int) (string, bool) {
 	return b.String(), n > 0
 }
 
-// flow reads a list in brackets on one line, from the byte i of the current one.
+// flow reads a list in brackets on one line, from byte i of the current line.
 func (r *plainReader) flow(i int) (items []Value, ok bool) {
 	text := r.text
 	skip := func() {
@@ -319,7 +318,7 @@ func (r *plainReader) flow(i int) (items []Value, ok bool) {
 	return nil, false
 }
 
-// plain reads a text without quotes, and the lines on which it goes on.
+// plain reads a text without quotes, and the lines on which it continues.
 func (r *plainReader) plain(v *Value, text string, indent int) bool {
 	switch c := text[0]; {
 	case strings.IndexByte("{}[],#&*!|>'\"%@`?:", c) >= 0, isItem(text):
@@ -351,13 +350,12 @@ func (r *plainReader) plain(v *Value, text string, indent int) bool {
 	return v.Kind != Number || v.Finite()
 }
 
-// onlyText reports whether a line of plain text is nothing but text: no key and
-// no comment is in it.
+// onlyText reports whether a line of plain text contains no key and no comment.
 func onlyText(line string) bool {
 	return line[len(line)-1] != ':' && !strings.Contains(line, ": ") && (strings.IndexByte(line, '#') < 0 || !strings.Contains(line, " #"))
 }
 
-// block reads a text behind | or >, whose lines are indented deeper than its key.
+// block reads a text after | or >, whose lines are indented deeper than its key.
 func (r *plainReader) block(header string, indent int) (text string, ok bool) {
 	strip := len(header) == 2 && header[1] == '-'
 	if len(header) > 1 && !strip {
@@ -388,7 +386,7 @@ func (r *plainReader) block(header string, indent int) (text string, ok bool) {
 		}
 		b.WriteString(r.whole)
 		if r.next(); r.spaced {
-			return "", false // blanks count there, and how depends
+			return "", false // blanks are significant there
 		}
 	}
 	if !strip {

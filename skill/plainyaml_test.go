@@ -61,9 +61,8 @@ func realBlocks(t testing.TB, f func(block string)) {
 	}
 }
 
-// What the plain reader reads of 15,000 real blocks and of every real file, the
-// library reads the same: kinds, texts and positions. And it reads most of them,
-// else it were no use.
+// For 15,000 real blocks and every real file, the plain reader and the library give the
+// same kinds, texts and positions. The plain reader accepts most of them.
 func TestPlainReader(t *testing.T) {
 	total, read := 0, 0
 	realBlocks(t, func(block string) {
@@ -102,7 +101,7 @@ func TestPlainReader(t *testing.T) {
 	}
 }
 
-// Blocks that look plain and are not, or are and do not look it.
+// Blocks that look plain and are not, or the other way round.
 var plainSeeds = []string{
 	"name: a\ndescription: b\n", "a:\nb: 1\n", "a:   \n\n\nb:\n", "a:\n- x\n- y\nb: 2\n", "a:\n  - x\n  - 'y'\n  -\n", "a:\n  b:\n    c: d\n  e: f\n",
 	"a: |\n  x\n   y\n\n  z\nb: >-\n  p\n  q\n\n  r\n", "a: >\n  x  \n  y\n", "a: |\n  x\n    \n  y\n", "a: x\n  y\n\n  z\n", "a: \"x\n  y\n\n  z \\\" w\"\n", "a: 'x''y'\n",

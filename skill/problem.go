@@ -5,7 +5,7 @@ import "fmt"
 // RuleID names one rule of the table in rules.go, for example "name-missing".
 type RuleID string
 
-// Severity is how grave a problem is for the author of a skill.
+// Severity is the severity of a problem for the author of a skill.
 type Severity string
 
 // The severities: an error breaks the Agent Skills specification or makes the
@@ -24,7 +24,7 @@ type Position struct {
 	Column int `json:"column"`
 }
 
-// String is "line:column", and "" for the zero Position.
+// String returns "line:column", and "" for the zero Position.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return ""

@@ -7,14 +7,14 @@ import (
 
 type progressKey struct{}
 
-// WithProgress has the scans in the context count in n what they have got done: each
-// folder, each file. A scan that does not count goes on as well, but a caller that
-// waits cannot tell it from a disk that does not answer.
+// WithProgress makes scans in the context count finished folders and files in n. Counting
+// is optional for a source, but without it a waiting caller cannot tell a scan from a disk
+// that does not answer.
 func WithProgress(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, progressKey{}, n)
 }
 
-// Progress is the counter for a scan in the context.
+// Progress returns the counter for a scan in the context.
 func Progress(ctx context.Context) *atomic.Int64 {
 	if n, ok := ctx.Value(progressKey{}).(*atomic.Int64); ok {
 		return n

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// The secret boundary of contract 004: what is repeated of a text that a caller
-// gave where a URI belongs.
+// This file has the secret boundary of contract 004: the parts of a caller's URI that an
+// answer may repeat.
 
 const redacted = "[redacted]"
 
-// tokenLike finds what looks like a secret: the common prefixes of access tokens,
-// whatever follows; what is named as a credential; and long runs, of which [hasSecret] wants letters and digits.
+// tokenLike matches text that looks like a secret: common prefixes of access tokens with
+// anything after them, named credentials, and long runs, in which [hasSecret] requires
+// letters and digits.
 var (
 	tokenLike = later(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
 	named     = later(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
@@ -20,10 +21,9 @@ var (
 	anyScheme = later(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
-// RedactURI is what an answer, an error or a log repeats of a URI: without
-// userinfo, query and fragment, "[redacted]" for each segment with anything like
-// a token in it, cut at [EchoLimit] bytes and fit for one line. What could
-// be userinfo is taken for it: everything up to the last "@".
+// RedactURI returns the form of a URI for answers, errors and logs: in one line, without
+// userinfo, query and fragment, with "[redacted]" for each segment that may contain a
+// token, and cut at [EchoLimit] bytes. Everything up to the last "@" counts as userinfo.
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
 	if head += "://"; !ok || !anyScheme().MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
@@ -31,7 +31,7 @@ func RedactURI(s string) string {
 	}
 	at, end := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
 	switch {
-	case end >= 0 && at > end: // of userinfo, or of a query: nothing is sure to be neither
+	case end >= 0 && at > end: // it may belong to userinfo or a query
 		rest = redacted
 	case end >= 0:
 		rest = rest[at+1 : end]
@@ -47,7 +47,7 @@ func RedactURI(s string) string {
 	return Echo(strings.Join(segments, "/"))
 }
 
-// decoded decodes what is well encoded and leaves the rest, whatever it is.
+// decoded decodes valid percent-encoding and leaves the rest unchanged.
 func decoded(text string) string {
 	return percent().ReplaceAllStringFunc(text, func(code string) string {
 		plain, _ := url.PathUnescape(code)

@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Where the block is not valid YAML, it is cut at its top-level keys and each
-// field is read alone. One that still fails is taken as text, so that a fault
-// in one field costs none of the others. A name is never guessed.
+// A block that is not valid YAML is split at its top-level keys, and each field is read
+// alone. A field that still fails is read as text, so that a fault in one field does not
+// affect the others. A name is never guessed.
 
-// reKey matches a top-level key: a word, or one in quotes, and a colon before a
-// blank or the line's end. reGluedKey matches a key without the blank: one of the
-// specification's, or one that says who may use the skill, in any case. reLooseKey matches any other plain key: with blanks or
-// letters beyond ASCII in it, it may as well be text that ran on.
+// reKey matches a top-level key: a word, or one in quotes, and a colon before a blank or
+// the line's end. reGluedKey matches a key without the blank: one of the specification's,
+// or one that restricts who may use the skill, in any case. reLooseKey matches any other
+// plain key: with blanks or letters beyond ASCII it may also be continued text.
 var (
 	reKey      = later(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reGluedKey = later(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
@@ -25,9 +25,9 @@ var (
 	reBlock    = later(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
-// Bounds of the repair, so that a hostile block costs no more than a real one:
-// of fields that are read as YAML (a name and a description always are), and of
-// lines and bytes that a value in quotes or brackets may run on into.
+// The bounds of the repair, so that a hostile block costs no more than a real one: the
+// number of fields that are read as YAML (name and description always are), and the lines
+// and bytes over which a value in quotes or brackets may continue.
 const (
 	maxRepairs    = 256
 	maxJoined     = 4
@@ -42,8 +42,8 @@ type chunk struct {
 	line  int // of lines[0] in the block, from 1
 }
 
-// part is what reading a chunk yields: fields with positions in the block, and
-// the fault for which the only field was taken as text.
+// part is the result of reading a chunk: fields with positions in the block, and the fault
+// because of which the only field was read as text.
 type part struct {
 	chunk  chunk
 	fields []Field
@@ -51,7 +51,7 @@ type part struct {
 	fault  *yamlFault
 }
 
-// repair fills Fields where the block as a whole has the given fault.
+// repair fills Fields if the block as a whole has the given fault.
 func (d *Document) repair(block string, fault *yamlFault, shift func(Position) Position) {
 	chunks := cutFields(block)
 	if len(chunks) == 0 {
@@ -77,12 +77,12 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		}
 	}
 	if !found {
-		// Each field is sound alone; the fault lies between them.
+		// Each field is valid alone; the fault is between them.
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "indent lines that belong to the field above, or delete them"))
 	}
 }
 
-// takePart records a part's fields and problems; it reports whether there was one.
+// takePart records a part's fields and problems, and reports whether it had a problem.
 func (d *Document) takePart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
 	if p.fault != nil {
 		found = true
@@ -127,9 +127,9 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 	return false
 }
 
-// cutFields cuts the block at its top-level keys. Lines before the first key are
-// dropped; any other line belongs to the field above it. A key without a blank
-// behind its colon counts where the block has no better one of that name.
+// cutFields splits the block at its top-level keys. Lines before the first key are dropped;
+// any other line belongs to the field above it. A key without a blank after its colon
+// counts if the block has no better one of that name.
 func cutFields(block string) []chunk {
 	var chunks []chunk
 	sound := map[string]bool{}
@@ -142,7 +142,7 @@ func cutFields(block string) []chunk {
 			continue
 		}
 		if reConflict().MatchString(text) {
-			text = "" // an empty line in its place keeps the count
+			text = "" // an empty line in its place keeps the line numbers
 		}
 		if n := len(chunks); n > 0 {
 			chunks[n-1].lines = append(chunks[n-1].lines, text)
@@ -151,8 +151,8 @@ func cutFields(block string) []chunk {
 	return slices.DeleteFunc(mergeGlued(chunks, sound), func(c chunk) bool { return c.lines == nil })
 }
 
-// mergeGlued gives the lines of a glued key whose name a sound key has to the
-// field above, as the text that they are.
+// mergeGlued adds the lines of a key without a blank to the field above as text, if a
+// proper key has the same name.
 func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
@@ -183,8 +183,8 @@ func matchKey(text string) (key string, colon int, ok bool) {
 
 func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
 
-// readChunks reads the first chunk alone, as YAML or as text. A value in quotes
-// or brackets may run on into the next ones; used is how many it took.
+// readChunks reads the first chunk alone, as YAML or as text. A value in quotes or brackets
+// may continue in the next ones; used is the number of chunks that it took.
 func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 	c := chunks[0]
 	if c.key != "name" && c.key != "description" {
@@ -223,7 +223,7 @@ func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 	return []part{c.asText(fault)}, 1
 }
 
-// loose cuts a chunk at lines that could be keys of an unusual kind.
+// loose splits a chunk at lines that could be unusual keys.
 func (c chunk) loose() []chunk {
 	pieces := []chunk{{key: c.key, colon: c.colon, line: c.line}}
 	begin := 0
@@ -241,7 +241,7 @@ func (c chunk) loose() []chunk {
 	return pieces
 }
 
-// read reads the chunk as YAML of its own.
+// read reads the chunk as separate YAML.
 func (c chunk) read() (part, *yamlFault) {
 	p := part{chunk: c}
 	block := strings.Join(c.lines, "\n") + "\n"
@@ -269,8 +269,8 @@ func (c chunk) read() (part, *yamlFault) {
 	return p, nil
 }
 
-// gluedFault says what stands where the blank should: a space of another kind looks
-// like one.
+// gluedFault names the character in place of the blank: another kind of space looks like
+// one.
 func (c chunk) gluedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
@@ -281,7 +281,7 @@ func (c chunk) gluedFault() *yamlFault {
 	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", Excerpt(c.key))
 }
 
-// asText takes the chunk's value as text, because of a fault.
+// asText reads the chunk's value as text, because of a fault.
 func (c chunk) asText(fault *yamlFault) part {
 	head := len(c.lines[0]) - len(c.value())
 	column := utf8.RuneCountInString(c.lines[0][:head]) + 1
@@ -289,10 +289,10 @@ func (c chunk) asText(fault *yamlFault) part {
 		Value: Value{Kind: String, Text: c.text(), Position: Position{c.line, column}}}}}
 }
 
-// value is what stands behind the colon in the first line.
+// value returns the text after the colon in the first line.
 func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
 
-// glued: no blank stands behind the colon.
+// glued reports whether no blank follows the colon.
 func (c chunk) glued() bool {
 	return c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
 }
@@ -304,9 +304,9 @@ func (c chunk) size() (n int) {
 	return n
 }
 
-// text is the value as one line of text: lines joined by blanks, a block
-// indicator with text behind it dropped, quotes around a value that is sound
-// alone removed, everything else as it stands.
+// text returns the value as one line of text: lines joined by blanks, without a block
+// indicator before text, without quotes around a value that is valid alone, and otherwise
+// unchanged.
 func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {
@@ -328,7 +328,7 @@ func (c chunk) text() string {
 	return text
 }
 
-// mendFor names the certain mend of the common faults.
+// mendFor returns the certain fix of the common faults.
 func mendFor(c chunk, f *yamlFault) string {
 	value, key := c.value(), Excerpt(c.key)
 	switch {

@@ -1,23 +1,22 @@
 package skill
 
-// Rule is one line of the table below: what a finding with its id means.
+// Rule is one row of the table below, the meaning of its findings.
 type Rule struct {
 	ID       RuleID
 	Severity Severity
-	// Skips: a skill with this problem is not available; no surface serves it.
+	// Skips is set if a skill with this problem is not available; no surface serves it.
 	Skips bool
-	// Unpublishes: it stays available to the tools, but is not listed by the
-	// Skills extension, whose entries must satisfy the specification.
+	// Unpublishes is set if the skill stays available to the tools, but is not listed by
+	// the Skills extension, whose entries must satisfy the specification.
 	Unpublishes bool
-	// Source is where the rule comes from: "spec" is agentskills.io/specification,
-	// "SEP-2640" the MCP Skills extension, "knack" our own promise or limit.
+	// Source is the origin of the rule: "spec" is agentskills.io/specification, "SEP-2640"
+	// the MCP Skills extension, "knack" our own promise or limit.
 	Source string
-	// Title says in one line what the rule asks.
+	// Title is the requirement, in one line.
 	Title string
 }
 
-// The rules, by what they look at. Their ids are stable: users silence them and
-// tools read them.
+// The rules, by subject. Their ids are stable: users silence them and tools read them.
 const (
 	RuleFileOutside    RuleID = "file-outside"
 	RuleFileNotRegular RuleID = "file-not-regular"

@@ -15,8 +15,8 @@ import (
 	yaml3 "gopkg.in/yaml.v3"
 )
 
-// second reads name and description with another parser. ok is false where it
-// refuses the block or where they are no scalars.
+// second reads name and description with another parser. ok is false if it refuses the
+// block or if they are not scalars.
 func second(block string) (name, description string, ok bool) {
 	defer func() {
 		if recover() != nil { // v3 panics on some malformed input
@@ -53,9 +53,9 @@ func second(block string) (name, description string, ok bool) {
 	return name, description, true
 }
 
-// Whatever an elder relative of our parser reads in 15,000 real blocks, ours reads
-// the same, and what it refuses is not lost. What the repaired values are, and what
-// a parser of other descent says, interop/yaml_test.go compares.
+// In 15,000 real blocks our reader agrees with an older relative of our parser, and repairs
+// the blocks that it refuses. interop/yaml_test.go compares the repaired values, and an
+// unrelated parser.
 func TestSecondParser(t *testing.T) {
 	f, err := os.Open(filepath.Join(corpusDir(t), "frontmatter.jsonl.gz"))
 	if err != nil {
@@ -134,13 +134,12 @@ func TestSecondParser(t *testing.T) {
 	}
 }
 
-// explained are the blocks of the corpus that the two parsers read differently.
+// explained lists the blocks of the corpus that the two parsers read differently.
 var explained = map[string]string{
 	"openclaw+skills/skills/fobonacci404/evilcalc": "a list stands as a key, which JSON cannot carry; v3 takes it, here the field is read as text",
 }
 
-// unrecovered are the blocks with lines for name and description of which one is
-// not read.
+// unrecovered lists the blocks with a name and a description of which one is not read.
 var unrecovered = map[string]string{
 	"AgentWorkers+skills/skills/gora050/contentgroove":      "a NUL stands in the frontmatter, which is then not read at all",
 	"AgentWorkers+skills/skills/harrylabs0913/focus-master": "its description is empty",

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// SuggestName proposes a valid name for any text: its words in lower case, without
-// the marks on letters, joined by single hyphens. A word that cannot be written
-// with a-z and 0-9 is left out; where none is left it is "my-skill". The name of a
-// device on Windows gets "-skill" behind it.
+// SuggestName returns a valid name for any text: its words in lower case, without the marks
+// on letters, joined by hyphens. It leaves out words that cannot be written with a-z and
+// 0-9; if none is left, it returns "my-skill". It appends "-skill" to the name of a Windows
+// device.
 func SuggestName(s string) string { return suggestName(s) }
 
-// NameField is the line of frontmatter with a name, in quotes where a reader of
-// YAML 1.1 or 1.2 takes the bare word for something else: null, true, on, 123, a date.
+// NameField returns the frontmatter line for a name, in quotes if YAML 1.1 or 1.2 reads the
+// bare word as something else: null, true, on, 123, a date.
 func NameField(name string) string {
 	switch {
 	case plainKind(name) != String || name == "" || strings.ContainsRune("0123456789", rune(name[0])) && !strings.ContainsAny(name, "ghijklmnpqrstuvwyz"):
@@ -26,9 +26,8 @@ func NameField(name string) string {
 	return "name: " + name
 }
 
-// Nearest is the candidate with the fewest edits from what was typed, "" where
-// none is near: a third of the letters may differ, at most three. Further off, a
-// proposal is a guess.
+// Nearest returns the candidate with the fewest edits from the typed text, or "" if none is
+// near: at most a third of the letters, and at most three, may differ.
 func Nearest(typed string, candidates []string) (best string) {
 	typed = strings.ToLower(CutBytes(typed, 64))
 	limit := min(max(utf8.RuneCountInString(typed)/3, 1), 3)
@@ -40,11 +39,12 @@ func Nearest(typed string, candidates []string) (best string) {
 	return best
 }
 
-// knownFields are the specification's, and those of clients that knack acts on.
+// knownFields lists the fields of the specification, and those of clients that knack uses.
 var knownFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools", "disable-model-invocation", "user-invocable"}
 
-// NearField is the field that a key was probably meant to be: of one letter too
-// many, too few or wrong, or two in a long one; "" where it is none, or is one.
+// NearField returns the field that a misspelt key was probably meant to be, with one wrong,
+// missing or extra letter, or two in a long key. It returns "" for a correct or unknown
+// key.
 func NearField(key string) string {
 	key = strings.ToLower(CutBytes(strings.TrimSpace(key), 64))
 	for _, field := range knownFields {
@@ -59,9 +59,8 @@ func NearField(key string) string {
 	return ""
 }
 
-// Meant is the key that was probably meant as a field that is missing. It is certain
-// where the two differ only in what cannot be seen, or in letters of other alphabets
-// that look the same.
+// Meant returns the key that was probably meant as a missing field. It is certain if the
+// two differ only in invisible characters or look-alike letters.
 func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	for _, f := range d.Fields {
 		if f.Key != field && !isASCII(f.Key) && seenKey(f.Key) == field {
@@ -76,8 +75,8 @@ func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	return Field{}, false, false
 }
 
-// seenKey is a key in lower case, as people see it: without what cannot be seen, and
-// with Latin letters for those that look like them.
+// seenKey returns a key as people see it, in lower case: without invisible characters, and
+// with Latin letters for look-alikes.
 func seenKey(key string) string {
 	key = strings.ToLower(strings.TrimSpace(key))
 	if isASCII(key) {
@@ -96,11 +95,11 @@ func seenKey(key string) string {
 	}, key))
 }
 
-// keyLookalikes are the letters of the known fields in Cyrillic and Greek.
+// keyLookalikes maps Cyrillic and Greek letters to those of the known fields.
 var keyLookalikes = strings.NewReplacer("а", "a", "с", "c", "ԁ", "d", "е", "e", "һ", "h", "і", "i", "ӏ", "l", "м", "m", "п", "n", "о", "o", "р", "p", "ѕ", "s", "т", "t", "ս", "u", "ѵ", "v", "у", "y",
 	"α", "a", "ο", "o", "ι", "i", "ν", "v", "ρ", "p")
 
-// isForeign: the key has letters, and none of them is Latin.
+// isForeign reports whether the key has letters, but no Latin ones.
 func isForeign(key string) bool {
 	return strings.IndexFunc(key, unicode.IsLetter) >= 0 && strings.IndexFunc(key, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) < 0
 }

@@ -18,8 +18,7 @@ func TestSuggestName(t *testing.T) {
 	}
 }
 
-// A key with a slip of the pen is named, where the field is missing; another word is
-// none.
+// A misspelt key of a missing field is named; another word is not.
 func TestNearField(t *testing.T) {
 	for key, want := range map[string]string{
 		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",
@@ -38,7 +37,7 @@ func TestNearField(t *testing.T) {
 		"名称: a\ndescription: d\n":         {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key '名称' is in another script, and no client knows it", "write the key name: in English; add a line name: a"},
 		"Name: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'Name' is another one", "write the key in lower case: name:"},
 		"name: a: b\ndescription: d\n":    {RuleNameSyntax, Position{2, 8}, "name", "the name cannot be read: a value without quotes holds a colon and a blank", "put the value in quotes: name: '…'"},
-		// One fault is told once.
+		// One fault is reported once.
 		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": {RuleYAMLSyntax, Position{5, 7}, "metadata", "a value without quotes holds a colon and a blank", "put the value in quotes: a: '…'"},
 	} {
 		s := loaded("---\n" + block + "---\n")
@@ -48,7 +47,7 @@ func TestNearField(t *testing.T) {
 	}
 }
 
-// A name that YAML takes for something else stands in quotes: that of any reader.
+// A name that any YAML reader takes for another type is quoted.
 func TestNameField(t *testing.T) {
 	for name, want := range map[string]string{
 		"git": "name: git", "a1": "name: a1", "3d-print": "name: 3d-print", "nullable": "name: nullable", "on-call": "name: on-call",
@@ -64,7 +63,7 @@ func TestNameField(t *testing.T) {
 	}
 }
 
-// What cannot be seen is said.
+// Invisible characters are named.
 func TestOddCharactersAreSaid(t *testing.T) {
 	const fields = "name: a\ndescription: d\n---\n"
 	for text, want := range map[string]string{
@@ -93,7 +92,7 @@ func TestOddCharactersAreSaid(t *testing.T) {
 	}
 }
 
-// A key that hides a character keeps a skill from models as one without does.
+// A key with an invisible character keeps a skill from models like the plain key.
 func TestInvocationHidden(t *testing.T) {
 	for _, key := range []string{"disable-model-invocation\u200b", "\u00a0disable-model-invocation", "dis\u0430ble-model-invocation", "disable\u2011model\u2011invocation"} {
 		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !has(s.Problems, RuleInvocation) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestIsBlank: what is blank is what has nothing in one line.
+// TestIsBlank checks that a text is blank exactly if OneLine returns "".
 func TestIsBlank(t *testing.T) {
 	for r := rune(0); r <= 0x1ffff; r++ {
 		for _, text := range []string{string(r), "\t" + string(r) + " "} {
@@ -24,8 +24,8 @@ func TestIsBlank(t *testing.T) {
 	}
 }
 
-// TestAppendVisibleJSON: a JSON text keeps its value, and is plain to see: it holds
-// no control, no direction character, no other line end and nothing behind the planes that are seen.
+// TestAppendVisibleJSON checks that a JSON text keeps its value and has no control,
+// direction and line separator characters, and none beyond the visible planes.
 func TestAppendVisibleJSON(t *testing.T) {
 	var all strings.Builder
 	for r := rune(0); r <= 0x1ffff; r++ {

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// tagKeys are the fields in which authors say what a skill is about. The
-// specification has none; real ones stand at the top or under metadata, as a list
-// or with commas.
+// tagKeys lists the fields in which authors name a skill's topics. The specification has
+// none; real skills have them at the top level or under metadata, as a list or with commas.
 var tagKeys = []string{"tags", "keywords", "category", "categories"}
 
-// Tags are the words by which the author filed the skill, in the order of
-// the fields above.
+// Tags returns the author's keywords of the skill, in the order of the fields above.
 func (s *Skill) Tags() (tags []string) {
 	for _, k := range tagKeys {
 		if bytes.Contains(s.Frontmatter, []byte(`"`+k+`"`)) {
@@ -28,7 +26,7 @@ func (s *Skill) readTags() (tags []string) {
 		return nil
 	}
 	var below map[string]json.RawMessage
-	_ = json.Unmarshal(top["metadata"], &below) // anything but a mapping has no tags
+	_ = json.Unmarshal(top["metadata"], &below) // only a mapping has tags
 	for _, fields := range []map[string]json.RawMessage{top, below} {
 		for _, k := range tagKeys {
 			var one string
@@ -57,9 +55,9 @@ func appendTags(tags []string, text string) []string {
 	return tags
 }
 
-// Headings are the headings of a SKILL.md's text, without their marks: at most n
-// of them. Lines in code fences are none. Those with a line of = or - below are
-// not looked for; hardly any skill has one.
+// Headings returns at most n headings of a SKILL.md's text, without their marks. Lines in
+// code fences do not count. Headings underlined with = or - are ignored; hardly any skill
+// has one.
 func Headings(data []byte, n int) (headings []string) {
 	defer func() { together(headings) }()
 	s := textOf(data)
@@ -84,7 +82,7 @@ func Headings(data []byte, n int) (headings []string) {
 			rest := strings.TrimLeft(text, "#")
 			if title := title(rest); len(text)-len(rest) <= 6 && title != "" {
 				if headings == nil {
-					headings = make([]string, 0, 16) // most have no more
+					headings = make([]string, 0, 16) // most skills have no more
 				}
 				headings = append(headings, title)
 			}
@@ -96,7 +94,7 @@ func Headings(data []byte, n int) (headings []string) {
 	return headings
 }
 
-// together makes the texts last that were parts of a longer one, with one copy.
+// together copies texts that are parts of a longer one, with one allocation.
 func together(texts []string) {
 	n := 0
 	for _, t := range texts {
@@ -109,8 +107,8 @@ func together(texts []string) {
 	}
 }
 
-// title is the text of a heading behind its opening marks, without the closing
-// ones. It is empty where the marks open none.
+// title returns the text of a heading without opening and closing marks. It is empty if the
+// marks do not open a heading.
 func title(s string) string {
 	if s == "" || s[0] != ' ' && s[0] != '\t' {
 		return ""

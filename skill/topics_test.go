@@ -55,8 +55,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Any bytes: at most n headings, each one line with something in it; and any
-// frontmatter: tags without blanks around them.
+// Any bytes yield at most n headings, each one line and not blank. Any frontmatter yields
+// tags without surrounding blanks.
 func FuzzTopics(f *testing.F) {
 	f.Add([]byte("---\nname: x\ntags: [a, b]\n---\n# One\n```\n# two\n```\n"))
 	f.Add([]byte("# C#\r\n## \n~~~~\n~~~\n"))

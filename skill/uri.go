@@ -11,19 +11,17 @@ import (
 // Scheme is the scheme of every skill URI (SEP-2640).
 const Scheme = "skill://"
 
-// MainFile is the name under which a skill's main file is served, however it is
-// spelt on disk.
+// MainFile is the name under which a skill's main file is served, in any spelling on disk.
 const MainFile = "SKILL.md"
 
-// URI addresses one file or folder of one skill: skill://<path>/<file>. It is
-// parsed once; a URI in hand is never wrong. The zero URI addresses nothing.
+// URI addresses one file or folder of one skill: skill://<path>/<file>. It is parsed once,
+// so that a URI value is always valid. The zero URI addresses nothing.
 type URI struct{ text, path string }
 
-// ErrURI says that a text is no skill URI.
+// ErrURI is returned for a text that is not a skill URI.
 var ErrURI = errors.New("not a skill:// URI")
 
-// NewURI makes the URI of a slash-separated path. The path must satisfy
-// [CleanPath].
+// NewURI returns the URI of a slash-separated path. The path must satisfy [CleanPath].
 func NewURI(path string) (URI, error) {
 	if err := CleanPath(path); err != nil {
 		return URI{}, err
@@ -33,7 +31,7 @@ func NewURI(path string) (URI, error) {
 		return URI{text, text[len(Scheme):]}, nil
 	}
 	var b strings.Builder
-	b.Grow(len(Scheme) + len(path)) // nearly always all of it: URIs are kept
+	b.Grow(len(Scheme) + len(path)) // nearly always the exact size, since URIs are kept
 	b.WriteString(Scheme)
 	keep := inAuthority
 	for seg := range strings.SplitSeq(path, "/") {
@@ -45,12 +43,12 @@ func NewURI(path string) (URI, error) {
 	}
 	text := b.String()
 	if text[len(Scheme):] == path {
-		path = text[len(Scheme):] // nearly always: the two share what they hold
+		path = text[len(Scheme):] // nearly always; then both share their memory
 	}
 	return URI{text, path}, nil
 }
 
-// MainURI is the URI of SKILL.md in the folder at a path behind a prefix, which may be
+// MainURI returns the URI of SKILL.md in the folder at a path after a prefix, which may be
 // empty. Both together must satisfy [CleanPath].
 func MainURI(prefix, path string) (URI, error) {
 	slash := "/"
@@ -64,10 +62,9 @@ func MainURI(prefix, path string) (URI, error) {
 	return NewURI(text[len(Scheme):])
 }
 
-// ParseURI reads a URI as a client sends it. Percent-encoding is decoded once,
-// and what comes out must be a clean path: an encoded slash, a dot segment or a
-// second layer of encoding that would decode to one is refused. Query, fragment
-// and userinfo are refused.
+// ParseURI parses a client's URI. It decodes percent-encoding once, and the result must be
+// a clean path: it refuses an encoded slash, a dot segment, and a second layer of encoding
+// that would decode to one. Query, fragment and userinfo are refused.
 func ParseURI(s string) (URI, error) {
 	if len(s) < len(Scheme) || !strings.EqualFold(s[:len(Scheme)], Scheme) {
 		return URI{}, ErrURI
@@ -94,9 +91,9 @@ func ParseURI(s string) (URI, error) {
 	return u, nil
 }
 
-// PlainURI is what is left of a text without the parts that no skill's URI has: user
-// information, a query or a fragment. fault says which of them it has and what to do.
-// Both are "" if what is left is no skill's URI either, or if the text has none of them.
+// PlainURI returns a text without the parts that a skill's URI never has: user information,
+// query and fragment. fault says which of them it has and what to do. Both are "" if the
+// rest is not a skill's URI, or if the text has none of these parts.
 func PlainURI(s string) (plain, fault string) {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		if _, err := ParseURI(s[:i]); err == nil {
@@ -116,17 +113,17 @@ func PlainURI(s string) (plain, fault string) {
 	return "", ""
 }
 
-// String is the canonical text: percent-encoded as RFC 3986 asks of a segment,
-// the first segment as of an authority.
+// String returns the canonical text, percent-encoded as RFC 3986 requires for segments, and
+// for an authority in the first segment.
 func (u URI) String() string { return u.text }
 
-// Path is the decoded path.
+// Path returns the decoded path.
 func (u URI) Path() string { return u.path }
 
 // Join appends a clean relative path.
 func (u URI) Join(path string) (URI, error) { return NewURI(u.path + "/" + path) }
 
-// Plain reports whether a path stands in a URI as it is, if it is clean.
+// Plain reports whether a clean path needs no encoding in a URI.
 func Plain(path string) bool {
 	for i := range len(path) {
 		if c := path[i]; c != '/' && !unreserved[c] {
@@ -136,10 +133,9 @@ func Plain(path string) bool {
 	return true
 }
 
-// CleanPath says why a slash-separated path cannot name a skill or a file in
-// one: empty or dot segments, a backslash, NUL, a drive letter, bytes that are
-// not UTF-8, and percent-encoding that would decode to one of these for whoever
-// decodes once too often. It returns nil for a clean one.
+// CleanPath returns an error if a slash-separated path cannot name a skill or a file in
+// one. It refuses empty or dot segments, a backslash, NUL, a drive letter, bytes that are
+// not UTF-8, and percent-encoding that would become one of these when decoded twice.
 func CleanPath(p string) error {
 	if isPlainPath(p) {
 		return nil
@@ -162,9 +158,9 @@ func CleanPath(p string) error {
 	return nil
 }
 
-// isPlainPath reports whether a path is made of unreserved characters (RFC 3986) and
-// single inner slashes, and none of its segments begins with a dot: it is clean, and
-// stands in a URI as it is.
+// isPlainPath reports whether a path is made of unreserved characters (RFC 3986) and single
+// inner slashes, and none of its segments begins with a dot: it is clean, and needs no
+// encoding in a URI.
 func isPlainPath(p string) bool {
 	before := byte('/')
 	for i := range len(p) {
@@ -179,14 +175,14 @@ func isPlainPath(p string) bool {
 
 var inPlainPath = kept("/")
 
-// maxLayers bounds how often a segment may be percent-encoded over again: more
-// is an attempt to be expensive.
+// maxLayers bounds the layers of percent-encoding of a segment: more are an attempt to be
+// expensive.
 const maxLayers = 4
 
 func cleanSegment(seg string) bool { return seg != "" && seg != "." && seg != ".." }
 
-// unescape undoes one layer of percent-encoding as a careless reader would, and
-// reports whether there was one.
+// unescape removes one layer of percent-encoding like a careless reader, and reports
+// whether there was one.
 func unescape(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
 		return s, false
@@ -221,16 +217,16 @@ func escapeInto(b *strings.Builder, seg string, keep *[256]bool) {
 }
 
 var (
-	// inSegment: pchar of RFC 3986.
+	// inSegment reports whether a byte is a pchar of RFC 3986.
 	inSegment = kept("!$&'()*+,;=:@")
-	// inAuthority: what stays itself in the first segment, which generic URI parsers
-	// read as a host: unreserved characters and the sub-delimiters that no parser
-	// gives a meaning there.
+	// inAuthority reports whether a byte needs no encoding in the first segment, which
+	// generic URI parsers read as a host: unreserved characters, and sub-delimiters without
+	// a meaning there.
 	inAuthority = kept("!*'()")
 	unreserved  = kept("")
 )
 
-// kept are the unreserved characters of RFC 3986, and some others.
+// kept marks the unreserved characters of RFC 3986, and some others.
 func kept(others string) *[256]bool {
 	var t [256]bool
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~" + others) {

@@ -95,11 +95,11 @@ func TestParseURIAccepts(t *testing.T) {
 	}
 }
 
-// A URI of a megabyte is decided soon, however often it is encoded.
+// A URI of a megabyte is refused quickly, with any number of encoding layers.
 func TestEndlessURI(t *testing.T) {
 	for _, s := range []string{strings.Repeat("a/", 1<<19), strings.Repeat("%25", 1<<18), "%" + strings.Repeat("25", 1<<19) + "41", strings.Repeat("%2e", 1<<18)} {
-		// Memory and not time: it is what grows with every layer and segment that is
-		// looked at once more, and no other process has a part in it.
+		// The test measures memory, not time: memory grows with every extra pass over a
+		// layer or segment, and does not depend on other processes.
 		const most = 64 << 20 // some 20 times the longest of these
 		if got := allocated(func() { _, _ = ParseURI(Scheme + s + "x") }); got > most {
 			t.Errorf("%.20q…: %d bytes allocated for %d", s, got, len(s))

@@ -26,7 +26,7 @@ const (
 // Value is a node of the frontmatter with the position of its first character.
 type Value struct {
 	Kind     Kind
-	Text     string  // the string; for other scalars their source text
+	Text     string  // the string; for other scalars the source text
 	Items    []Value // of a List
 	Fields   []Field // of a Map, in file order, without duplicates
 	Position Position
@@ -39,9 +39,8 @@ type Field struct {
 	Value       Value
 }
 
-// notation is how a number is written in the YAML 1.2 core schema
-// (yaml.org/spec/1.2.2, 10.3.2). A date, 0b11 and 1_000 are strings there, and 012 is
-// twelve.
+// notation matches a number in the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2). A
+// date, 0b11 and 1_000 are strings there, and 012 is twelve.
 type notation uint8
 
 const (
@@ -49,7 +48,7 @@ const (
 	decimal
 	octal
 	hexadecimal
-	infinite // or no number at all, .nan
+	infinite // or not a number, .nan
 )
 
 func notationOf(s string) notation {
@@ -96,7 +95,7 @@ func notationOf(s string) notation {
 	return decimal
 }
 
-// digits is how many of some digits a text begins with.
+// digits returns the number of leading characters of a text that are in a set of digits.
 func digits(s, of string) int {
 	i := 0
 	for i < len(s) && strings.IndexByte(of, s[i]) >= 0 {
@@ -105,7 +104,7 @@ func digits(s, of string) int {
 	return i
 }
 
-// later compiles an expression when it is first asked for: most processes never ask.
+// later compiles an expression at its first use: most processes never use it.
 func later(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -124,8 +123,8 @@ func plainKind(s string) Kind {
 	return Number
 }
 
-// Finite reports whether a Number has a JSON form: infinities, NaN and what
-// overflows a double have none.
+// Finite reports whether a Number has a JSON form: infinities, NaN and values that overflow
+// a double do not.
 func (v Value) Finite() bool {
 	_, ok := jsonNumber(v.Text)
 	return ok
@@ -175,12 +174,11 @@ func finite(s string) (string, bool) {
 	return s, err == nil && !math.IsInf(f, 0)
 }
 
-// AppendJSON appends the value's JSON form. Numbers without one are written as
-// strings of their source text; a document that holds one is not published.
-// Nothing is HTML-escaped.
+// AppendJSON appends the value's JSON form. A number without one becomes a string with its
+// source text; a document with such a number is not published. Nothing is HTML-escaped.
 func (v Value) AppendJSON(b []byte) []byte { return v.appendJSON(b) }
 
-// appendJSON is AppendJSON without copies, which are large.
+// appendJSON is AppendJSON without copying values, which are large.
 func (v *Value) appendJSON(b []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -216,12 +214,12 @@ func (v *Value) appendJSON(b []byte) []byte {
 	return AppendJSONString(b, v.Text)
 }
 
-// AppendJSONString appends s as a JSON string: quotes, backslashes and control
-// characters escaped, everything else as it is, invalid UTF-8 as U+FFFD.
+// AppendJSONString appends s as a JSON string: quotes, backslashes and control characters
+// escaped, invalid UTF-8 as U+FFFD, everything else unchanged.
 func AppendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
-	begin := 0 // of what stays as it is
+	begin := 0 // of the unchanged bytes
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) && asInJSON(eight(s[i:])) {
 			i += 8
@@ -260,8 +258,8 @@ func AppendJSONString(b []byte, s string) []byte {
 	return append(append(b, s[begin:]...), '"')
 }
 
-// asInJSON reports whether eight bytes are printable ASCII that stands in a JSON string
-// as it is. What is carried from a byte into the next comes from one that does not.
+// asInJSON reports whether eight bytes are printable ASCII that needs no escape in a JSON
+// string. A carry into the next byte can only come from a byte that does.
 func asInJSON(w uint64) bool {
 	return (^((w+ones*0x60)&((w^ones*'"')+ones*0x7f)&((w^ones*'\\')+ones*0x7f))|(w+ones)|w)&tops == 0
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reservedNames are devices on Windows, whatever follows the first dot
+// reservedNames lists the devices of Windows, which are reserved with any extension
 // (learn.microsoft.com, Naming Files, Paths, and Namespaces).
 var reservedNames = map[string]bool{
 	"CON": true, "PRN": true, "AUX": true, "NUL": true, "CONIN$": true, "CONOUT$": true,
@@ -14,8 +14,8 @@ var reservedNames = map[string]bool{
 	"COM¹": true, "COM²": true, "COM³": true, "LPT¹": true, "LPT²": true, "LPT³": true,
 }
 
-// WindowsFault says why no file or folder can have a name on Windows, as what the name
-// has in it: "the name of a device". It is "" for a name that Windows takes.
+// WindowsFault returns what makes a name impossible on Windows, for example "the name of a
+// device", or "" for a name that Windows accepts.
 func WindowsFault(name string) string {
 	for _, r := range name {
 		if r < ' ' || strings.ContainsRune(`<>:"|?*\`, r) {

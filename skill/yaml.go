@@ -11,30 +11,30 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// This file is the only one that knows the YAML library. The library parses to
-// nodes; what the nodes mean is decided here, by the YAML 1.2 core schema.
+// This file is the only one that knows the YAML library. The library parses to nodes, and
+// this file gives them their meaning by the YAML 1.2 core schema.
 
 // MaxYAMLDepth bounds the nesting of frontmatter. Measured over 145,005 skills
 // the deepest is far below; the bound keeps a hostile document cheap.
 const MaxYAMLDepth = 16
 
-// yamlFault is why a block cannot be read as written.
+// yamlFault is the reason why a block cannot be read as written.
 type yamlFault struct {
 	rule     RuleID
 	position Position // in the block, from 1:1
 	message  string
-	mend     string   // where the fault alone tells it
-	first    Position // of a duplicate key: where it stands first
+	mend     string   // if the fault determines the fix
+	first    Position // of a duplicate key: its first position
 }
 
 var yamlLimits = yaml.WithPlugin(loaderlimits.New(
 	loaderlimits.DepthValue(MaxYAMLDepth), loaderlimits.AliasNone()))
 
-// parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and
-// several documents are faults: of 145,005 real skills not one used them
-// validly, and each is a way to make two readers disagree. What does not stop
-// the reading (a duplicate key, of which the first stands; a key that is no
-// string; a number without a JSON form) comes back as notes.
+// parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several
+// documents are faults: none of 145,005 real skills used them validly, and each can make
+// two readers disagree. Faults that do not stop the reading are returned as notes: a
+// duplicate key, of which the first counts, a key that is not a string, and a number
+// without a JSON form.
 func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	var doc, more yaml.Node
 	loader, err := yaml.NewLoader(strings.NewReader(block), yamlLimits)
@@ -62,10 +62,10 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	return v, w.notes, fault
 }
 
-// ParseYAML reads a whole YAML document as frontmatter is read: one document,
-// at most [MaxYAMLDepth] deep, without anchors, aliases, merge keys and tags, and
-// without control characters. Positions are in the text. Where there are problems
-// the value holds what could be read, which may be nothing.
+// ParseYAML parses a whole YAML document under the rules for frontmatter: one document, at
+// most [MaxYAMLDepth] deep, without anchors, aliases, merge keys, tags and control
+// characters. Positions refer to the text. With problems, the value holds the readable
+// part, which may be empty.
 func ParseYAML(text string) (Value, []Problem) {
 	fault := unsafeCharacter(text)
 	switch i := strings.IndexByte(text, 0); {
@@ -131,7 +131,7 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 		return v, syntaxFault(v.Position, "a tag (%s) is not supported", Excerpt(n.Tag))
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
-		// The library counts brackets and indentation each on their own.
+		// The library counts brackets and indentation separately.
 		if w.depth++; w.depth > MaxYAMLDepth {
 			fault := syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
 			fault.mend = mendDepth

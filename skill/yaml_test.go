@@ -134,7 +134,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// Scalars by the YAML 1.2 core schema, as JSON, whole.
+// Scalars of the YAML 1.2 core schema, as whole JSON.
 func TestScalarJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "null", "~": "null", "null": "null", "Null": "null", `""`: `""`, "''": `""`, "nulL": `"nulL"`,
@@ -175,7 +175,7 @@ func TestYAMLDepth(t *testing.T) {
 	}
 }
 
-// Hostile blocks are decided soon and in little memory, each with a position.
+// Hostile blocks are refused quickly and with little memory, each with a position.
 func TestHostileYAML(t *testing.T) {
 	fill := func(unit, tail string) string {
 		return strings.Repeat(unit, (MaxFrontmatter-len(tail))/len(unit)) + tail
@@ -213,9 +213,9 @@ func TestHostileYAML(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		d := Parse(file)
 		runtime.ReadMemStats(&after)
-		// The goal of 32 MiB is for what is held at a time; this is the sum over all
-		// that was ever allocated. It bounds the work too: the goal of 50 ms is for
-		// a benchmark, since a test must not fail on a slow day.
+		// The goal of 32 MiB is about memory in use; this is the sum of all allocations. It
+		// bounds the work too. The goal of 50 ms belongs to a benchmark, since a test must
+		// not fail on a slow machine.
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 && !raced {
 			t.Errorf("block %d, %.20q…: allocated %d MiB in all", i, block, n>>20)
 		}
@@ -226,9 +226,9 @@ func TestHostileYAML(t *testing.T) {
 	}
 }
 
-// A plain scalar is the number that the expressions of the YAML 1.2 core schema say it
-// is (yaml.org/spec/1.2.2, 10.3.2), for all texts of up to five of the characters that
-// they know, and for others.
+// A plain scalar is a number exactly if the expressions of the YAML 1.2 core schema say so
+// (yaml.org/spec/1.2.2, 10.3.2), for all texts of up to five characters from these
+// expressions, and for others.
 func TestNotations(t *testing.T) {
 	decimals, octals, hexadecimals := regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`), regexp.MustCompile(`^0o[0-7]+$`), regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
 	infinities := regexp.MustCompile(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)

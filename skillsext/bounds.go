@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// The bounds of one answer of a server that is not trusted.
+// The bounds of one answer of an untrusted server.
 const (
-	// MaxAnswer is its size in bytes, as it is after decompression: a file of 16 MiB in
-	// base64, and room.
+	// MaxAnswer is its size in bytes after decompression: a file of 16 MiB in base64, with
+	// some room.
 	MaxAnswer = 32 << 20
-	// MaxValues is how many JSON values it holds, which take many times their bytes once
-	// they are decoded. A page of 100 skills with 512 files each has 200,000.
+	// MaxValues is its number of JSON values, which take many times their bytes once they
+	// are decoded. A page of 100 skills with 512 files each has 200,000.
 	MaxValues = 1_000_000
-	// AnswerTime is how long it takes, from the request to its last byte. A file of the
-	// largest size, 22 MB in base64, then needs 3 Mbit a second.
+	// AnswerTime is the time from the request to its last byte. A file of the largest size,
+	// 22 MB in base64, then needs 3 Mbit a second.
 	AnswerTime = time.Minute
 )
 
-// Bounded is a transport that bounds each answer in size, in values and in time. What
-// is over a bound fails as soon as that is known.
+// Bounded is a transport that bounds each answer in size, in values and in time. Reading
+// fails as soon as a bound is exceeded.
 type Bounded struct {
 	Next http.RoundTripper
 	// Time bounds one answer; zero is [AnswerTime].
@@ -50,7 +50,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// reason is late if that ended the context, else err.
+// reason returns late if that ended the context, else err.
 func (b *Bounded) reason(ctx context.Context, late, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || !errors.Is(context.Cause(ctx), late) {
 		return err
@@ -70,7 +70,7 @@ var (
 	errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", MaxValues)
 )
 
-// boundedBody counts what is read.
+// boundedBody counts the bytes and values that are read.
 type boundedBody struct {
 	io.ReadCloser
 	of     *Bounded
@@ -103,9 +103,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return 0, b.failed
 }
 
-// count counts the values of JSON: each begins the text, or comes behind one of [ { ,
-// that no string holds. No string of JSON goes over a line's end, behind which another
-// event of a stream can begin.
+// count counts JSON values: each begins the text or follows one of [ { , outside of
+// strings. A line end also ends a string, because another event of a stream can begin after
+// it.
 func (b *boundedBody) count(p []byte) {
 	for _, c := range p {
 		switch {

@@ -18,7 +18,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(a(r.Context()))}, nil
 }
 
-// drip gives a byte every ten seconds for ever, as long as the context lasts.
+// drip yields a byte every ten seconds until the context ends.
 type drip struct{ ctx context.Context }
 
 func (d drip) Read(p []byte) (int, error) {
@@ -31,7 +31,7 @@ func (d drip) Read(p []byte) (int, error) {
 	}
 }
 
-// repeat is a text over and over, n bytes of it.
+// repeat returns n bytes of a repeated text.
 func repeat(text string, n int64) io.Reader { return io.LimitReader(repeated(text), n) }
 
 type repeated string
@@ -87,7 +87,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// An answer that never ends is ended, and one that takes its time is not.
+// An endless answer is cut off, and a slow one is not.
 func TestBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestBoundedTime(t *testing.T) {
 	})
 }
 
-// A server that does not answer at all is not waited for.
+// The check does not wait for a server that never answers.
 func TestBoundedSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := roundTrips(func(r *http.Request) (*http.Response, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The bounds of what a check takes from a server. What is beyond them is a finding, and
-// the check goes on with what it has.
+// The bounds of what a check reads from a server. Anything beyond them is a finding, and
+// the check continues without it.
 const (
 	maxPages    = 10_000    // of one listing
 	maxFolders  = 10_000    // of one skill
@@ -25,43 +25,42 @@ const (
 	maxFindings = 10_000
 )
 
-// CheckOptions say which server to check and how.
+// CheckOptions describe the server to check.
 type CheckOptions struct {
 	Endpoint string // the URL of MCP over Streamable HTTP
-	// HTTP is the client to ask with; nil is the default one with [Bounded] answers. One
-	// that is given should bound them too.
+	// HTTP is the client to use; nil means the default one with [Bounded] answers. Any
+	// other client should bound them too.
 	HTTP *http.Client
-	// Protocol pins a protocol version; empty takes the newest of both sides.
-	// One that is not of [Versions] is an error.
+	// Protocol pins a protocol version; empty means the newest that both sides know. A
+	// version outside of [Versions] is an error.
 	Protocol string
-	// Progress, if set, is called with the number of skills that are done and of all.
+	// Progress, if set, is called with the number of checked skills and of all.
 	Progress func(done, all int)
 }
 
-// Finding is one thing that a server does not do as SEP-2640 asks.
+// Finding is one way in which a server breaks SEP-2640.
 type Finding struct {
 	Rule    string `json:"rule"`            // "capability", "list", "get", "entry", "directory", "size", "digest", …
 	Skill   string `json:"skill,omitempty"` // the URI of its SKILL.md
-	URI     string `json:"uri,omitempty"`   // of the file or folder, where it is another
+	URI     string `json:"uri,omitempty"`   // of the file or folder, if it differs
 	Message string `json:"message"`
 }
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
-	Server   string    `json:"server"` // what it calls itself
+	Server   string    `json:"server"` // the server's own name and version
 	Protocol string    `json:"protocol"`
 	Skills   int       `json:"skills"`
 	Files    int       `json:"files"` // read and verified
 	Findings []Finding `json:"findings"`
 }
 
-// Versions are the protocol versions that are known here, the newest first.
+// Versions lists the known protocol versions, the newest first.
 func Versions() []string { return mcp.SupportedProtocolVersions() }
 
-// CheckServer checks a server's side of the extension: what it declares, the
-// shapes of its answers, each entry, and each file against its entry. Unlike a
-// host it reads every file. The error says that the server could not be asked; what
-// it does wrong stands in the report.
+// CheckServer checks a server's side of the extension: what it declares, the shapes of its
+// answers, each entry, and each file against its entry. Unlike a host it reads every file.
+// The error means that the server could not be asked; its faults are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
 		return nil, fmt.Errorf("there is no protocol version %s known here", skill.Echo(o.Protocol))
@@ -87,8 +86,8 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	return CheckSession(ctx, ss, o.Progress)
 }
 
-// CheckSession is [CheckServer] on a session that is open, of a client that
-// [AddMethods] was called for.
+// CheckSession is [CheckServer] on an open session of a client for which [AddMethods] was
+// called.
 func CheckSession(ctx context.Context, ss *mcp.ClientSession, progress func(done, all int)) (*Report, error) {
 	c := &checker{Client: Client{ss}, report: &Report{Findings: []Finding{}}}
 	init := ss.InitializeResult()
@@ -140,7 +139,7 @@ func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
 	c.report.Findings = append(c.report.Findings, Finding{rule, skill.Echo(skillURI), skill.Echo(uri), skill.OneLine(fmt.Sprintf(format, args...))})
 }
 
-// capability reports whether it makes sense to go on.
+// capability checks the declaration and reports whether the check can continue.
 func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
 	if caps == nil {
 		caps = &mcp.ServerCapabilities{}
@@ -167,7 +166,7 @@ func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
 	return true
 }
 
-// hints checks what a result carries beside its content.
+// hints checks the members of a result beside its content.
 func (c *checker) hints(rule, uri string, p *page) {
 	if !c.modern {
 		for _, member := range []struct {
@@ -267,7 +266,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	files := []string{s.URI}
 	if !s.Resources.IsDynamic() {
 		files = files[:0]
-		list := s.Resources.List() // of more than may be, the entry is told of already
+		list := s.Resources.List() // an entry with too many files has a finding already
 		for _, r := range list[:min(len(list), skill.MaxFiles)] {
 			files = append(files, r.URI)
 		}
@@ -351,7 +350,7 @@ func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[stri
 	}
 }
 
-// unknown asks for what no server has.
+// unknown asks for a skill and a folder that no server has.
 func (c *checker) unknown(ctx context.Context) {
 	const nowhere = "skill://knack-check-there-is-no-such-skill/SKILL.md"
 	_, _, err := c.get(ctx, nowhere)

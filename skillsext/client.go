@@ -10,14 +10,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// raw is a result as it came: what an era leaves out must be told from what it
-// sets to zero.
+// raw is an undecoded result, in which a missing member differs from a zero one.
 type raw struct {
 	mcp.ResultBase
 	data json.RawMessage
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON returns the bytes that were received.
 func (r *raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
 // UnmarshalJSON keeps a copy.
@@ -36,13 +35,13 @@ func AddMethods(c *mcp.Client) error {
 	)
 }
 
-// Client is a host's side of the extension, on a session of a client that
-// [AddMethods] was called for.
+// Client is a host's side of the extension, on a session of a client for which [AddMethods]
+// was called.
 type Client struct {
 	Session *mcp.ClientSession
 }
 
-// page are the members of the three results.
+// page has the members of all three results.
 type page struct {
 	ResultType string          `json:"resultType"`
 	TTLMs      *int            `json:"ttlMs"`
@@ -105,8 +104,7 @@ func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, er
 	return res, nil
 }
 
-// All walks through every page. It stops with an error where the server repeats a
-// cursor.
+// All lists every page. It returns an error if the server repeats a cursor.
 func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		seen := map[string]bool{}
@@ -133,7 +131,7 @@ func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	}
 }
 
-// Get returns one skill's entry as it is now.
+// Get returns the current entry of one skill.
 func (c *Client) Get(ctx context.Context, uri string) (*GetSkillResult, error) {
 	p, s, err := c.get(ctx, uri)
 	if err != nil {
@@ -183,10 +181,9 @@ func (c *Client) directory(ctx context.Context, uri, cursor string) (*page, []*m
 	return p, list, nil
 }
 
-// Read fetches one file of a skill, and nothing else, and verifies it against the
-// entry; a SKILL.md its frontmatter too. A file that the entry does not list is
-// not asked for. The error is a [*VerificationError] where the bytes must not be
-// used.
+// Read fetches one file of a skill and verifies it against the entry; for a SKILL.md also
+// its frontmatter. It does not request a file that the entry does not list. The error is a
+// [*VerificationError] if the bytes must not be used.
 func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error) {
 	if r, ok := s.resource(uri); ok {
 		uri = r.URI

@@ -29,14 +29,14 @@ type Handlers struct {
 	ReadDirectory ReadDirectoryHandler // optional; declared as directoryRead
 }
 
-// Options of [AddHandlers]. The zero value is the specification's.
+// Options configure [AddHandlers]. The zero value follows the specification.
 type Options struct {
 	Limits Limits
 }
 
-// Declare adds the extension to a server's capabilities, inline, as SEP-2133 has
-// it. The server must declare resources too. It has to be called before
-// [mcp.NewServer]; go-sdk#1238 moves it into AddHandlers.
+// Declare adds the extension to a server's capabilities, inline, as SEP-2133 defines. The
+// server must declare resources too. Call it before [mcp.NewServer]; go-sdk#1238 moves it
+// into AddHandlers.
 func Declare(caps *mcp.ServerCapabilities, directoryRead bool) {
 	settings := map[string]any{}
 	if directoryRead {
@@ -45,10 +45,9 @@ func Declare(caps *mcp.ServerCapabilities, directoryRead bool) {
 	caps.AddExtension(ExtensionID, settings)
 }
 
-// AddHandlers registers the extension's methods on a server. It must be called
-// before the first session. A handler's result is never changed and may be
-// shared. An entry over the limits is an error of the server's own and answered
-// with an internal error.
+// AddHandlers registers the extension's methods on a server. It must be called before the
+// first session. A handler's result is never changed and may be shared. An entry over the
+// limits is the server's fault and answered with an internal error.
 func AddHandlers(server *mcp.Server, h *Handlers, o *Options) error {
 	if h == nil || h.List == nil || h.Get == nil {
 		return errors.New("skills extension: List and Get are required")
@@ -133,16 +132,16 @@ func readDirectoryMethod(server *mcp.Server, read ReadDirectoryHandler) error {
 // Complete is the resultType of every result of the extension.
 const Complete = "complete"
 
-// Modern reports whether a request is of protocol version 2026-07-28 or later. It
-// is the only place that knows the eras apart. Such a request names its version
-// itself; a session's handshake holds the client's proposal, not what was agreed.
+// Modern reports whether a request has protocol version 2026-07-28 or later. No other code
+// distinguishes the eras. Such a request names its version itself; a session's handshake
+// holds the client's proposal, not what was agreed.
 func Modern(p mcp.Params) bool {
 	version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string)
 	return version >= Since
 }
 
-// era writes what belongs to the era of the request. The SDK writes into a
-// result's meta, so that each answer gets its own.
+// era sets the members that belong to the era of the request. Each answer gets its own
+// meta, because the SDK writes into it.
 func era(p mcp.Params, meta *mcp.Meta, resultType *string, c *mcp.Cacheable) {
 	*meta = maps.Clone(*meta)
 	*resultType = ""

@@ -15,13 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// bad is what a wrong server does, in one of the rules' eyes.
+// bad describes a server that breaks one of the rules.
 type bad struct {
 	list   func(*ListSkillsResult)
 	get    func(*GetSkillResult)
 	files  map[string]string
-	known  bool   // answers for what it does not have
-	hinted string // a member that stands in each of the extension's results
+	known  bool   // answers for skills that it does not have
+	hinted string // a member of each of the extension's results
 }
 
 // serve makes a server with one skill, and a client's session with it.
@@ -162,7 +162,7 @@ func TestClientIsLazy(t *testing.T) {
 		found = append(found, s)
 	}
 	if data, err := c.Read(t.Context(), found[0], "skill://git-flow/a%20%62.txt"); err != nil || string(data) != "text" {
-		t.Errorf("%q %v", data, err) // the one file alone: another's fault does no harm
+		t.Errorf("%q %v", data, err) // only the one file: a fault of another does not matter
 	}
 	var failed *VerificationError
 	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/none"); !errors.As(err, &failed) || failed.Reason != Unlisted {
@@ -173,7 +173,7 @@ func TestClientIsLazy(t *testing.T) {
 	}
 }
 
-// TestSharedResults: a handler may return one value to everyone.
+// TestSharedResults checks that a handler may return one value to all clients.
 func TestSharedResults(t *testing.T) {
 	shared := &ListSkillsResult{Skills: []*Skill{good()}}
 	shared.Meta = mcp.Meta{"example.com/a": 1}

@@ -14,19 +14,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Reason says how a file failed verification.
+// Reason is the way in which a file failed verification.
 type Reason string
 
 // The ways to fail. In each case the file must not be used; for a SKILL.md the
 // skill must not be loaded (SEP-2640, integrity and verification).
 const (
-	Unlisted            Reason = "unlisted"    // the entry does not have it
+	Unlisted            Reason = "unlisted"    // the entry does not list it
 	WrongSize           Reason = "size"        // other than the entry says
 	WrongDigest         Reason = "digest"      // other than the entry says
 	FrontmatterMismatch Reason = "frontmatter" // the entry's differs from the file's
 )
 
-// VerificationError says that a file is not what the entry described.
+// VerificationError reports a file that differs from its entry.
 type VerificationError struct {
 	Reason      Reason
 	URI         string
@@ -34,13 +34,12 @@ type VerificationError struct {
 	detail      string
 }
 
-// Error names the file and what is wrong with it.
+// Error returns a message with the file and the reason.
 func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 
-// VerifyResource checks the bytes of one file against the entry that the host
-// holds: the file is listed, and size and digest are those of the list. A skill
-// without a manifest has nothing to check against; its files only have to lie
-// within it.
+// VerifyResource checks the bytes of one file against the entry that the host holds: the
+// file is listed, and size and digest are those of the list. A skill without a manifest has
+// nothing to check against; its files only have to be within it.
 func VerifyResource(s *Skill, uri string, data []byte) error {
 	if s.Resources.IsDynamic() {
 		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
@@ -88,8 +87,8 @@ func (s *Skill) resource(uri string) (Resource, bool) {
 	return Resource{}, false
 }
 
-// canonical is one spelling for all ways to percent-encode a skill URI. URIs of
-// other schemes are compared as they are.
+// canonical returns one spelling for all ways to percent-encode a skill URI. URIs of other
+// schemes stay unchanged.
 func canonical(uri string) string {
 	if u, err := skill.ParseURI(uri); err == nil {
 		return u.String()
@@ -176,7 +175,7 @@ func isComposite(v any) bool {
 	return false
 }
 
-// sameNumber compares exactly what doubles can hold the size of.
+// sameNumber compares numbers exactly, as far as their magnitude fits a double.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -199,8 +198,8 @@ func shown(v any) string {
 	return skill.Excerpt(string(b))
 }
 
-// CheckEntry says what is wrong with an entry by itself, one line each: what
-// SEP-2640 and the Agent Skills specification ask, and the limits.
+// CheckEntry returns the faults of an entry, one line each: by SEP-2640, by the Agent
+// Skills specification, and by the limits.
 func CheckEntry(s *Skill, limits Limits) []string {
 	limits = limits.orDefault()
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
@@ -214,7 +213,7 @@ func CheckEntry(s *Skill, limits Limits) []string {
 	return append(out, checkResources(s, root, limits)...)
 }
 
-// decoded is the path of a URI as people read it.
+// decoded returns the path of a URI in readable form.
 func decoded(uri string) string {
 	if u, err := skill.ParseURI(uri); err == nil {
 		return u.Path()

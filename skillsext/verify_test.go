@@ -85,7 +85,7 @@ func TestVerifySkillMD(t *testing.T) {
 	if err := VerifySkillMD(reordered, []byte(mainText)); err != nil {
 		t.Error(err)
 	}
-	repaired := "---\nname: git-flow\ndescription: a: b\n---\n" // what one reader makes of it, another does not
+	repaired := "---\nname: git-flow\ndescription: a: b\n---\n" // readers disagree about it
 	if _, err := FrontmatterDifferences(Frontmatter(`{"name":"git-flow","description":"a: b"}`), []byte(repaired)); err == nil {
 		t.Error("repaired frontmatter is taken")
 	}

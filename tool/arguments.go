@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// arguments are a call's arguments by key.
+// arguments maps the keys of a call's arguments to their values.
 type arguments map[string]json.RawMessage
 
-// errNoObject: the arguments are JSON of another kind.
+// errNoObject is returned for arguments that are not a JSON object.
 var errNoObject = errors.New("they must be one JSON object")
 
-// parseArguments reads a JSON object. No arguments at all count as an empty one.
-// With allowed keys given, any other key is an error; its value is not echoed.
+// parseArguments parses a JSON object. Missing arguments count as an empty one. If allowed
+// keys are given, any other key is an error, which does not repeat its value.
 func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
@@ -66,7 +66,7 @@ func (a arguments) onlyKeys(allowed []string) error {
 	return fmt.Errorf("unrecognized %s %s; the only one is '%s'", keys, strings.Join(shown, ", "), allowed[0])
 }
 
-// text returns a string argument; given is false where it is missing or null.
+// text returns a string argument; given is false if it is missing or null.
 func (a arguments) text(key string) (s string, given bool, err error) {
 	raw, ok := a[key]
 	if !ok || string(raw) == "null" {
@@ -78,8 +78,8 @@ func (a arguments) text(key string) (s string, given bool, err error) {
 	return s, true, nil
 }
 
-// number returns an integer argument between low and high, or the default where
-// it is missing or null.
+// number returns an integer argument between low and high, or the default if it is missing
+// or null.
 func (a arguments) number(key string, low, high, def int) (int, error) {
 	raw, ok := a[key]
 	if !ok || string(raw) == "null" {

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// headLength is how many characters of the instructions stand by themselves, in one
-	// line: of that Codex 0.169.0 shows a current model the first 247, and nothing else of
-	// this server.
+	// headLength is the length of the first line of the instructions, which is complete by
+	// itself. Codex 0.169.0 shows a current model the first 247 characters of it, and
+	// nothing else of this server.
 	headLength = 240
-	// listedElsewhere is how long the instructions may get for a client whose model sees
-	// the list of skills in a tool's description too.
+	// listedElsewhere bounds the instructions for a client whose model sees the list of
+	// skills in a tool's description too.
 	listedElsewhere = 4096
-	// unreadNotes and skippedNames bound what the instructions say of skills that are
-	// missing: there is more in the answers of the tools.
+	// unreadNotes and skippedNames bound the text about missing skills; the tools' answers
+	// have more.
 	unreadNotes, skippedNames = 3, 5
 	noteLength                = 300
 )
 
-// Instructions tell a model at the start of a session what this server has, when to use
-// it and what to call. The first [headLength] characters say it all in little: how many
-// skills there are, the tool that loads them, and their names or topics. What follows is
-// for clients that show more: names with descriptions, up to what this client shows,
-// the project's skills first, and last what is missing. Notes are sentences for the end.
+// Instructions tell a model at the start of a session what this server has, when to use it
+// and what to call. The first [headLength] characters are a summary: the number of skills,
+// the tool that loads them, and their names or topics. The rest is for clients that show
+// more: names with descriptions, up to the client's limit, the project's skills first, and
+// then the missing ones. Notes are sentences for the end.
 //
-// With the zero View they say that the skills are still being read.
+// With the zero View the text says that the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) string {
 	g := guide{habits: c.habits(), search: more(tools)}
 	if g.load = loader(v, tools); g.load == nil {
@@ -48,7 +48,7 @@ func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) stri
 	return paragraphs(top, g.list(v, c, skills, all, used), end)
 }
 
-// paragraphs joins texts; empty ones are none.
+// paragraphs joins texts, without empty ones.
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
@@ -60,8 +60,8 @@ type guide struct {
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill; of several the one that loads the most, and of
-// those the first.
+// loader is the tool that loads a skill: of several the one that loads the most, and of
+// these the first.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -80,10 +80,10 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 	return best
 }
 
-// skills are those that the tool loads, by what it takes, the project's first.
+// skills lists the skills that the tool loads, by its argument, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
 	skills := asCalled(v, []*Tool{g.load})
-	if g.load.Contract == "004" { // it takes skill://NAME/SKILL.md too
+	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
 				return e.Name
@@ -99,7 +99,7 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 	return skills
 }
 
-// call is how the model calls the tool that loads skills.
+// call returns the model's call of the tool that loads skills.
 func (g guide) call() string {
 	s := g.tool(g.load.Name)
 	if g.title == "" {
@@ -111,7 +111,7 @@ func (g guide) call() string {
 	return s
 }
 
-// unread is the head while nothing is known.
+// unread returns the head while the skills are being read.
 func (g guide) unread() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
@@ -120,7 +120,7 @@ func (g guide) unread() string {
 	return s + "load the one that fits with " + g.call() + "."
 }
 
-// head is what stands by itself.
+// head returns the summary line.
 func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all bool) {
 	late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
@@ -149,7 +149,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all b
 	return text + named, all
 }
 
-// usage says what the head has no room for.
+// usage explains what does not fit into the head.
 func (g guide) usage(tools []*Tool) string {
 	var s []string
 	switch {
@@ -167,7 +167,7 @@ func (g guide) usage(tools []*Tool) string {
 	return strings.Join(s, " ")
 }
 
-// found is the search tool as the client calls it, or empty.
+// found returns the client's name for the search tool, or "".
 func (g guide) found() string {
 	if g.search == "" {
 		return ""
@@ -175,9 +175,9 @@ func (g guide) found() string {
 	return g.tool(g.search)
 }
 
-// list is the list of skills, beside used characters of other text. What the model sees
-// in the description of the tool is not said twice: if that has the descriptions, this
-// is the names alone, and nothing if all of them are in the head.
+// list returns the list of skills, beside used characters of other text. It repeats nothing
+// that the model sees in the tool's description: if that has the descriptions, the list has
+// names alone, and is empty if all of them are in the head.
 func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, all bool, used int) string {
 	if len(skills) == 0 {
 		return ""
@@ -210,14 +210,14 @@ func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, all bool,
 	return byName + text
 }
 
-// notLoaded says which roots are not read, and which skills were skipped.
+// notLoaded names the roots that were not read, and the skipped skills.
 func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadNotes)] {
 		out = append(out, Cut(p.line(), noteLength))
 	}
 	skipped := skippedOfLists(v)
-	if len(skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
+	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads them all the same
 		return out
 	}
 	var some []string

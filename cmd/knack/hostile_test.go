@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Lines that are no message, or far too long, are answered, and the session goes on.
+// Lines that are not messages, or are far too long, are answered, and the session
+// continues.
 func TestBadLines(t *testing.T) {
 	p := start(t, "serve")
 	p.initialize()
@@ -69,8 +70,8 @@ func TestSixteenMebibytes(t *testing.T) {
 	}
 }
 
-// Whatever stands in place of a SKILL.md, the others are served, without a wait for
-// who may write it some day, and it is told why it is not.
+// Whatever is in place of a SKILL.md, the other skills are served without waiting for a
+// writer, and the reason for skipping is reported.
 func TestSpecialFiles(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{
@@ -118,8 +119,8 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// Between list and call a skill may change, become faulty or vanish: the answer
-// is always of now, and never empty.
+// Between list and call a skill may change, become faulty or vanish: the answer is always
+// current and never empty.
 func TestSkillChangesBetweenListAndCall(t *testing.T) {
 	dir := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "one"), "tar/SKILL.md": skillMD("tar", "")})
 	file := filepath.Join(dir, "git/SKILL.md")

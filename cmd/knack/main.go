@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // whoever asks a second time means at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := cli.Main(ctx, cli.SystemEnv(), os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// asKnack makes the test binary knack itself: the real process, and under -race
-// an instrumented one.
+// asKnack makes the test binary run as knack: a real process, and under -race an
+// instrumented one.
 const asKnack = "KNACK_TEST_AS_KNACK"
 
 const patience = 30 * time.Second // for what must happen
@@ -128,8 +128,8 @@ func (a answer) text() string {
 	return a.Result.Content[0].Text
 }
 
-// receive reads the next answer, passing over notifications. Whatever else
-// stands on stdout is an error.
+// receive reads the next answer, skipping notifications. Anything else on stdout is an
+// error.
 func (p *process) receive() answer {
 	p.t.Helper()
 	for {
@@ -213,8 +213,8 @@ func TestEndsWithItsInput(t *testing.T) {
 	}
 }
 
-// A signal lets what was asked be answered: here a megabyte that the client has
-// not read yet, so that the answer is stuck half way.
+// After a signal, received requests are still answered. Here the answer is a megabyte that
+// the client has not read yet, so that the write blocks half way.
 func TestSignalLetsCallsEnd(t *testing.T) {
 	posix(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -241,7 +241,7 @@ func TestSignalLetsCallsEnd(t *testing.T) {
 	}
 }
 
-// Whoever signals twice does not wait for a client that does not read.
+// A second signal does not wait for a client that does not read.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	posix(t)
 	p := start(t, "serve", "--no-builtin", "--dir", tree(t, map[string]string{
@@ -252,8 +252,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if _, err := p.out.Peek(1 << 10); err != nil {
 		t.Fatal(err)
 	}
-	// One that comes before the first was handled is one with it. Whether there was one
-	// that was not is seen in the end: that of one signal has a status.
+	// A signal that arrives before the first was handled merges with it. The exit status
+	// shows whether only one was handled.
 	for sent := true; sent; {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -280,7 +280,7 @@ func TestClosedStdoutEnds(t *testing.T) {
 	}
 }
 
-// A client that does not want stderr still gets its answers.
+// A client that closes stderr still gets its answers.
 func TestClosedStderrHarmsNothing(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "")})

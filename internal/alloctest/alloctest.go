@@ -1,5 +1,4 @@
-// Package alloctest counts what a function asks of the heap, for tests that hold it
-// to a number.
+// Package alloctest counts the allocations of a function, for tests that bound them.
 package alloctest
 
 import (
@@ -7,15 +6,14 @@ import (
 	"testing"
 )
 
-// Times is how often Least measures.
+// Times is the number of measurements of Least.
 const Times = 5
 
-// Least returns how many allocations one call of f makes: the least of Times
-// measurements of runs calls each, and one call more before each measurement.
+// Least returns how many allocations one call of f makes: the smallest of Times
+// measurements of runs calls each. One more call precedes each measurement.
 //
-// One measurement counts the whole process. What the collector empties, a timer does
-// or another goroutine makes meanwhile can only add, so that the least is the nearest
-// to what f itself costs.
+// One measurement counts the whole process. The collector, timers and other goroutines can
+// only add to the count, so the smallest is closest to the cost of f itself.
 func Least(runs int, f func()) float64 {
 	least := math.Inf(1)
 	for range Times {

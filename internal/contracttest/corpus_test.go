@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// corpus is the folder of real skills: KNACK_CORPUS, or beside the checkout.
+// corpus returns the folder of real skills: KNACK_CORPUS, or a folder beside the checkout.
 // Continuous integration always has it.
 func corpus(t *testing.T) string {
 	t.Helper()
@@ -39,9 +39,8 @@ func sourceOf(root skill.Root) catalog.Source {
 	return dir.New(dir.Options{Root: root, Required: true})
 }
 
-// For every skill of the corpus contract 004's text is what resources/read
-// returns, byte for byte, and both are what lies on the disk; in one session, as
-// both went over the wire.
+// For every skill of the corpus contract 004's text equals the result of resources/read and
+// the file on disk, byte for byte, as received over one session.
 func TestURIParityOverTheCorpus(t *testing.T) {
 	root := skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: corpus(t)}
 	w := &world{t: t, dirs: []string{root.Dir}, sessions: map[string]*session{}}

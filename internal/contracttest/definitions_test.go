@@ -14,12 +14,11 @@ import (
 	"github.com/knack-dev/knack/function"
 )
 
-// defined is a tool's whole definition as its contract has it. brief is the
-// description in an OpenAI definition, where that is another.
+// defined is a tool's whole definition by its contract. brief is the description in an
+// OpenAI definition, if that differs.
 type defined struct{ name, title, description, brief, schema string }
 
-// metas are what the default set's definitions say to clients that read it; no
-// contract has any.
+// metas has the _meta of the default set's definitions; the contracts have none.
 var metas = map[string]map[string]any{
 	defaultHead: {"anthropic/alwaysLoad": true, "anthropic/maxResultSizeChars": 500_000.0},
 	defaultRead: {"anthropic/maxResultSizeChars": 500_000.0},
@@ -53,7 +52,7 @@ Use it when no listed skill fits, when a list of skills was shortened, or when a
 
 func (d defined) parameters(t *testing.T) any { return parsed(t, d.schema) }
 
-// as is the definition in a format.
+// as returns the definition in a format.
 func (d defined) as(t *testing.T, f function.Format) any {
 	switch f {
 	case function.OpenAI:
@@ -73,8 +72,7 @@ func (d defined) as(t *testing.T, f function.Format) any {
 	return out
 }
 
-// Every set's definitions, whole: as a client of MCP gets them, and as each format
-// prints them.
+// Every set's whole definitions, over MCP and in each format.
 func TestDefinitions(t *testing.T) {
 	file, err := os.ReadFile("testdata/002-template.txt")
 	must(t, err)
@@ -151,8 +149,8 @@ func (w *world) sameDefinitions(t *testing.T, set string, tools []defined) {
 	}
 }
 
-// A contract's JSON of a function definition is printed key for key, in its order:
-// contracts 001 and 003 have one, 000 the parts of one.
+// The JSON of a function definition has the keys of its contract, in order: contracts 001
+// and 003 have one, 000 has parts of one.
 func TestDefinitionsKeepTheirOrder(t *testing.T) {
 	w := newWorld(t, map[string]string{"git/SKILL.md": gitMD})
 	for set, want := range map[string]string{

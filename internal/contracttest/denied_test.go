@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// deny takes all rights from a file or folder until allowed is called.
+// deny removes all permissions of a file or folder until allowed is called.
 func (w *world) deny(name string) (allow func()) {
 	w.t.Helper()
 	at := filepath.Join(w.dirs[0], filepath.FromSlash(name))
@@ -27,11 +27,11 @@ func (w *world) deny(name string) (allow func()) {
 	must(w.t, err)
 	must(w.t, os.Chmod(at, 0))
 	allow = func() { must(w.t, os.Chmod(at, was.Mode().Perm())) }
-	w.t.Cleanup(func() { _ = os.Chmod(at, was.Mode().Perm()) }) // or nobody could remove it
+	w.t.Cleanup(func() { _ = os.Chmod(at, was.Mode().Perm()) }) // so that the test can remove it
 	return allow
 }
 
-// Modes are nothing to root, so these run as nobody.
+// Modes do not bind root, so these tests run as the user nobody.
 func TestDeniedAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as such a user already")
@@ -53,8 +53,8 @@ const (
 	fileMend     = "let the user who runs knack read the file and its folder"
 )
 
-// askDenied asks each contract for a skill "shut" of which the folder, or the
-// SKILL.md, is denied. Beside it stands a skill "open".
+// askDenied asks each contract for a skill "shut" whose folder or SKILL.md is denied,
+// beside a skill "open".
 func (w *world) askDenied(t *testing.T, place, why, mend string) {
 	t.Helper()
 	const list = "- open: d"
@@ -76,7 +76,7 @@ func (w *world) askDenied(t *testing.T, place, why, mend string) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"shut"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 }
 
-// A folder that was denied before anybody could look into it.
+// A folder that was denied before the first scan.
 func TestDeniedFolder(t *testing.T) {
 	notRoot(t)
 	w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "deep/er/SKILL.md": md("er", "d"),
@@ -108,16 +108,16 @@ func TestDeniedFolder(t *testing.T) {
 		answer{isError: true, text: "Unsupported skill URI: skill://claude-project/shut/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: skill://claude-project/open/SKILL.md"})
 }
 
-// A skill whose folder, or file, is denied after it was found: before the catalogue
-// looks again and after.
+// A skill whose folder or file is denied after it was found, before and after the next
+// refresh.
 func TestDeniedLater(t *testing.T) {
 	notRoot(t)
 	for _, denied := range []string{"shut", "shut/SKILL.md"} {
 		t.Run(denied, func(t *testing.T) {
-			// In a bubble, whose clock stands still meanwhile: a second after its last look
-			// the catalogue looks again for a skill that it does not have.
+			// A synctest bubble stops the clock, because the catalogue looks again for a
+			// missing skill a second after its last look.
 			synctest.Test(t, func(t *testing.T) {
-				for _, set := range []string{"runner", "universal", "wave"} { // what the first of these finds out, the others know
+				for _, set := range []string{"runner", "universal", "wave"} { // the first of these calls refreshes the catalogue for the others
 					w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "shut/notes.md": "notes"})
 					allow := w.deny(denied)
 					switch set {
@@ -147,9 +147,9 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
-// Contract 004 answers for a registered skill whatever is denied: with the text
-// last served, else by saying so; the tool and the resource alike; before the
-// catalogue looks again and after; by the URI and by the bare name.
+// Contract 004 answers for a registered skill whatever is denied: with the text last
+// served, or else with a message. This holds for the tool and the resource, before and
+// after the next refresh, by URI and by name.
 func TestFallback(t *testing.T) {
 	notRoot(t)
 	const uri = "skill://claude-project/shut/SKILL.md"
@@ -187,7 +187,7 @@ func TestFallback(t *testing.T) {
 						a.meta = `{"availability":"fallback"}`
 						w.askMCP(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
 						if served == "as a resource" {
-							continue // by the server: the other doors have a host of their own, which served nothing
+							continue // by the server: the other doors have their own host, which served nothing
 						}
 						w.askTool(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
 						w.askFunction(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
@@ -197,7 +197,7 @@ func TestFallback(t *testing.T) {
 				allow()
 				w.refresh()
 				w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
-				// What is gone is no longer registered, and no fallback brings it back.
+				// A deleted skill is no longer registered, and there is no fallback for it.
 				w.deny(denied)
 				w.refresh()
 				must(t, os.Chmod(filepath.Join(w.dirs[0], denied), 0o755))
@@ -217,8 +217,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// What can be read again is, at once, by every contract: no answer is of the time
-// before.
+// A skill that can be read again is read at once by every contract.
 func TestMendedAtOnce(t *testing.T) {
 	const uri = "skill://claude-project/a/SKILL.md"
 	text := md("a", "d")
@@ -253,8 +252,8 @@ func TestMendedAtOnce(t *testing.T) {
 	}
 }
 
-// The same holds for whatever else keeps the file of a registered skill from being
-// read; but not where it has come to lead outside, is gone, or is no skill's.
+// The same holds for any other obstacle to reading the file of a registered skill, but not
+// if the file leads outside, is gone, or belongs to no skill.
 func TestFallbackUnreadable(t *testing.T) {
 	const uri = "skill://claude-project/a/SKILL.md"
 	text, lost := md("a", "d"), "# a\n\nSkill content is temporarily unavailable.\nURI: "+uri

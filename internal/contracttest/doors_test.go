@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package contracttest asks the same of the contracts' tools through every door
-// by which a model reaches them, and compares whole answers: [tool.Tool.Call], an
-// MCP session over its transport, and function calls in each format. Texts are
-// compared byte for byte, objects as parsed JSON.
+// Package contracttest calls the contracts' tools through every door by which a model
+// reaches them, and compares whole answers: [tool.Tool.Call], an MCP session over its
+// transport, and function calls in each format. Texts are compared byte for byte, objects
+// as parsed JSON.
 package contracttest
 
 import (
@@ -34,7 +34,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// world is folders of skills on a disk, and the doors to them.
+// world is a set of folders with skills on disk, and the doors to them.
 type world struct {
 	t        testing.TB
 	dirs     []string // of the roots: $DIR and $USER
@@ -43,8 +43,8 @@ type world struct {
 	sessions map[string]*session // by set
 }
 
-// newWorld writes a project's skills and a user's. A name that ends in "/" is a
-// folder, a value that begins with "->" a link.
+// newWorld writes the skills of a project and a user. A name that ends in "/" is a folder,
+// and a value that begins with "->" a link.
 func newWorld(t testing.TB, files ...map[string]string) *world {
 	t.Helper()
 	made := &world{t: t}
@@ -59,7 +59,7 @@ func newWorld(t testing.TB, files ...map[string]string) *world {
 	return newWorldAt(t, made.dirs...)
 }
 
-// newWorldAt has folders that are there already, and a catalogue that is new.
+// newWorldAt makes a new catalogue over existing folders.
 func newWorldAt(t testing.TB, dirs ...string) *world {
 	t.Helper()
 	w := &world{t: t, dirs: dirs, sessions: map[string]*session{}}
@@ -101,7 +101,7 @@ func (w *world) refresh() {
 	must(w.t, w.catalog.Refresh(context.Background()))
 }
 
-// fill puts the folders' names where $DIR and $USER stand.
+// fill replaces $DIR and $USER by the folders' names.
 func (w *world) fill(s string) string {
 	s = strings.ReplaceAll(s, "$DIR", w.dirs[0])
 	if len(w.dirs) > 1 {
@@ -124,7 +124,7 @@ func toolsOf(t testing.TB, set string) []*tool.Tool {
 	return tools
 }
 
-// answer is a whole answer. object is JSON, "" where the contract defines none.
+// answer is a whole answer. object is JSON, or "" if the contract defines none.
 type answer struct {
 	text, object string
 	isError      bool
@@ -207,7 +207,7 @@ func short(s string) string {
 	return s
 }
 
-// envelope is the result of tools/call that has this answer.
+// envelope returns the result of tools/call with this answer.
 func envelope(a answer, explicit bool) string {
 	out := `{"content":[{"type":"text","text":` + quote(a.text) + `}]`
 	if a.object != "" {
@@ -222,7 +222,8 @@ func envelope(a answer, explicit bool) string {
 	return out + "}"
 }
 
-// sets that say isError where it is false: contract 004's get_skill alone.
+// sets reports whether a tool writes isError: false, which only contract 004's get_skill
+// does.
 func explicit(set, name string) bool { return set == "uri" && name == "get_skill" }
 
 func (w *world) askMCP(t *testing.T, set, name, args string, want answer) {
@@ -284,7 +285,7 @@ func (w *world) askFunction(t *testing.T, set, name, args string, want answer) {
 	}
 }
 
-// session is an MCP session over the stdio transport, spoken to in bytes.
+// session is an MCP session over the stdio transport, on the level of bytes.
 type session struct {
 	in     io.Writer
 	out    *bufio.Reader
@@ -317,7 +318,7 @@ func (w *world) session(set string) *session {
 	return s
 }
 
-// request sends a request and returns the line that answers it.
+// request sends a request and returns the answering line.
 func (s *session) request(t testing.TB, method, params string) string {
 	t.Helper()
 	s.id++

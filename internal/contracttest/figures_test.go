@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The figures of the contracts' lines on time and memory stand in doc/design.md,
-// each beside its limit.
+// doc/design.md has the figures for the contracts' lines on time and memory, each with its
+// limit.
 func TestFiguresStandInTheDesign(t *testing.T) {
 	data, err := os.ReadFile("../../doc/design.md")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// asNobody runs tests of this package in a process of a user without rights.
+// asNobody runs tests of this package in a process of an unprivileged user.
 func asNobody(t *testing.T, tests string) {
 	t.Helper()
 	binary, err := os.ReadFile("/proc/self/exe")

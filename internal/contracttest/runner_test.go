@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// row is one line of a contract, asked through every door.
+// row is one line of a contract, tested through every door.
 type row struct {
-	id         string // as in doc/contracts.md; several rows may show one line
+	id         string // as in doc/contracts.md; several rows may test one line
 	tool, args string
 	want       answer
 	denied     bool // modes matter, so not for root
@@ -33,8 +33,7 @@ func run(t *testing.T, w *world, set string, rows []row) {
 	}
 }
 
-// A user who is not root is refused what the modes say, so all is asked again as
-// nobody.
+// Modes bind only users other than root, so the rows are repeated as user nobody.
 func TestAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as such a user already")
@@ -325,7 +324,7 @@ func TestRunner(t *testing.T) {
 	run(t, w, "runner", rows)
 }
 
-// 000 and 001 read the disk at each call, and nothing before.
+// 000 and 001 read the disk at each call, and not before.
 func TestRunnerReadsTheDisk(t *testing.T) {
 	w := newWorld(t, map[string]string{"calculator/SKILL.MD": "one", "calculator/x.txt": "one"})
 	get := func(want answer) { t.Helper(); w.ask(t, "runner", "get_skill", `{"skill_name":"calculator"}`, want) }
@@ -352,7 +351,7 @@ func TestRunnerReadsTheDisk(t *testing.T) {
 	get(docError("SKILL.MD not found for skill 'calculator'"))
 }
 
-// list_skills names the folders that get_skill reads, whatever their frontmatter.
+// list_skills names the folders that get_skill reads, with any frontmatter.
 func TestRunnerList(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"weather/SKILL.md": "no frontmatter", "calculator/SKILL.MD": calculatorDoc, "docless/notes.md": "", "größe/SKILL.MD": "<b>",

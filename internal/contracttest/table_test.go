@@ -22,9 +22,8 @@ var (
 	tableTest    = regexp.MustCompile("^`([a-z/]+)\\.((?:Test|Benchmark|Fuzz|Example)\\w*)(?:/([^`]+))?`$")
 )
 
-// TestTable: every line of each contract has its row, in order, and every test
-// that a row names is run in that package, and has the row of its table that is
-// named behind it.
+// TestTable checks that every line of each contract has its row, in order, that each named
+// test exists in that package, and that its table has the named row.
 func TestTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash(table))
 	if err != nil {
@@ -35,7 +34,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableBites shows that a page with a hole in it does not pass.
+// TestTableBites checks that an incomplete page fails.
 func TestTableBites(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash(table))
 	if err != nil {
@@ -62,7 +61,7 @@ func TestTableBites(t *testing.T) {
 	}
 }
 
-// TestTableIsComplete: every row of the tests' tables stands on the page.
+// TestTableIsComplete checks that every row of the tests' tables is on the page.
 func TestTableIsComplete(t *testing.T) {
 	known := map[string]bool{}
 	for contract, ids := range lines {
@@ -129,8 +128,8 @@ func firstDifference(want, got []string) string {
 	return "there are more"
 }
 
-// packageTests are what a package's test files declare: functions and variables,
-// each with the texts in it and the names that it uses.
+// packageTests returns the functions and variables of a package's test files, each with its
+// strings and the names that it uses.
 type packageTests map[string]*declared
 
 type declared struct{ texts, uses []string }
@@ -183,8 +182,8 @@ func inside(tree ast.Node) *declared {
 	return d
 }
 
-// literals are the texts in a declaration and in what it uses of its package:
-// among them are the names of a table's rows.
+// literals returns the strings in a declaration and in everything that it uses of its
+// package. They include the names of a table's rows.
 func (of packageTests) literals(name string) map[string]bool {
 	out, seen := map[string]bool{}, map[string]bool{}
 	var visit func(string)
@@ -205,7 +204,7 @@ func (of packageTests) literals(name string) map[string]bool {
 	return out
 }
 
-// lines are the identifiers of the contracts' lines, in their order.
+// lines returns the identifiers of the contracts' lines, in order.
 var lines = map[string]string{
 	"000": `name schema call success error example-1 example-2 example-3 example-4 behavior-1 behavior-2 behavior-3
 		behavior-4 behavior-5 error-1 error-2 error-3 error-4 error-5 error-6 error-other security-1 security-2

@@ -39,7 +39,7 @@ func universalWorld(t testing.TB) *world {
 		"mcp-builder/SKILL.md": md("mcp-builder", "MCP server development guide"),
 	})
 	must(t, os.Chmod(filepath.Join(w.dirs[0], "denied/SKILL.md"), 0))
-	if os.Getuid() == 0 { // who may read it all the same
+	if os.Getuid() == 0 { // who can read it all the same
 		w.put(0, "denied/SKILL.md", "---\nname: denied\n---\n")
 	}
 	w.refresh()
@@ -111,7 +111,7 @@ func TestUniversal(t *testing.T) {
 	run(t, w, "universal", rows)
 }
 
-// What is malformed is skipped with a reason, and harms nothing else.
+// A malformed skill is skipped with a reason, and does not affect others.
 func TestUniversalMalformed(t *testing.T) {
 	w := universalWorld(t)
 	w.ask(t, "universal", "skill", `{"name":"broken"}`, skillMissing("broken",
@@ -119,7 +119,7 @@ func TestUniversalMalformed(t *testing.T) {
 	w.ask(t, "universal", "skill", `{"name":"git"}`, loading("git", "$DIR/git", gitMD))
 }
 
-// New skills appear, deleted ones go and changed ones change with the next look.
+// New, deleted and changed skills take effect with the next refresh.
 func TestUniversalRefresh(t *testing.T) {
 	w := newWorld(t, map[string]string{"a/SKILL.md": md("a", "A")})
 	load := func(name string, want answer) {
@@ -140,8 +140,8 @@ func TestUniversalRefresh(t *testing.T) {
 	load("fresh", none("fresh", "- a: Changed"))
 }
 
-// Priorities are those of the roots; roots that are missing are silent; what
-// cannot be read or parsed is in the log, once.
+// The order of the roots sets priorities. Missing roots are silent. Skills that cannot be
+// read or parsed are logged once.
 func TestUniversalDiscovery(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	put := func(root, at, description string) {

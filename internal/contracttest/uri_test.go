@@ -110,8 +110,8 @@ func (w *world) resource(t *testing.T, uri string) (text string, meta map[string
 	return m.Result.Contents[0].Text, m.Result.Meta
 }
 
-// A registered skill whose file cannot be read answers with the text last served,
-// by the tool and as a resource alike, and says so.
+// For a registered skill whose file cannot be read, the tool and the resource answer with
+// the text last served, and say so.
 func TestURIFallback(t *testing.T) {
 	w := uriWorld(t)
 	text := md("engage", "How to use <skills> & more")
@@ -161,7 +161,7 @@ func TestURIList(t *testing.T) {
 		`{"uri":"skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md","name":"größe","description":"d"},{"uri":"skill://claude-project/postgres/SKILL.md","name":"postgres","description":"d"}]}`})
 }
 
-// An error names twenty URIs, and how many there are more.
+// An error names twenty URIs and the number of the others.
 func TestURINamesTwenty(t *testing.T) {
 	files := map[string]string{}
 	var uris []string
@@ -188,8 +188,8 @@ func TestURINamesTwenty(t *testing.T) {
 	w.ask(t, "uri", "get_skill", nope, refused("(none)"))
 }
 
-// A link inside the skill that comes back to it is read by the tool and as a
-// resource; one to another skill by neither.
+// The tool and the resource read a link that leads back into its skill, and refuse one to
+// another skill.
 func TestURILinks(t *testing.T) {
 	w := newWorld(t, map[string]string{"a/real/SKILL.txt": md("a", "d"), "b/SKILL.md": md("b", "d"), "b/notes.md": "notes"})
 	w.put(0, "a/SKILL.md", "->$DIR/a/real/SKILL.txt")

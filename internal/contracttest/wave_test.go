@@ -176,7 +176,7 @@ func (failingFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
 }
 
-// What the system refuses is an error of the system, in every contract's words.
+// An error of the system is reported as such, in every contract's words.
 func TestSystemError(t *testing.T) {
 	w := newWorld(t, map[string]string{"x/SKILL.md": md("x", "d")})
 	w.catalog = catalog.New([]catalog.Source{failing{sourceOf(skill.Root{Label: "claude-project", Scope: skill.ScopeProject, Dir: w.dirs[0], Shown: ".claude/skills"})}}, catalog.Options{})

@@ -1,13 +1,12 @@
-// Package genskills makes skills that look like real ones, as many as are wanted,
-// for benchmarks and tests that no corpus is large enough for.
+// Package genskills generates any number of realistic skills, for benchmarks and tests that
+// need more than a corpus has.
 //
-// Sizes, fields, folders and faults are drawn from what was measured over public
-// repositories (20,790 distinct skills): files a skill, bytes of SKILL.md and of
-// other files, characters of a description, which frontmatter fields there are
-// and how they are written, and what is wrong with those that are wrong. The
-// words are a few dozen of the trade among many thousands that are made up, in
-// the proportions of a natural language, so that a search index has as
-// much to hold and to skip as with real text. Nothing is anybody's text.
+// Sizes, fields, folders and faults follow the distributions measured over public
+// repositories (20,790 distinct skills): files a skill, bytes of SKILL.md and of other
+// files, characters of a description, frontmatter fields and their form, and kinds of
+// faults. The words are a few dozen technical terms among many thousands of made-up words,
+// in the proportions of a natural language, so that a search index does as much work as
+// with real text. No text is copied.
 //
 // The i-th skill depends on the options and i alone.
 package genskills
@@ -20,17 +19,16 @@ import (
 	"strings"
 )
 
-// Options of the skills. The zero value makes faultless ones.
+// Options configure the skills. The zero value makes skills without faults.
 type Options struct {
 	Seed uint64
-	// Faults is the share of skills with one fault each that real ones have, in the
-	// proportions of real ones.
+	// Faults gives a share of the skills one fault each, in the proportions of real skills.
 	Faults float64
 	// Collisions is the share that take their name from a few hundred.
 	Collisions float64
 	// MainOnly leaves out all files but SKILL.md.
 	MainOnly bool
-	// Flat puts all skills side by side; else they lie as deep as real ones do.
+	// Flat puts all skills side by side; otherwise they are as deep as real ones.
 	Flat bool
 	// MaxFiles and MaxBytes bound a skill's files and each file; 0 is 200 and 1 MiB.
 	MaxFiles, MaxBytes int
@@ -39,8 +37,8 @@ type Options struct {
 // Skill is one skill.
 type Skill struct {
 	Path              string // its folder, slash-separated
-	Name, Description string // as they were meant; a fault may have spoilt them
-	Fault             string // "" or what is wrong with it
+	Name, Description string // before a fault is applied
+	Fault             string // the kind of fault, or ""
 	Files             []File // SKILL.md first
 }
 
@@ -51,7 +49,7 @@ type File struct {
 	Executable bool
 }
 
-// At makes the i-th skill.
+// At returns the i-th skill.
 func (o Options) At(i int) Skill {
 	if o.MaxFiles == 0 {
 		o.MaxFiles = 200
@@ -78,7 +76,7 @@ func (o Options) At(i int) Skill {
 	return s
 }
 
-// maker draws one skill.
+// maker generates one skill.
 type maker struct{ *rand.Rand }
 
 func (o Options) place(g maker, name string, i int) string {
@@ -89,7 +87,7 @@ func (o Options) place(g maker, name string, i int) string {
 	}
 	place := strings.NewReplacer("NAME", name, "GROUP", group).Replace(layout)
 	if o.Collisions > 0 {
-		place += fmt.Sprintf("-%x", i) // names may be equal, folders not
+		place += fmt.Sprintf("-%x", i) // names may be equal, folders may not
 	}
 	return place
 }
@@ -113,7 +111,7 @@ func (g maker) description() string {
 	return g.sentence("", n)
 }
 
-// sentence has about n characters, at most n.
+// sentence returns a sentence of about n characters, at most n.
 func (g maker) sentence(begin string, n int) string {
 	var b strings.Builder
 	b.WriteString(begin)
@@ -169,7 +167,7 @@ func (g maker) content(ending string, n int) []byte {
 	return []byte(g.prose(n))
 }
 
-// size draws a number whose logarithm lies evenly between the points of a table.
+// size draws a number whose logarithm is uniform between the points of a table.
 func (g maker) size(table []point) int {
 	u := g.Float64()
 	i := 1
@@ -181,10 +179,10 @@ func (g maker) size(table []point) int {
 	return int(math.Exp(math.Log(a.size+1)*(1-part)+math.Log(b.size+1)*part) - 0.5)
 }
 
-// point: this share of all is not larger.
+// point is a value that a share of all numbers does not exceed.
 type point struct{ share, size float64 }
 
-// weighted is a value and how often it is drawn.
+// weighted is a value with its frequency.
 type weighted[T any] struct {
 	value  T
 	weight float64

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The i-th skill is the same however it is come by, and another seed has others.
+// The i-th skill is always the same for a seed, and differs for another seed.
 func TestDeterministic(t *testing.T) {
 	o := genskills.Options{Seed: 7, Faults: 0.5}
 	var all []genskills.Skill
@@ -30,7 +30,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// The medians and 95th percentiles are those of real skills.
+// Medians and 95th percentiles match those of real skills.
 func TestFigures(t *testing.T) {
 	const n = 4000
 	var files, main, descriptions []int
@@ -84,7 +84,7 @@ func TestFaultless(t *testing.T) {
 	}
 }
 
-// Each fault is one that the rules see, but for the spelling, which the folder tells.
+// The rules report each fault, except a misspelt file name, which the folder shows.
 func TestFaults(t *testing.T) {
 	seen := map[string]int{}
 	for i := range 3000 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// main makes a SKILL.md of the size that real ones have, with links to the other
-// files, and spoils it where the skill has a fault.
+// main returns a SKILL.md of a realistic size with links to the other files, and applies
+// the skill's fault.
 func (g maker) main(s Skill, other []File, o Options) []byte {
 	name, description := s.Name, s.Description
 	if g.Float64() < 0.4 {
@@ -82,7 +82,7 @@ func (g maker) assemble(fault string, fields []string, name string, other []File
 	return []byte(text)
 }
 
-// links point to some of the other files; 6 of 100 skills have one that leads nowhere.
+// links returns links to some of the other files; 6 of 100 skills have a broken one.
 func (g maker) links(other []File) string {
 	var b strings.Builder
 	for _, f := range other[:min(len(other), 6)] {
@@ -96,9 +96,9 @@ func (g maker) links(other []File) string {
 	return b.String()
 }
 
-// fields are what real frontmatter holds beside name and description, as often as
-// it does. Half of the real ones with metadata have values there that are no
-// strings, which the specification does not allow.
+// fields returns fields besides name and description with their real frequency. Half of the
+// real skills with metadata have values in it that are not strings, which the specification
+// does not allow.
 func (g maker) fields(faultless bool) (fields []string) {
 	for _, f := range []struct {
 		share float64

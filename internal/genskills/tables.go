@@ -15,7 +15,7 @@ var layouts = []weighted[string]{
 	{".claude/skills/NAME", .04}, {".agents/skills/NAME", .03}, {"packages/GROUP/.claude/skills/NAME", .02},
 }
 
-// kind is a kind of file beside SKILL.md and the folder in which it often lies.
+// kind is a kind of file besides SKILL.md and its usual folder.
 type kind struct{ ending, folder string }
 
 var kinds = []weighted[kind]{
@@ -25,19 +25,19 @@ var kinds = []weighted[kind]{
 	{kind{".html", "assets"}, .006}, {kind{".csv", "assets"}, .006}, {kind{".svg", "assets"}, .005}, {kind{".png", "assets"}, .005}, {kind{"", "."}, .026},
 }
 
-// faults are what is wrong with real skills, and how often.
+// faults lists the faults of real skills with their frequency.
 var faults = []weighted[string]{
 	{"colon", 54}, {"block-text", 10}, {"star", 9}, {"inner-quote", 5}, {"nested", 5}, {"flow", 4}, {"unindented", 2}, {"reserved", 1}, {"duplicate-key", 1},
 	{"no-frontmatter", 30}, {"unclosed", 2}, {"glued-closer", 4}, {"no-description", 7}, {"empty-description", 3}, {"no-name", 9}, {"upper-case", 40},
 	{"other-folder", 60}, {"long-description", 2}, {"long-name", 4}, {"byte-order-mark", 1}, {"crlf", 4}, {"spelling", 4}, {"code-fence", 1}, {"empty", 1},
 }
 
-// trade are words of the trade. They are what people search for.
+// trade lists technical terms, which people search for.
 var trade = strings.Fields(`analyze deploy review extract generate validate query model report data api cloud test build image document
 	parse format audit security trading research email calendar browser workflow agent memory search index graph schema design style token chart table export
 	import convert summarize translate plan monitor alert debug trace profile cache queue stream batch policy access release notes commit branch issue ticket
 	customer invoice contract finance health biology chemistry protein sequence market portfolio kubernetes terraform docker python typescript react swift kotlin
 	rust golang postgres redis kafka`)
 
-// small are the words that make up a third of any English text.
+// small lists the words that make up a third of any English text.
 var small = strings.Fields("the to and of a in for or with is on when use from that by this it as are be you not an your")

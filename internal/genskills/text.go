@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// made is how many words are made up. Real descriptions and headings of 10,000
-// skills hold about as many different words, identifiers among them.
+// made is the number of made-up words. Real descriptions and headings of 10,000 skills hold
+// about as many different words, identifiers among them.
 const made = 40_000
 
-// vocabulary are made-up words, the frequent ones first and short.
+// vocabulary returns made-up words; frequent ones are first and short.
 var vocabulary = sync.OnceValue(func() []string {
 	r := rand.New(rand.NewPCG(1, 2))
 	const consonants, vowels = "bcdfghklmnprstvwz", "aeiou"
@@ -35,7 +35,7 @@ var vocabulary = sync.OnceValue(func() []string {
 	return words
 })
 
-// word draws a word: a third of them small ones.
+// word draws a word; a third are small ones.
 func (g maker) word() string {
 	if g.Float64() < 0.33 {
 		return small[g.IntN(len(small))]
@@ -43,18 +43,18 @@ func (g maker) word() string {
 	return g.telling()
 }
 
-// telling draws a word that says something: one in seven of the trade, the rest
-// by the law of Zipf and Mandelbrot: the word of rank r as often as 1/(r+flat).
+// telling draws a content word: one in seven is a technical term; the rest follow the
+// Zipf-Mandelbrot law, in which the word of rank r has frequency 1/(r+flat).
 func (g maker) telling() string {
 	if g.Float64() < 0.15 {
 		return trade[g.IntN(len(trade))]
 	}
-	const flat = 10 // no made-up word stands in more than half of all skills
+	const flat = 10 // no made-up word is in more than half of all skills
 	r := flat * (math.Exp(g.Float64()*math.Log((made+flat)/flat)) - 1)
 	return vocabulary()[min(int(r), made-1)]
 }
 
-// pool is prose to cut from, in Markdown.
+// pool returns Markdown prose to cut pieces from.
 var pool = sync.OnceValue(func() string {
 	g := maker{rand.New(rand.NewPCG(3, 4))}
 	words := func(n int) string {
@@ -84,7 +84,7 @@ var pool = sync.OnceValue(func() string {
 	return b.String()
 })
 
-// prose is n bytes of Markdown, cut at the beginning of a line.
+// prose returns n bytes of Markdown, cut at the beginning of a line.
 func (g maker) prose(n int) string {
 	var b strings.Builder
 	for b.Len() < n {

@@ -38,8 +38,7 @@ func httpParts() []part {
 	}
 }
 
-// hostsAndOrigins compares every cell with what the two lists mean, said over again
-// in a few lines.
+// hostsAndOrigins compares every cell with a second, short implementation of the two lists.
 func hostsAndOrigins(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -52,7 +51,7 @@ func hostsAndOrigins(r *trial) {
 	client := &http.Client{Timeout: r.patience(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, host := range slices.Concat(good, bad) {
 		for _, origin := range []string{"", "self", "https://app.example", "https://evil.example", "null", "http://app.example", "https://app.example.evil.example", "https://app.example:444", "http://localhost:1", "file://", "two"} {
-			// The protocol, and what is beside it: everything is behind the same lists.
+			// The protocol and all other routes are behind the same lists.
 			for _, place := range []string{"GET /mcp", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "PUT /mcp", "HEAD /mcp", "GET /", "GET /skills/git/", "GET /raw/git/SKILL.md", "GET /api/v1/skills", "GET /.well-known/agent-skills/index.json", "GET /metrics", "POST /api/v1/skills"} {
 				method, at, _ := strings.Cut(place, " ")
 				req, err := http.NewRequest(method, strings.TrimSuffix(k.url, "/mcp")+at, nil)
@@ -98,7 +97,7 @@ func hostsAndOrigins(r *trial) {
 	}
 }
 
-// caps opens one more than there may be, of everything that lasts.
+// caps opens one more than permitted of everything that lasts.
 func caps(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -119,7 +118,7 @@ func caps(r *trial) {
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
 		id := resp.Header.Get("Mcp-Session-Id")
-		if id != "" { // one that never says so gives way to others
+		if id != "" { // a session without initialized gives way to others
 			err = errors.Join(err, initialized(client, k, id))
 		}
 		return id, resp.Status + string(data), err

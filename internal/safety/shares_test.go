@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// places are the sessions that there are, and as many streams.
+// places is the number of sessions, and of streams.
 const places = 1024
 
 func sharesPart() part {
@@ -24,7 +24,7 @@ func sharesPart() part {
 		}}
 }
 
-// begin asks for a session with an initialize of about so many bytes.
+// begin opens a session with an initialize of about the given size.
 func begin(w *ways, k *knack, size int) (id, said string, err error) {
 	req, err := request(k, legacyEra, "", "initialize", map[string]any{
 		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": strings.Repeat("x", size)}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
@@ -45,7 +45,7 @@ func begin(w *ways, k *knack, size int) (id, said string, err error) {
 	return id, resp.Status + " " + string(data), err
 }
 
-// shares takes what one client can have, and then as another.
+// shares takes all that one client can have, and then connects as another client.
 func shares(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -115,8 +115,8 @@ func shares(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// mostOfSessions is what a server may hold with 1,000 sessions that began with the
-// largest initialize that is taken, above what it held before.
+// mostOfSessions bounds the additional memory of 1,000 sessions that began with the largest
+// permitted initialize.
 const mostOfSessions = 320 << 20
 
 func initializePart() part {
@@ -164,7 +164,7 @@ func initializes(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// mostToRender is what a server may hold while it shows hostile texts to people.
+// mostToRender bounds the memory of a server that renders hostile texts.
 const mostToRender = 256 << 20
 
 func renderingPart() part {
@@ -176,7 +176,7 @@ func renderingPart() part {
 		}}
 }
 
-// bombs are texts in Markdown of about a size.
+// bombs returns Markdown texts of about a given size.
 func bombs(size int) map[string]string {
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	all := map[string]string{}

@@ -1,10 +1,9 @@
-// Command sbom prints the bill of materials of a Go binary, as CycloneDX 1.6 JSON:
-// the modules that were linked into it and the standard library, from what the
-// linker wrote into the binary itself.
+// Command sbom prints the bill of materials of a Go binary, as CycloneDX 1.6 JSON: the
+// linked modules and the standard library, from the build information in the binary.
 //
 //	go run ./internal/sbom knack > knack.cdx.json
 //
-// The same binary gives the same bytes: there is no time and no random number in it.
+// The same binary gives the same output: it has no time and no random number.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 	"strings"
 )
 
-// bom is the part of CycloneDX that is said here.
+// bom is the part of CycloneDX that sbom writes.
 type bom struct {
 	Schema       string       `json:"$schema"`
 	Format       string       `json:"bomFormat"`
@@ -100,7 +99,7 @@ func module(kind string, m *debug.Module) component {
 	}
 	c.Ref = c.PURL
 	if m.Sum != "" {
-		// The hash of go.sum: of the module's files and not of one archive.
+		// The hash of go.sum covers the module's files, not an archive.
 		c.Properties = []property{{"go:sum", m.Sum}}
 	}
 	return c

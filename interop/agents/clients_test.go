@@ -23,9 +23,9 @@ type agent struct {
 	// tool is what the client calls knack's tool skill. The instructions must say it, or
 	// what is in said.
 	tool, said string
-	// list is the client's own command that lists servers, and working is the word that
-	// it has for one that works. add is its own command that adds one. Where there is
-	// none they are nil.
+	// list is the client's own command that lists servers, and working is the word that it
+	// has for one that works. add is its own command that adds one. They are nil if a
+	// client has none.
 	list    []string
 	working string
 	add     []string

@@ -1,8 +1,7 @@
 // Package builtin is the source of the skills that are inside the binary.
 //
-// They explain knack itself, so that a first run on a bare machine has
-// something to serve: engage, for the agent that uses the server, and
-// write-a-skill, for whoever writes a skill.
+// They explain knack itself, so that a first run on a bare machine has something to serve:
+// engage, for the agent that uses the server, and write-a-skill, for authors.
 package builtin
 
 import (
@@ -18,10 +17,10 @@ import (
 // Label is the label of the only root of this source.
 const Label = "builtin"
 
-// entry is how the built-in skills spell their main file.
+// entry is the name of the main file of each built-in skill.
 const entry = "SKILL.md"
 
-// skills holds one folder per skill, directly below "skills", but for engage. Embedding
+// skills holds one folder for each skill except engage, directly below "skills". Embedding
 // leaves out names that begin with a dot or an underscore.
 //
 //go:embed skills
@@ -35,23 +34,22 @@ const engage = "engage"
 type Source struct{ engage string }
 
 // New returns the source of the built-in skills for a server with these tool sets, as
-// `knack serve --tools` names them; with none, for the default set. The skill engage
-// speaks of their tools.
+// `knack serve --tools` names them; without any, for the default set. The skill engage
+// describes their tools.
 func New(sets ...string) *Source { return &Source{engageText(sets)} }
 
-// Engage is the text of the skill engage, for a server that leaves the built-in skills
-// out: its URI always answers.
+// Engage returns the text of the skill engage, for a server without the built-in skills:
+// its URI always answers.
 func (s *Source) Engage() string { return s.engage }
 
-// Root is where the skills come from. It has no folder on a disk.
+// Root returns the root of the skills. It has no folder on disk.
 func (*Source) Root() skill.Root {
 	return skill.Root{Label: Label, Scope: skill.ScopeBuiltin}
 }
 
-// Scan yields every built-in skill, in path order. Each has the path of its
-// folder ("engage"), no Dir, and a stamp that changes only with the binary. The
-// only error is that of ctx: what is embedded was checked by this package's
-// tests.
+// Scan yields every built-in skill, in path order. Each has the path of its folder
+// ("engage"), no Dir, and a stamp that changes only with the binary. The only error is that
+// of ctx: this package's tests check the embedded files.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err := ctx.Err(); err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
@@ -94,8 +92,8 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 	return &skill.Bundle{
 		Path:  folder,
 		Entry: entry,
-		// Embedded files have no time: the stamp is the size and a constant,
-		// equal to that of any later look, and never racy.
+		// Embedded files have no time. The stamp is the size and a constant, which never
+		// changes and is never racy.
 		Stamp: skill.StampOf(info),
 		FS:    fsys,
 	}, nil

@@ -80,8 +80,8 @@ func TestContained(t *testing.T) {
 	}
 }
 
-// TestSpecification holds the built-in skills to what they teach: not even a
-// note from the real parser and its rules.
+// TestSpecification checks that the built-in skills follow their own advice: the parser and
+// its rules report nothing, not even an info.
 func TestSpecification(t *testing.T) {
 	for _, b := range scan(t) {
 		sk := skill.Load(b)
@@ -107,8 +107,8 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-// TestLinks follows every relative link and every use of a file of the skill in
-// a tool call, and finds no file that nothing points at.
+// TestLinks follows every relative link and every use of a file of the skill in a tool
+// call, and checks that something points at every file.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
 	for _, b := range scan(t) {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// parts are what engage is made of: a head and a tail, and between them a part for each
-// tool set, named as the set. A part begins with its row of the head's table.
+// parts holds the text of engage: a head, a tail, and between them a part for each tool
+// set, named after the set. A part begins with its row of the head's table.
 //
 //go:embed engage
 var parts embed.FS
 
-// defaultSet is the tool set of a server that was given none.
+// defaultSet is the tool set of a server without --tools.
 const defaultSet = "default"
 
-// engageText is engage for a server with these tool sets. It names the tools of those
-// sets and no others: an agent that reads of a tool that it does not have goes astray.
+// engageText returns the text for a server with these tool sets. It names only their tools,
+// since a tool that an agent does not have would mislead it.
 func engageText(sets []string) string {
 	if len(sets) == 0 {
 		sets = []string{defaultSet}
@@ -37,7 +37,7 @@ func engageText(sets []string) string {
 	return part("head") + rows.String() + sections.String() + part("tail")
 }
 
-// part is one of the parts, "" for a set that has none.
+// part returns one of the parts, or "" for a set without one.
 func part(name string) string {
 	data, err := parts.ReadFile("engage/" + name + ".md")
 	if err != nil {
@@ -46,7 +46,7 @@ func part(name string) string {
 	return string(data)
 }
 
-// engageFS is the folder of engage: one file, which is made when the source is.
+// engageFS is the folder of engage, with one file, which New makes.
 type engageFS struct{ text string }
 
 var _ fs.ReadDirFS = engageFS{}

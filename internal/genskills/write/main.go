@@ -1,8 +1,8 @@
-// Command write puts generated skills into a folder:
+// Command write writes generated skills into a folder:
 //
 //	go run ./internal/genskills/write -n 10000 /some/new/folder
 //
-// The folder must be empty or not there. Equal flags write equal bytes.
+// The folder must be empty or missing. Equal flags write equal bytes.
 package main
 
 import (

@@ -10,8 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/genskills"
 )
 
-// The tree holds what the generator says and nothing else, and is not written
-// over another one.
+// The tree has exactly the generated files, and is not written over another one.
 func TestWrite(t *testing.T) {
 	o := genskills.Options{Seed: 5, Faults: 0.2, MaxBytes: 2000}
 	root := filepath.Join(t.TempDir(), "new")

@@ -1,5 +1,5 @@
-// Package knownitem measures a search by queries for one skill each: does it come
-// first, or among the first five? README.md says how the queries were made.
+// Package knownitem measures a search by queries for one skill each, and reports whether it
+// comes first or among the first five. README.md says how the queries were made.
 package knownitem
 
 import (
@@ -13,8 +13,8 @@ import (
 //go:embed queries.tsv
 var queries string
 
-// Question is a query and the skill it is after, by the folder's path in the
-// corpus.
+// Question is a query and the folder of the skill that it is meant to find, as a path in
+// the corpus.
 type Question struct{ Skill, Query string }
 
 // Questions are the odd lines, on which a ranking may be tuned, and the even
@@ -35,17 +35,17 @@ func Questions() (tune, report []Question) {
 	return tune, report
 }
 
-// Score is how well a search did.
+// Score is the quality of a search.
 type Score struct {
 	Recall float64 // the share of questions whose skill is among the first five
 	Rank   float64 // the mean of 1/rank, over the first 100
 }
 
-// String is the score in figures.
+// String formats the score.
 func (s Score) String() string { return fmt.Sprintf("recall@5 %.3f, MRR %.3f", s.Recall, s.Rank) }
 
-// Measure asks each question of a search that answers with skills' names, the
-// best first. A skill of the same name is as good: some lie in two repositories.
+// Measure asks each question of a search that answers with skills' names, the best first. A
+// skill of the same name counts too: some are in two repositories.
 func Measure(v catalog.View, all []Question, ask func(query string) ([]string, error)) (s Score, err error) {
 	named := make(map[string]string, len(v.Entries))
 	for _, e := range v.Entries {
@@ -75,9 +75,9 @@ func Measure(v catalog.View, all []Question, ask func(query string) ([]string, e
 	return Score{s.Recall / n, s.Rank / n}, nil
 }
 
-// Mistyped are the same questions with one wrong letter each, in the longest word
-// of at least five: two swapped, one left out, one replaced, one too many, in
-// turn. Questions without such a word are left out.
+// Mistyped returns the same questions with one wrong letter each, in the longest word of at
+// least five: two swapped, one left out, one replaced, one too many, in turn. Questions
+// without such a word are left out.
 func Mistyped(all []Question) (out []Question) {
 	for i, q := range all {
 		words := strings.Fields(q.Query)
@@ -91,7 +91,8 @@ func Mistyped(all []Question) (out []Question) {
 		if len(w) < 5 {
 			continue
 		}
-		// Neither the first letter nor the last; which one differs from line to line.
+		// The letter is neither the first nor the last, and its position differs from line
+		// to line.
 		at := 1 + i%(len(w)-2)
 		switch i % 4 {
 		case 0:

@@ -26,7 +26,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// One letter is wrong, and only one.
+// Exactly one letter is wrong.
 func TestMistyped(t *testing.T) {
 	_, report := Questions()
 	was := map[string]string{}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// longSentence is the number of words above which a page's sentence is reported.
+const longSentence = 45
+
+// pattern is a turn of phrase to avoid.
+type pattern struct {
+	name   string
+	expr   *regexp.Regexp
+	better string // what to write in its place
+}
+
+// patterns are the turns of phrase that are counted. The comments of cobra, fsnotify,
+// go-cmp and the MCP SDK for Go have at most two marks in 1,000 sentences of each.
+var patterns = []pattern{
+	{"who", regexp.MustCompile(`(?i)\bwhoever\b|\b(?:the one|those|one|him|that one|all|everyone) who\b|(?-i:(?:^|[.;:] )Who [a-z]+)|\bwho (?:asks|sends|reads|calls|waits|has|is|was|may|sees|knows|comes|writes)\b`), "the caller, the client or the user"},
+	{"what", regexp.MustCompile(`(?:^|[.;:] )What [a-z]+(?:s|n|d)? (?:[a-z]+ ){0,6}(?:is|are|was|has|have|does|goes|stays)\b`), "the thing's name"},
+	{"somebody", regexp.MustCompile(`(?i)\b(?:some|no|any|every)body\b`), "a caller, no client or each user"},
+	{"where", regexp.MustCompile(`(?i)\bwhere (?:it|that|there|one|they|none|nothing|both|several|this)\b`), "if or when"},
+	{"none", regexp.MustCompile(`(?i)\b(?:is|are|was|were|be) none\b`), "no X, or not an X"},
+	{"lies", regexp.MustCompile(`(?i)\b(?:lies|lie) (?:in|below|beside|behind|under|on|at|there|above|between)\b|\b(?:stands|stand) (?:in|there|for itself|beside|behind|below|at)\b`), "is"},
+	{"stiff", regexp.MustCompile(`(?i)\bbe it\b|\bhas it (?:read|done|made)\b|\bpasse[sd] over\b|\bas it (?:came|comes|was given)\b|\bwithout a word\b|\bof its own accord\b`), "plain words"},
+}
+
+// sentence is one sentence with the place where it begins.
+type sentence struct {
+	file string
+	line int
+	text string
+}
+
+// mark is one odd turn of phrase.
+type mark struct {
+	file     string
+	line     int
+	pattern  pattern
+	match    string
+	sentence string
+}
+
+// count is how many sentences were read and how many marks they have.
+type count struct{ sentences, marks int }
+
+// rate is the number of marks per 1,000 sentences.
+func (c count) rate() float64 { return 1000 * float64(c.marks) / float64(max(c.sentences, 1)) }
+
+// report is what [read] found below a folder.
+type report struct {
+	comments count
+	folders  map[string]count // of the comments, by folder
+	marks    []mark           // in comments, then in pages
+	files    []string         // Markdown pages
+	pages    []sentence       // of these pages
+	sleeps   []string         // calls of time.Sleep in tests, as file:line
+}
+
+// percentile is the number of words that p of 100 sentences of the pages do not exceed.
+func (r *report) percentile(p int) int {
+	var counts []int
+	for _, s := range r.pages {
+		counts = append(counts, words(s.text))
+	}
+	if len(counts) == 0 {
+		return 0
+	}
+	slices.Sort(counts)
+	return counts[min(len(counts)-1, len(counts)*p/100)]
+}
+
+// read counts in every Go file and every Markdown page below root. It skips hidden
+// folders, testdata, node_modules and generated files.
+func read(root string) (*report, error) {
+	r := &report{folders: map[string]count{}}
+	var inPages []mark
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") && name != ".." && name != "."):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		case strings.HasSuffix(name, ".go"):
+			return r.goFile(root, path)
+		case strings.HasSuffix(name, ".md") && name != "SKILL.md":
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			r.files = append(r.files, path)
+			for _, s := range page(string(text)) {
+				s.file = path
+				r.pages = append(r.pages, s)
+				inPages = append(inPages, marksIn(s)...)
+			}
+		}
+		return nil
+	})
+	r.marks = append(r.marks, inPages...)
+	return r, err
+}
+
+// goFile counts in the comments of one Go file and, if it is a test, its sleeps.
+func (r *report) goFile(root, path string) error {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	if ast.IsGenerated(f) {
+		return nil
+	}
+	folder, err := filepath.Rel(root, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	here := r.folders[folder]
+	for _, group := range f.Comments {
+		for _, s := range sentences(group.Text()) {
+			s.file, s.line = path, s.line+set.Position(group.Pos()).Line
+			found := marksIn(s)
+			here.sentences++
+			here.marks += len(found)
+			r.comments.sentences++
+			r.comments.marks += len(found)
+			r.marks = append(r.marks, found...)
+		}
+	}
+	r.folders[folder] = here
+	if !strings.HasSuffix(path, "_test.go") {
+		return nil
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sleep" {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+				r.sleeps = append(r.sleeps, set.Position(n.Pos()).String())
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// marksIn finds the marks of one sentence. The name of the user nobody is not a mark.
+func marksIn(s sentence) (marks []mark) {
+	text := strings.ReplaceAll(s.text, "user nobody", "user")
+	for _, p := range patterns {
+		for _, match := range p.expr.FindAllString(text, -1) {
+			marks = append(marks, mark{s.file, s.line, p, match, s.text})
+		}
+	}
+	return marks
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)`)
+
+// sentences splits running text into sentences of three words or more; shorter ones are
+// headings. Lines count from 0.
+func sentences(text string) (out []sentence) {
+	line := 0
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		rest := paragraph
+		for at := line; rest != ""; {
+			end := len(rest)
+			if loc := sentenceEnd.FindStringIndex(rest); loc != nil {
+				end = loc[1]
+			}
+			lead := rest[:len(rest)-len(strings.TrimLeft(rest, " \t\n"))]
+			if s := strings.Join(strings.Fields(rest[:end]), " "); words(s) >= 3 {
+				out = append(out, sentence{line: at + strings.Count(lead, "\n"), text: s})
+			}
+			at += strings.Count(rest[:end], "\n")
+			rest = rest[end:]
+		}
+		line += strings.Count(paragraph, "\n") + 2
+	}
+	return out
+}
+
+// page splits a Markdown page into sentences, without code blocks, tables and headings.
+// A list item ends where the next begins. Lines count from 1.
+func page(markdown string) (out []sentence) {
+	var text strings.Builder
+	begin, fenced := 1, false
+	flush := func(next int) {
+		for _, s := range sentences(text.String()) {
+			s.line += begin
+			out = append(out, s)
+		}
+		text.Reset()
+		begin = next
+	}
+	n := 0
+	for line := range strings.Lines(markdown) {
+		n++
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "```"):
+			fenced = !fenced
+			flush(n + 1)
+		case fenced, trimmed == "", strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"):
+			flush(n + 1)
+		case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "):
+			flush(n)
+			text.WriteString(trimmed[2:] + "\n")
+		default:
+			text.WriteString(trimmed + "\n")
+		}
+	}
+	flush(n)
+	return out
+}
+
+// words counts the words of a text.
+func words(text string) int { return len(strings.Fields(text)) }
