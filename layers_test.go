@@ -46,7 +46,11 @@ var directions = map[string][]string{
 	"limit":     {},
 	"tool":      {"catalog", "skill"},
 	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	// How the server speaks: messages as bytes, as lines, and over HTTP.
+	"mcpserver/internal/wire":  {"skill"},
+	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts what is wrong, for commands and pages alike; it asks the
 	// sources what lies beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
@@ -78,7 +82,7 @@ var programs = []string{"bench"}
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},

@@ -16,11 +16,11 @@ import (
 const places = 1024
 
 func sharesPart() part {
-	all := change{"mcpserver/http_share.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
+	all := change{"mcpserver/internal/httpd/session.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
 	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares,
 		broken: []variant{
 			{name: "no-share-of-sessions", says: "sessions of one client: 1024 ", changes: []change{all}},
-			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/http_share.go", "if overShare(client, own, all, h.o.MaxStreams) {", "if overShare(\"\", own, all, h.o.MaxStreams) {"}}},
+			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/internal/httpd/session.go", "case overShare(client, own, t.all, t.most):", "case overShare(\"\", own, t.all, t.most):"}}},
 		}}
 }
 
@@ -120,13 +120,13 @@ func shares(r *trial) {
 const mostOfSessions = 320 << 20
 
 func initializePart() part {
-	const session = "mcpserver/http_session.go"
+	const session = "mcpserver/internal/httpd/session.go"
 	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes,
 		broken: []variant{
 			{name: "any-size", says: "is taken", changes: []change{{session, "if r.ContentLength > maxInitialize {", "if r.ContentLength > 1<<30 {"}}},
 			{name: "hoards", says: "MiB with", changes: []change{
 				{session, "// create makes a session,", "var hoard []string\n\n// create makes a session,"},
-				{session, "	client := h.sharer(r)\n", "	client := h.sharer(r)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
+				{session, "	owner := h.sharer(from)\n", "	owner := h.sharer(from)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
 		}}
 }
 
