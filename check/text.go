@@ -85,8 +85,8 @@ func zeroWidth(s *subject) (out []Finding) {
 	if strings.HasPrefix(s.text, mark) {
 		skip = len(mark) // text-bom's
 	}
-	runs(s.text[skip:], isInvisible, func(start, end, n int) {
-		start, end = start+skip, end+skip
+	runs(s.text[skip:], isInvisible, func(start, _, n int) {
+		start += skip
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
 		if n == 1 && skill.IsNeeded(s.text, start, r) || len(out) == maxRuns {
 			return
