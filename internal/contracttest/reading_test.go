@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,7 @@ func (s *slowRoot) Scan(ctx context.Context) (scan skill.Scan, err error) {
 type slowWorld struct {
 	t        *testing.T
 	catalog  *catalog.Catalog
+	sources  []catalog.Source
 	host     *tool.Host
 	handler  http.Handler
 	sessions map[string]*session // by set
@@ -265,7 +267,7 @@ func newSlowWorld(t *testing.T, roots int) (w *slowWorld, end func()) {
 		r := skill.Root{Label: fmt.Sprint("dir-", i+1), Scope: skill.ScopeProject, Dir: fmt.Sprint("/slow/", i), Shown: fmt.Sprint("slow/", i)}
 		sources = append(sources, &slowRoot{root: r, first: i * slowSkills / roots, end: (i + 1) * slowSkills / roots})
 	}
-	w = &slowWorld{t: t, catalog: catalog.New(sources, catalog.Options{Patience: 2 * time.Second}), sessions: map[string]*session{}}
+	w = &slowWorld{t: t, sources: sources, catalog: catalog.New(sources, catalog.Options{Patience: 2 * time.Second}), sessions: map[string]*session{}}
 	w.host = &tool.Host{Catalog: w.catalog}
 	pages := web.New(web.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
@@ -402,4 +404,43 @@ func TestSlowDisk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A source that comes later makes the lists incomplete until it was read; that they are
+// complete again is news, also if it has no skill.
+func TestSourceThatComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, end := newSlowWorld(t, 1)
+		defer end()
+		time.Sleep(slowSkills*slowStep + time.Second)
+		s := newSlowSession(t, w)
+		w.sessions["default"] = s.session
+		defer s.close()
+		lists := func(what string, marked bool) {
+			t.Helper()
+			for _, method := range []string{"tools/list", "resources/list", "prompts/list", "skills/list"} {
+				for i, got := range []said{w.mcp(method, ""), w.old(method, "")} {
+					if is := strings.Contains(got.text, tool.MetaIncomplete) && strings.Contains(got.text, "still being read"); is != marked || method == "tools/list" && strings.Contains(got.text, "find_skills shows those that were read since") != marked {
+						t.Errorf("%s, %s, door %d: incomplete is %v: %s", what, method, i, is, short(got.text))
+					}
+				}
+			}
+		}
+		lists("before", false)
+		empty := &slowRoot{root: skill.Root{Label: "later", Scope: skill.ScopeProject, Dir: "/later", Shown: "later"}, first: 400, end: 400} // 20 s
+		w.catalog.SetSources(append(slices.Clone(w.sources), empty))
+		lists("a source has come", true)
+		for _, list := range []string{"tools", "prompts", "resources"} {
+			if changed := "notifications/" + list + "/list_changed"; strings.Contains(s.heard(), changed) {
+				t.Errorf("%s was sent too soon", changed)
+			}
+		}
+		time.Sleep(time.Minute)
+		lists("it was read", false)
+		for _, list := range []string{"tools", "prompts", "resources"} {
+			if changed := "notifications/" + list + "/list_changed"; strings.Count(s.heard(), changed) != 1 {
+				t.Errorf("%s was sent %d times", changed, strings.Count(s.heard(), changed))
+			}
+		}
+	})
 }
