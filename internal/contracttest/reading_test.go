@@ -362,7 +362,7 @@ func TestSlowDisk(t *testing.T) {
 					})
 					ask("last", last, func(what string, got said) { incomplete(t, what, got, true) })
 					ask("never", never, func(what string, got said) { incomplete(t, what, got, true) })
-					time.Sleep(time.Second)
+					time.Sleep(5 * time.Second)
 					if t.Failed() {
 						return
 					}
@@ -441,6 +441,26 @@ func TestSourceThatComesLater(t *testing.T) {
 			if changed := "notifications/" + list + "/list_changed"; strings.Count(s.heard(), changed) != 1 {
 				t.Errorf("%s was sent %d times", changed, strings.Count(s.heard(), changed))
 			}
+		}
+	})
+}
+
+// What was made of a snapshot for a list is not given again once a source has come that the
+// snapshot does not know.
+func TestKeptListIsNotGivenForMoreSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow", Shown: "slow"}, end: 3}
+		w := &slowWorld{t: t, catalog: catalog.New([]catalog.Source{source}, catalog.Options{})} // which nothing runs
+		must(t, w.catalog.Refresh(t.Context()))
+		server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
+		var err error
+		w.handler, err = mcpserver.NewHTTP(server, mcpserver.HTTPOptions{})
+		must(t, err)
+		for _, marked := range []bool{false, true} {
+			if got := w.mcp("tools/list", ""); strings.Contains(got.text, "find_skills shows those that were read since") != marked {
+				t.Errorf("incomplete: want %v: %s", marked, short(got.text))
+			}
+			w.catalog.SetSources([]catalog.Source{source, &slowRoot{root: skill.Root{Label: "later", Scope: skill.ScopeProject, Dir: "/later"}}})
 		}
 	})
 }
