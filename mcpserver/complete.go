@@ -36,7 +36,7 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	var values []string
 	switch {
 	case p.Ref.Type == "ref/prompt":
-		if values, err = s.completePrompt(v, p); err != nil {
+		if values, err = s.completePrompt(ctx, v, p); err != nil {
 			return reply{}, err
 		}
 	case p.Ref.URI == fileTemplate && p.Argument.Name == "path":

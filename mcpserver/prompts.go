@@ -145,10 +145,10 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
-func (s *Server) completePrompt(v catalog.View, p wire.Params) ([]string, error) {
-	e := v.Named(p.Ref.Name)
-	if lacks := v.Unsure(); e == nil && lacks != nil {
-		return nil, unsure(lacks)
+func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Params) ([]string, error) {
+	v, e, notSure := s.host.Named(ctx, v, p.Ref.Name)
+	if e == nil && notSure != nil {
+		return nil, unsure(notSure)
 	}
 	if e == nil || !e.UserInvocable || p.Argument.Name != promptText {
 		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name)))

@@ -32,6 +32,7 @@ type slowRoot struct {
 	root       skill.Root
 	first, end int
 	read       atomic.Bool // once: from then on the system has it at hand
+	hangs      atomic.Pointer[chan struct{}]
 }
 
 const slowStep = 50 * time.Millisecond
@@ -45,6 +46,13 @@ func slowText(i int) string {
 func (s *slowRoot) Root() skill.Root { return s.root }
 
 func (s *slowRoot) Scan(ctx context.Context) (scan skill.Scan, err error) {
+	if hangs := s.hangs.Load(); hangs != nil {
+		select {
+		case <-*hangs:
+		case <-ctx.Done():
+			return skill.Scan{}, ctx.Err()
+		}
+	}
 	for i := range s.end { // one disk, that reads the roots before this one first
 		if !s.read.Load() {
 			select {
@@ -267,7 +275,12 @@ func newSlowWorld(t *testing.T, roots int) (w *slowWorld, end func()) {
 		r := skill.Root{Label: fmt.Sprint("dir-", i+1), Scope: skill.ScopeProject, Dir: fmt.Sprint("/slow/", i), Shown: fmt.Sprint("slow/", i)}
 		sources = append(sources, &slowRoot{root: r, first: i * slowSkills / roots, end: (i + 1) * slowSkills / roots})
 	}
-	w = &slowWorld{t: t, sources: sources, catalog: catalog.New(sources, catalog.Options{Patience: 2 * time.Second}), sessions: map[string]*session{}}
+	return slowWorldOf(t, 2*time.Second, sources...)
+}
+
+func slowWorldOf(t *testing.T, patience time.Duration, sources ...catalog.Source) (w *slowWorld, end func()) {
+	t.Helper()
+	w = &slowWorld{t: t, sources: sources, catalog: catalog.New(sources, catalog.Options{Patience: patience}), sessions: map[string]*session{}}
 	w.host = &tool.Host{Catalog: w.catalog}
 	pages := web.New(web.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
@@ -463,4 +476,50 @@ func TestKeptListIsNotGivenForMoreSources(t *testing.T) {
 			w.catalog.SetSources([]catalog.Source{source, &slowRoot{root: skill.Root{Label: "later", Scope: skill.ScopeProject, Dir: "/later"}}})
 		}
 	})
+}
+
+// What cannot be looked up, since the disk does not answer any more, is "try again" on every
+// surface and never "not found"; what is known is answered; and once the disk answers, so is
+// the rest.
+func TestHangingDisk(t *testing.T) {
+	for what, patience := range map[string]time.Duration{"a root is late": 2 * time.Second, "a look does not end": 0} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow", Shown: "slow"}, end: 3}
+				w, end := slowWorldOf(t, patience, source)
+				defer end()
+				s := newSlowSession(t, w)
+				w.sessions["default"] = s.session
+				defer s.close()
+				time.Sleep(29 * time.Second) // a look is due, and none is under way
+				hangs := make(chan struct{})
+				source.hangs.Store(&hangs)
+				source.end++
+				for what, question := range w.items(slowName(3)) {
+					got := question()
+					for _, no := range denials {
+						if strings.Contains(got.text, no) {
+							t.Errorf("%s says %q: %s", what, no, short(got.text))
+						}
+					}
+					if !strings.Contains(got.text, "try again in a moment") && !strings.Contains(got.text, "Try again") || got.status != 0 && got.status != http.StatusServiceUnavailable {
+						t.Errorf("%s: %d %s", what, got.status, short(got.text))
+					}
+				}
+				for what, question := range w.items(slowName(0)) {
+					if got := question(); !answers(got.text, 0) {
+						t.Errorf("%s of one that is known: %s", what, short(got.text))
+					}
+				}
+				source.hangs.Store(nil)
+				close(hangs)
+				time.Sleep(time.Minute)
+				for what, question := range w.items(slowName(3)) {
+					if got := question(); !answers(got.text, 3) {
+						t.Errorf("%s at the end: %s", what, short(got.text))
+					}
+				}
+			})
+		})
+	}
 }
