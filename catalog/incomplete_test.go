@@ -68,7 +68,7 @@ func TestIncomplete(t *testing.T) {
 		c.SetSources([]Source{slow, unlisted, fast, source("more", "z/SKILL.md", text("z", "new"))})
 		says("a source that no look has met", "the skills are still being read, 3 skills so far; try again in a moment", "the skills are still being read, 3 skills so far; try again in a moment")
 		synctest.Wait()
-		time.Sleep(settleMost)
+		<-time.After(settleMost)
 		synctest.Wait()
 		says("it was read", "", "")
 	})
@@ -101,7 +101,7 @@ func TestSeenSince(t *testing.T) {
 			t.Error("while the root is late")
 		}
 		between := time.Now()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		go func() { d.answer <- struct{}{} }()
 		refresh(t, c) // joins the look
 		if c.SeenSince(between) || !c.SeenSince(between.Add(-time.Second)) {

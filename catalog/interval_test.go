@@ -42,13 +42,13 @@ func TestRefreshCycleOfSlowScans(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = c.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
-		time.Sleep(2*time.Second + DefaultInterval + time.Millisecond) // two scans: the first decides nothing
+		<-time.After(2*time.Second + DefaultInterval + time.Millisecond) // two scans: the first decides nothing
 		synctest.Wait()
 		if took := time.Duration(c.rest.Load()); took <= restMost {
 			t.Fatalf("the scans ask for a rest of %v, which needs no bound", took)
 		}
 		m.write("new/SKILL.md", text("new", "d"))
-		time.Sleep(time.Second + DefaultInterval)
+		<-time.After(time.Second + DefaultInterval)
 		synctest.Wait()
 		if view(t, c).Named("new") == nil {
 			t.Error("after 30 s and a scan the new skill is not there")

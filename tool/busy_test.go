@@ -98,7 +98,7 @@ func TestUnansweredLookIsNotNotFound(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &Host{Catalog: c}
-				time.Sleep(time.Minute) // a look is due
+				<-time.After(time.Minute) // a look is due
 				answer := make(chan struct{})
 				r.scan.Store(&answer)
 				if row.list {
@@ -118,7 +118,7 @@ func TestUnansweredLookIsNotNotFound(t *testing.T) {
 				r.list.Store(nil)
 				close(answer)
 				synctest.Wait()
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				asked(t, h, "new", "")
 				if got := call(t, h, "universal", "skill", args{"name": "none"}); !got.Absent {
 					t.Errorf("one that is not there: %q", got.Text)

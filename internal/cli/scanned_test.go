@@ -79,7 +79,7 @@ func TestBannerWhileReading(t *testing.T) {
 			if banner(&Env{Stderr: &said}, v, tools); !strings.HasPrefix(said.String(), want) {
 				t.Errorf("%q, want %q", said.String(), want)
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			synctest.Wait()
 		}
 	})

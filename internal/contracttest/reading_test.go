@@ -375,7 +375,7 @@ func TestSlowDisk(t *testing.T) {
 					})
 					ask("last", last, func(what string, got said) { incomplete(t, what, got, true) })
 					ask("never", never, func(what string, got said) { incomplete(t, what, got, true) })
-					time.Sleep(5 * time.Second)
+					<-time.After(5 * time.Second)
 					if t.Failed() {
 						return
 					}
@@ -393,7 +393,7 @@ func TestSlowDisk(t *testing.T) {
 				if roots > 1 && known < len(first) {
 					t.Errorf("a skill that is known was answered %d times", known)
 				}
-				time.Sleep(time.Minute) // another look may be had
+				<-time.After(time.Minute) // another look may be had
 				for what, question := range lists {
 					if got := question(); strings.Contains(got.text, "still being read") || strings.Contains(got.text, tool.MetaIncomplete) || got.status > http.StatusOK {
 						t.Errorf("%s at the end: %s", what, short(got.text))
@@ -425,7 +425,7 @@ func TestSourceThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newSlowWorld(t, 1)
 		defer end()
-		time.Sleep(slowSkills*slowStep + time.Second)
+		<-time.After(slowSkills*slowStep + time.Second)
 		s := newSlowSession(t, w)
 		w.sessions["default"] = s.session
 		defer s.close()
@@ -448,7 +448,7 @@ func TestSourceThatComesLater(t *testing.T) {
 				t.Errorf("%s was sent too soon", changed)
 			}
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		lists("it was read", false)
 		for _, list := range []string{"tools", "prompts", "resources"} {
 			if changed := "notifications/" + list + "/list_changed"; strings.Count(s.heard(), changed) != 1 {
@@ -491,7 +491,7 @@ func TestHangingDisk(t *testing.T) {
 				s := newSlowSession(t, w)
 				w.sessions["default"] = s.session
 				defer s.close()
-				time.Sleep(29 * time.Second) // a look is due, and none is under way
+				<-time.After(29 * time.Second) // a look is due, and none is under way
 				hangs := make(chan struct{})
 				source.hangs.Store(&hangs)
 				source.end++
@@ -513,7 +513,7 @@ func TestHangingDisk(t *testing.T) {
 				}
 				source.hangs.Store(nil)
 				close(hangs)
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				for what, question := range w.items(slowName(3)) {
 					if got := question(); !answers(got.text, 3) {
 						t.Errorf("%s at the end: %s", what, short(got.text))
