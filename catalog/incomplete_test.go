@@ -115,8 +115,8 @@ func TestSeenSince(t *testing.T) {
 	})
 }
 
-// That lists are complete is news, also if no skill has come with it: to those who see
-// everything, and to those who do not.
+// Subscribers are told that lists are complete, also if no skill has come with it. A narrowed
+// view is told too.
 func TestCompletedIsNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a"), make(chan struct{})}
