@@ -20,8 +20,8 @@ import (
 
 // Limits of prompts.
 const (
-	// maxPrompts is how many skills are prompts: clients show them as one menu,
-	// and whoever has more finds the rest by completion and by name.
+	// maxPrompts is how many skills are prompts: clients show them as one menu, and users
+	// with more find the rest by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
 	// promptText is the only argument of a prompt.
@@ -67,8 +67,8 @@ func promptArguments(c tool.Client) []*mcp.PromptArgument {
 	}}
 }
 
-// promptStart is where a cursor goes on: behind the skill that was listed last,
-// wherever it stands now; where that is gone, at the place that it had.
+// promptStart is where a cursor goes on: after the skill that was listed last, wherever
+// it is now, or at its former place if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	count, last, _ := strings.Cut(string(raw), " ")
@@ -121,7 +121,7 @@ func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Res
 	case err != nil:
 		return nil, err
 	}
-	if v, err = s.view(ctx); err != nil { // reading may have found another author's mind
+	if v, err = s.view(ctx); err != nil { // the author may have changed it
 		return nil, err
 	}
 	if now, _ := v.At(e.URI()); now != nil {

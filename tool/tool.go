@@ -46,13 +46,14 @@ type Tool struct {
 	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
-	// form is how the description has the list of skills; nil where it has none.
-	form func(v catalog.View, c Client) Form
-	call func(ctx context.Context, h *Host, args arguments) (Result, error)
+	// arranged is how the description has the list of skills; nil if it has no list.
+	arranged func(v catalog.View, c Client) arranged
+	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call without one JSON object of arguments, or with keys
 	// that are not allowed, in the contract's words; nil where it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
-	strict    []string // the only keys allowed, in order; nil where unknown keys are ignored
+	strict    []string // the only keys allowed, in order; nil if unknown keys are ignored
+	also      []string // keys that are allowed beside strict, and that no message names
 }
 
 // Definition is what a client is told of a tool.
@@ -82,7 +83,7 @@ type Result struct {
 
 // answer is [Tool.Call] unobserved.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	a, err := parseArguments(args, t.strict)
+	a, err := parseArguments(args, t.strict, t.also...)
 	switch {
 	case err != nil && t.malformed != nil:
 		return t.malformed(ctx, h, err)
