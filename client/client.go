@@ -197,7 +197,7 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], s)
 }
 
-// mergeAt updates the entry at a path, whose current fields are have.
+// mergeAt updates the entry at a path. Its current fields are have.
 func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byte, error) {
 	ch := c.decide(have.fields, s)
 	if ch.state == Connected || ch.state == Foreign {

@@ -361,7 +361,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file, first := atHome(env, ch.File), ch.First
 	switch {
-	case first == nil && ch.Off != "":
+	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
 		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
