@@ -406,6 +406,8 @@ func refusal(c client.Client, state connection, file string, err error) error {
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "set HOME, or name the file with --file"}
 	case errors.As(err, &missing):
 		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Mend}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
 	case errors.As(err, new(*edit.OutsideError)):
 		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
 	}
@@ -491,6 +493,9 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 		showChanges(env.Stderr, state, file)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
+	}
+	if first := state.First; first != nil {
+		fmt.Fprintf(env.Stderr, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
 	}
 	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
