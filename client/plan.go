@@ -172,6 +172,7 @@ var ErrNoFolder = errors.New("the folder of its file is not known")
 // MissingError is returned if knack does not make a client's file, or its folder.
 type MissingError struct{ What, Mend string }
 
+// Error says what is missing.
 func (e *MissingError) Error() string { return e.What }
 
 // change is the change of the entry of this name in one file.

@@ -520,6 +520,7 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 		fmt.Fprintln(env.Stderr, clean(sentence))
 	}
 	switch {
+	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
 	case ch.First != nil && ch.First.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
 	case c.Trusts() && !counts.Trusted:
