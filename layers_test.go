@@ -1,7 +1,7 @@
-// Package knack_test holds the rules of the house that no compiler checks:
-// which package may import which, who may touch files and the environment, and
-// what every exported name owes its reader. A rule that stands in the way is
-// changed here, with a line in doc/decisions, and not worked around.
+// Package knack_test checks rules that the compiler does not: which package may import
+// which, which packages may use files and the environment, and that every exported name is
+// documented. If a rule is in the way, change it here with a line in doc/decisions; do not
+// work around it.
 package knack_test
 
 import (
@@ -25,8 +25,8 @@ import (
 
 const module = "github.com/knack-dev/knack"
 
-// directions lists, for each package, the packages of this module that it may
-// import. The standard library is free to all, other modules are in outside.
+// directions lists, for each package, the packages of this module that it may import. Every
+// package may import the standard library. Other modules are in outside.
 var directions = map[string][]string{
 	"skill":          {},
 	"source/dir":     {"skill"}, // sources never import each other
@@ -46,7 +46,11 @@ var directions = map[string][]string{
 	"limit":     {},
 	"tool":      {"catalog", "skill"},
 	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	// How the server speaks: messages as bytes, as lines, and over HTTP.
+	"mcpserver/internal/wire":  {"skill"},
+	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts what is wrong, for commands and pages alike; it asks the
 	// sources what lies beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
@@ -71,14 +75,14 @@ var directions = map[string][]string{
 	"internal/prose": {},
 }
 
-// programs lists the packages that may start other programs: none of the product.
+// programs lists the packages that may start other programs. No package of the product may.
 var programs = []string{"bench"}
 
-// outside lists, for each module that is not ours, the packages that may import
-// it. A module without a row needs one, and a decision.
+// outside lists, for each other module, the packages that may import it. A module without a
+// row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
@@ -89,8 +93,8 @@ var outside = map[string][]string{
 	"github.com/yuin/goldmark":               {"web"},
 }
 
-// surroundings are the names that read arguments, the environment or the home
-// folder. Everything else is told what it has to know.
+// surroundings lists the names that read arguments, the environment or the home folder.
+// Other packages get these values from their callers.
 var surroundings = use{
 	names: map[string][]string{
 		"os":      {"Args", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"},
@@ -101,9 +105,9 @@ var surroundings = use{
 	allowed: []string{"internal/cli", "cmd/knack", "internal/genskills/write", "internal/sbom", "internal/prose", "bench", "bench/floor"},
 }
 
-// files are the names that reach a disk by path. A source opens skills; edit
-// and client change files that a person named; internal/cli reads configuration;
-// audit goes on with its own file; doctor lists folders, and opens nothing in them.
+// files lists the names that access a disk by path. A source opens skills; edit and client
+// change files that the user named; internal/cli reads configuration; audit reopens its own
+// file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -118,9 +122,8 @@ var files = use{
 	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
 }
 
-// writes are the names that make or replace a file. Written whole or not at all,
-// and never over another's change: that is one package's trade. A log that is only
-// ever added to is another's.
+// writes lists the names that make or replace a file. Package edit writes files whole or
+// not at all, and never over another program's change. Package audit appends to its log.
 var writes = use{
 	names: map[string][]string{
 		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
@@ -130,12 +133,12 @@ var writes = use{
 	allowed: []string{"edit", "audit", "internal/genskills/write", "bench"},
 }
 
-// vague are package names that say nothing and into which everything falls.
+// vague lists package names without a meaning, which attract unrelated code.
 var vague = []string{"utils", "util", "common", "helpers", "helper", "pkg", "shared", "misc"}
 
-const longFile = 600 // lines; beyond it a file is a question
+const longFile = 600 // lines; longer files should be split
 
-// use is a set of names by import path, and the packages that may use them.
+// use is a set of names by import path, with the packages that may use them.
 type use struct {
 	names   map[string][]string
 	allowed []string
@@ -154,7 +157,7 @@ type file struct {
 	ast   *ast.File
 }
 
-// rule is one rule and code that breaks it: a package's path and its only file.
+// rule is one rule, and code that breaks it: a package's path and its only file.
 type rule struct {
 	name   string
 	check  func(pkg) []string
@@ -224,7 +227,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestRulesBite shows each rule code that breaks it.
+// TestRulesBite checks that each rule objects to code that breaks it.
 func TestRulesBite(t *testing.T) {
 	for _, r := range rules {
 		for _, b := range r.broken {
@@ -270,7 +273,7 @@ func checkOutside(p pkg) (complaints []string) {
 	return complaints
 }
 
-// moduleOf is the row of outside that covers an import path, "" if none does.
+// moduleOf returns the row of outside that covers an import path, or "".
 func moduleOf(imported string) string {
 	for path := range outside {
 		if imported == path || strings.HasPrefix(imported, path+"/") {
@@ -379,7 +382,7 @@ func undocumented(decl ast.Decl) (names []string) {
 	return names
 }
 
-// receiver is the name of the type behind pointers and type parameters.
+// receiver returns the name of the type, without pointers and type parameters.
 func receiver(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.StarExpr:
@@ -455,8 +458,8 @@ func load(t *testing.T) (pkgs []pkg) {
 	}
 }
 
-// lookAround reads every folder, so that the test cache, which does not see what
-// the go command reads, knows that a new file is a reason to run again.
+// lookAround reads every folder, so that a new file invalidates the cached test result. The
+// cache does not know the files that the go command reads.
 func lookAround(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

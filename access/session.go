@@ -68,16 +68,23 @@ func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject 
 	return id, subject, true
 }
 
-// Subject is whose session it is now.
-func (s *Sessions) Subject(ctx context.Context, id string) (Subject, bool) {
+// Token is the token that a session stands for. Whose it is, the caller asks.
+func (s *Sessions) Token(id string) (token string, ok bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	i := s.find(id)
 	if i < 0 {
-		s.mu.Unlock()
+		return "", false
+	}
+	return s.held[i].token, true
+}
+
+// Subject is whose session it is now.
+func (s *Sessions) Subject(ctx context.Context, id string) (Subject, bool) {
+	token, ok := s.Token(id)
+	if !ok {
 		return Subject{}, false
 	}
-	token := s.held[i].token
-	s.mu.Unlock()
 	return s.verifier.Verify(ctx, token)
 }
 

@@ -2,314 +2,374 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
-// asked is how many different skills the calls of one measurement name.
-const asked = 100
+const (
+	// settles is how long a server rests before its calls are measured: until it watches
+	// its folders and has scanned them once more.
+	settles = 3 * time.Second
+	// connections is the number of connections over HTTP.
+	connections = 16
+)
 
-// settles is how long a server has before its calls are measured: a second and a half
-// after the first scan it registers its watchers and scans once more.
-const settles = 3 * time.Second
+// builtin are the skills that are in the binary.
+var builtin = []string{"engage", "write-a-skill"}
 
-// save writes answers as a floor reads them.
-func save(file string, answers [][]byte) error {
-	var b bytes.Buffer
-	for _, a := range answers {
-		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(a))))
-		b.Write(a)
-	}
-	return os.WriteFile(file, b.Bytes(), 0o644)
+// target is a skill that is asked for, as bench/floor reads it.
+type target struct{ Name, URI, Folder string }
+
+// client makes requests as a client does: each for another skill, and with an id and
+// metadata of its own.
+type client struct {
+	all  []target
+	next int
 }
 
-// stdio measures calls of the tool skill over pipes, one at a time and 32 at once.
-func (b *bench) stdio() ([]row, error) {
-	t, err := b.tree(1000)
+// client makes a client for the skills of a tree, and writes the read floor's table of
+// them.
+func (b *bench) client(t *tree) (*client, string, error) {
+	p, err := b.serve(b.builds[0].knack, t)
 	if err != nil {
-		return nil, err
-	}
-	p, err := b.serve(t)
-	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer p.end()
-	c := &calls{}
-	for i := range asked {
-		c.requests = append(c.requests, message(1000+i, "tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": t.skill(i * 7).Name}}))
-	}
-	if _, err := p.pipe(c, asked, 1, true); err != nil {
-		return nil, err
-	}
-	for i, a := range c.answers {
-		if !strings.Contains(string(a), "Loading: "+t.skill(i*7).Name) {
-			return nil, fmt.Errorf("asked for %s, got %.200s", t.skill(i*7).Name, a)
-		}
-	}
-	file := filepath.Join(b.work, "stdio.answers")
-	if err := save(file, c.answers); err != nil {
-		return nil, err
-	}
-	f, err := start(t.home, b.floor, "stdio", file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.end()
-	n := map[bool]int{false: 4000, true: 800}[b.quick]
-	time.Sleep(settles)
-	for range b.rounds {
-		for _, side := range []struct {
-			name string
-			p    *proc
-		}{{"floor", f}, {"knack", p}} {
-			for _, window := range []int{1, 32} {
-				took, err := side.p.pipe(c, n/window*window, window, false)
-				if err != nil {
-					return nil, err
-				}
-				each := make([]float64, len(took))
-				for i, d := range took {
-					each[i] = ms(d) * 1000
-				}
-				b.add(fmt.Sprintf("stdio/%s/%d", side.name, window), quantile(each, .5))
-				b.add(fmt.Sprintf("stdio/%s/%d/p99", side.name, window), quantile(each, .99))
-			}
-		}
-	}
-	one, floor := b.median("stdio/knack/1"), b.median("stdio/floor/1")
-	many, floors := b.median("stdio/knack/32"), b.median("stdio/floor/32")
-	return []row{
-		{"tools/call skill over stdio, one at a time", "0.15 ms", "≤ 1.3 × the stdio floor",
-			fmt.Sprintf("%.2f × (%.0f µs of %.0f; p99 %.0f of %.0f)", one/floor, one, floor, b.median("stdio/knack/1/p99"), b.median("stdio/floor/1/p99")), judge(one/floor, 1.3)},
-		{"32 pipelined calls over stdio", "SDK 25–32 × the floor", "≤ 1.5 × the stdio floor",
-			fmt.Sprintf("%.2f × (%.0f µs of %.0f)", many/floors, many, floors), judge(many/floors, 1.5)},
-	}, nil
-}
-
-// served is a server that listens.
-type served struct {
-	*proc
-	addr string
-}
-
-// serveHTTP starts knack over HTTP.
-func (b *bench) serveHTTP(t *tree) (*served, error) {
-	p := &proc{cmd: exec.Command(b.knack, "serve", "--http", "127.0.0.1:0"), begun: time.Now()}
-	p.cmd.Env = []string{"HOME=" + t.home}
-	p.cmd.Dir = t.home
-	said, err := p.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	buf := make([]byte, 4096)
-	text := ""
-	for !strings.Contains(text, "/mcp") {
-		n, err := said.Read(buf)
-		if err != nil {
-			return nil, fmt.Errorf("knack serve --http said %q: %w", text, err)
-		}
-		text += string(buf[:n])
-	}
-	_, rest, _ := strings.Cut(text, "http://")
-	addr, _, _ := strings.Cut(rest, "/mcp")
-	go func() { // a full pipe would hold it up
-		for {
-			if _, err := said.Read(buf); err != nil {
-				return
-			}
-		}
-	}()
-	return &served{p, addr}, nil
-}
-
-func (s *served) stop() {
-	_ = s.cmd.Process.Signal(os.Interrupt)
-	ended := make(chan struct{})
-	go func() { _ = s.cmd.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(15 * time.Second):
-		_ = s.cmd.Process.Kill()
-		<-ended
-	}
-}
-
-// http measures three methods over 16 connections, in both eras.
-func (b *bench) http() ([]row, error) {
-	t, err := b.tree(1000)
-	if err != nil {
-		return nil, err
-	}
-	s, err := b.serveHTTP(t)
-	if err != nil {
-		return nil, err
-	}
-	defer s.stop()
-	session, err := b.session(s.addr)
-	if err != nil {
-		return nil, err
-	}
-	uris, err := b.uris(t)
-	if err != nil {
-		return nil, err
-	}
-	time.Sleep(settles)
-	var rows []row
-	for _, era := range []string{modern, legacy} {
-		for _, method := range []string{"skills/get", "resources/read", "tools/call"} {
-			r, err := b.httpMethod(s, t, uris, era, session, method)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", era, method, err)
-			}
-			rows = append(rows, r)
-		}
-	}
-	return rows, nil
-}
-
-// session begins a session of the older era.
-func (b *bench) session(addr string) (string, error) {
-	resp, body, err := once(addr, httpCall(addr, nil, 0, message(1, "initialize", hello())))
-	if err != nil {
-		return "", err
-	}
-	id := resp.Header.Get("Mcp-Session-Id")
-	if id == "" {
-		return "", fmt.Errorf("no session: %s", body)
-	}
-	_, _, err = once(addr, httpCall(addr, map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": legacy}, 0, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)))
-	return id, err
-}
-
-// uris asks for those of the skills that are called for.
-func (b *bench) uris(t *tree) (map[string]string, error) {
-	p, err := b.serve(t)
-	if err != nil {
-		return nil, err
-	}
-	defer p.end()
-	out := map[string]string{}
-	for cursor := ""; ; {
-		params := map[string]any{}
-		if cursor != "" {
-			params["cursor"] = cursor
-		}
-		res, err := p.call("resources/list", params)
-		if err != nil {
-			return nil, err
-		}
+	var all []target
+	for params := map[string]any{}; ; {
 		var page struct {
 			Resources  []struct{ Name, URI string }
 			NextCursor string
 		}
-		if err := json.Unmarshal(res, &page); err != nil {
-			return nil, err
+		if err := p.call("resources/list", params, &page); err != nil {
+			return nil, "", err
 		}
 		for _, r := range page.Resources {
-			out[r.Name] = r.URI
+			rest, _ := strings.CutPrefix(r.URI, "skill://claude-user/")
+			folder := filepath.Join(t.root, filepath.FromSlash(strings.TrimSuffix(rest, "/SKILL.md")))
+			if _, err := os.Stat(filepath.Join(folder, "SKILL.md")); err == nil {
+				all = append(all, target{r.Name, r.URI, folder})
+			}
 		}
-		if cursor = page.NextCursor; cursor == "" {
-			return out, nil
+		if page.NextCursor == "" {
+			break
 		}
+		params["cursor"] = page.NextCursor
 	}
+	if len(all) < t.n*9/10 {
+		return nil, "", fmt.Errorf("resources/list names %d of %d skills", len(all), t.n)
+	}
+	c := &client{}
+	for i := range all {
+		c.all = append(c.all, all[i*7919%len(all)]) // a prime: each comes once
+	}
+	for _, name := range builtin {
+		folder, err := filepath.Abs("source/builtin/skills/" + name)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, target{name, "skill://" + name + "/SKILL.md", folder})
+	}
+	file := filepath.Join(b.work, fmt.Sprintf("table-%d", t.n))
+	return c, file, writeJSON(file, all)
 }
 
-const connections = 16
+func writeJSON(file string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
 
-// question are the headers and parameters of one call.
-func question(uris map[string]string, name, era, session, method string) (header map[string]string, params map[string]any) {
-	header = map[string]string{"Mcp-Protocol-Version": era}
-	params = map[string]any{"uri": uris[name]}
-	shown := uris[name]
-	if method == "tools/call" {
-		params, shown = map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}, "skill"
+// ask makes one request, and the headers that it has over HTTP.
+func (c *client) ask(method, era, session string) (body []byte, header map[string]string) {
+	c.next++
+	t := c.all[c.next%len(c.all)]
+	params, shown := map[string]any{"uri": t.URI}, t.URI
+	skill := func(name string) {
+		method, shown, params = "tools/call", "skill", map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}
 	}
-	if era != modern {
+	switch method {
+	case "tools/call":
+		skill(t.Name)
+	case "built-in":
+		skill(builtin[c.next%2])
+	case "tools/list":
+		params = map[string]any{}
+	}
+	meta := map[string]any{"progressToken": c.next, "claudecode/toolUseId": fmt.Sprintf("toolu_01%022x", uint64(c.next)*0x9e3779b97f4a7c15)}
+	params["_meta"], header = meta, map[string]string{"Mcp-Protocol-Version": era}
+	if era == legacy {
 		header["Mcp-Session-Id"] = session
-		return header, params
+		return message(c.next, method, params), header
 	}
-	header["Mcp-Method"] = method
-	if method != "skills/get" {
+	meta["io.modelcontextprotocol/protocolVersion"], meta["io.modelcontextprotocol/clientCapabilities"] = era, map[string]any{}
+	meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": "bench", "version": "1"}
+	if header["Mcp-Method"] = method; method != "skills/get" {
 		header["Mcp-Name"] = shown
 	}
-	params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
-		"io.modelcontextprotocol/clientInfo": map[string]any{"name": "bench", "version": "1"}}
-	return header, params
+	return message(c.next, method, params), header
 }
 
-func (b *bench) httpMethod(s *served, t *tree, uris map[string]string, era, session, method string) (row, error) {
+// over are n requests for each of the connections to a server.
+func (c *client) over(s *served, n int, method, era string) [][][]byte {
+	all := make([][][]byte, connections)
+	for range n {
+		for i := range all {
+			body, header := c.ask(method, era, s.session)
+			all[i] = append(all[i], httpCall(s.addr, header, body))
+		}
+	}
+	return all
+}
+
+// kind is one kind of calls.
+type kind struct {
+	what, method, era string
+	http              bool
+	window            int // calls that are sent at once, over stdio
+	floor             string
+	limit             float64
+}
+
+// side is a server or a floor that calls are sent to.
+type side interface {
+	// ask sends one call and returns the answer.
+	ask(c *client, k kind) (contentType string, answer []byte, err error)
+	// run sends n calls, and returns what each took in microseconds: most of them, and the
+	// slowest of a hundred.
+	run(c *client, k kind, n int) (most, tail float64, err error)
+	peak() float64
+	end()
+}
+
+// open starts a knack or a floor for a kind of calls.
+func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
+	switch floor := argv[0] == b.floor; {
+	case k.http && floor:
+		argv[1] += "-http"
+	case k.http:
+		return b.serveHTTP(argv[0], t)
+	case !floor && k.era == legacy:
+		return b.listed(argv[0], t)
+	}
+	p, err := start(t.home, argv...)
+	if err != nil || !k.http {
+		return p, err
+	}
+	addr, err := p.answer()
+	return &served{proc: p, addr: strings.TrimSpace(string(addr))}, err
+}
+
+func (p *proc) ask(c *client, k kind) (string, []byte, error) {
+	body, _ := c.ask(k.method, k.era, "")
+	if _, err := p.in.Write(append(body, '\n')); err != nil {
+		return "", nil, err
+	}
+	line, err := p.answer()
+	return "", bytes.Clone(line), err
+}
+
+func (p *proc) run(c *client, k kind, n int) (float64, float64, error) {
+	var requests [][]byte
+	for len(requests) < n/k.window*k.window {
+		method, same := strings.CutPrefix(k.method, "same ")
+		body, _ := c.ask(method, k.era, "")
+		if same && len(requests) > 0 {
+			body = requests[0]
+		}
+		requests = append(requests, body)
+	}
+	took, err := p.pipe(requests, k.window)
+	return quantile(took, .5) / float64(k.window), quantile(took, .99) / float64(k.window), err
+}
+
+func (s *served) ask(c *client, k kind) (string, []byte, error) {
+	body, header := c.ask(k.method, k.era, s.session)
+	got, answer, err := once(s.addr, httpCall(s.addr, header, body))
+	return got.Get("Content-Type"), answer, err
+}
+
+func (s *served) run(c *client, k kind, n int) (float64, float64, error) {
+	all, each, err := load(s.addr, c.over(s, n/connections, k.method, k.era))
+	return all / float64(len(each)), quantile(each, .99), err
+}
+
+// kinds measures kinds of calls to a thousand skills.
+func (b *bench) kinds(kinds []kind) (rows []row, err error) {
+	t, err := b.tree(1000)
+	if err != nil {
+		return nil, err
+	}
+	c, table, err := b.client(t)
+	for i := 0; err == nil && i < len(kinds); i++ {
+		if err = b.kind(kinds[i], t, c, table); err == nil {
+			rows = append(rows, b.relative(kinds[i].what, "", kinds[i].what, kinds[i].floor, "µs", kinds[i].limit))
+		}
+	}
+	return rows, err
+}
+
+// kind measures one kind of calls: the sides in turn, in another order each round.
+func (b *bench) kind(k kind, t *tree, c *client, table string) error {
+	sides := map[string]side{}
+	defer func() {
+		for _, s := range sides {
+			s.end()
+		}
+	}()
+	open := func(name string, argv ...string) error {
+		s, err := b.open(k, t, argv...)
+		if err == nil {
+			sides[name] = s
+		}
+		return err
+	}
+	for _, build := range b.builds {
+		if err := open(build.name, build.knack, "serve"); err != nil {
+			return err
+		}
+	}
 	var answers [][]byte
-	kind := ""
-	ours := make([][][]byte, connections)
-	for i := range asked {
-		header, params := question(uris, t.skill(i*7).Name, era, session, method)
-		for c := range ours {
-			ours[c] = append(ours[c], httpCall(s.addr, header, i, message(1000+c*asked+i, method, params)))
+	var contentType string
+	for range 100 {
+		of := k
+		of.method = strings.TrimPrefix(k.method, "same ")
+		what, answer, err := sides[ours].ask(c, of)
+		if err != nil || !bytes.Contains(answer, []byte(`"result":`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
+			return fmt.Errorf("%s: answered %.300s, %v", k.what, answer, err)
 		}
-		resp, body, err := once(s.addr, ours[0][i])
-		if err != nil {
-			return row{}, err
-		}
-		if bytes.Contains(body, []byte(`"error":`)) && !bytes.Contains(body, []byte(`"result":`)) {
-			return row{}, fmt.Errorf("%s", body)
-		}
-		kind = resp.Header.Get("Content-Type")
-		answers = append(answers, body)
+		contentType, answers = what, append(answers, answer)
 	}
-	file := filepath.Join(b.work, "http.answers")
-	if err := save(file, answers); err != nil {
-		return row{}, err
+	file := filepath.Join(b.work, "answers")
+	if err := errors.Join(writeJSON(file, answers), open("read", b.floor, "read", table), open("bare", b.floor, "bare", file, contentType)); err != nil {
+		return err
 	}
-	f, err := start(b.work, b.floor, "http", file)
-	if err != nil {
-		return row{}, err
-	}
-	defer f.end()
-	line, err := f.line()
-	if err != nil {
-		return row{}, err
-	}
-	addr := strings.TrimSpace(string(line))
-	theirs := make([][][]byte, connections)
-	for i := range asked {
-		header, params := question(uris, t.skill(i*7).Name, era, session, method)
-		header["X-Type"] = kind
-		for c := range theirs {
-			theirs[c] = append(theirs[c], httpCall(addr, header, i, message(1000+c*asked+i, method, params)))
-		}
-	}
-	n := map[bool]int{false: 1000, true: 200}[b.quick]
-	at := "http/" + era + "/" + method + "/"
-	for range b.rounds {
-		for _, side := range []struct {
-			name, addr string
-			requests   [][][]byte
-		}{{"floor", addr, theirs}, {"knack", s.addr, ours}} {
-			all, each, err := load(side.addr, side.requests, n)
+	time.Sleep(settles)
+	for round := range b.rounds {
+		order := slices.Sorted(maps.Keys(sides))
+		for i := range order {
+			name := order[(i+round)%len(order)]
+			most, tail, err := sides[name].run(c, k, b.size(1000*max(1, k.window/8)))
 			if err != nil {
-				return row{}, fmt.Errorf("%s: %w", side.name, err)
+				return fmt.Errorf("%s, %s: %w", k.what, name, err)
 			}
-			b.add(at+side.name, ms(all)/float64(connections*n)*1000)
-			took := make([]float64, len(each))
-			for i, d := range each {
-				took[i] = ms(d)
-			}
-			b.add(at+side.name+"/p99", quantile(took, .99))
+			b.add(k.what+"/"+name, most)
+			b.add(k.what+"/p99/"+name, tail)
 		}
 	}
-	ratio, tail := b.median(at+"knack")/b.median(at+"floor"), b.median(at+"knack/p99")/b.median(at+"floor/p99")
-	got := fmt.Sprintf("%.2f × (%.0f µs of %.0f); p99 %.2f × (%.2f ms of %.2f)", ratio, b.median(at+"knack"), b.median(at+"floor"), tail, b.median(at+"knack/p99"), b.median(at+"floor/p99"))
-	if era == legacy {
-		return row{"HTTP, 16 connections, in a session of " + era + ": " + method, "–", "≤ 2 × the HTTP floor", got, judge(ratio, 2)}, nil
+	return nil
+}
+
+// calls measures calls over pipes.
+func (b *bench) calls() ([]row, error) {
+	return b.kinds([]kind{
+		{"tools/call skill over stdio, one at a time", "tools/call", legacy, false, 1, "read", 1.6},
+		{"resources/read over stdio, one at a time", "resources/read", legacy, false, 1, "read", 1.6},
+		{"skills/get over stdio, one at a time", "skills/get", legacy, false, 1, "read", 2},
+		{"tools/call skill over stdio, 2026-07-28", "tools/call", modern, false, 1, "read", 1.6},
+		{"tools/call of a built-in skill over stdio", "built-in", legacy, false, 1, "read", 1.6},
+		{"32 pipelined tools/call over stdio, each", "tools/call", legacy, false, 32, "read", 1.3},
+		{"the same tools/call over stdio, byte for byte", "same tools/call", legacy, false, 1, "read", 1.6},
+	})
+}
+
+// list measures tools/list beside writing its bytes.
+func (b *bench) list() ([]row, error) {
+	return b.kinds([]kind{{"tools/list of 1,000 skills over stdio", "tools/list", legacy, false, 1, "bare", 1.3}})
+}
+
+// http measures calls over 16 connections, without sessions and in one.
+func (b *bench) http() ([]row, error) {
+	var kinds []kind
+	for _, era := range []string{modern, legacy} {
+		for _, method := range []string{"tools/call", "resources/read", "skills/get"} {
+			limit := map[string]float64{"skills/get": 2}[method]
+			kinds = append(kinds, kind{fmt.Sprintf("%s over HTTP, 16 connections, %s", method, era), method, era, true, 32, "read", cmp.Or(limit, 1.45)})
+		}
 	}
-	return row{"HTTP, 16 connections, " + era + ": " + method, "Go SDK 9.2 ×, TypeScript server 8.8 ×", "≤ 1.25 × the HTTP floor, p99 ≤ 2 ×", got, judge(max(ratio/1.25, tail/2), 1)}, nil
+	return b.kinds(kinds)
+}
+
+// first measures the first call after a start beside the median of those that follow.
+func (b *bench) first() ([]row, error) {
+	const what = "the first tools/call after a start and its first list"
+	k := kind{method: "tools/call", era: legacy, window: 1}
+	err := b.loading(k, 3*b.rounds, func(name string, s side, c *client) error {
+		var each []float64
+		for range 200 {
+			took, _, err := s.run(c, k, 1)
+			if err != nil {
+				return err
+			}
+			each = append(each, took)
+		}
+		b.add(what+"/"+name, each[0]/quantile(each[1:], .5))
+		return nil
+	})
+	return []row{b.absolute(what, "", what, "× the median of the next 199", 2, 2)}, err
+}
+
+// loads measures the memory of a client that loads 200 different skills, one after the
+// other over stdio, and of 16 connections that do so over HTTP.
+func (b *bench) loads() (rows []row, err error) {
+	for _, k := range []kind{
+		{"peak memory of a session that loads 200 different skills over stdio", "tools/call", legacy, false, 1, "read", 36},
+		{"peak memory of a server from which 16 connections load 200 different skills", "tools/call", legacy, true, 1, "read", 55},
+	} {
+		n := map[bool]int{false: 200, true: 200 * connections}[k.http]
+		if err := b.loading(k, b.rounds, func(name string, s side, c *client) error {
+			_, _, err := s.run(c, k, n)
+			b.add(k.what+"/"+name, s.peak())
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		r := b.absolute(k.what, "", k.what, "MB", 1, k.limit)
+		r.got += fmt.Sprintf(" (the read floor %.1f)", b.median(k.what+"/read"))
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// loading starts each build and the read floor in turn, over a tree of 1,000 skills, and
+// calls f.
+func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error) error {
+	t, err := b.tree(1000)
+	if err != nil {
+		return err
+	}
+	c, table, err := b.client(t)
+	one := func(name string, argv ...string) error {
+		s, err := b.open(k, t, argv...)
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		return f(name, s, c)
+	}
+	for round := 0; err == nil && round < rounds; round++ {
+		err = errors.Join(one("read", b.floor, "read", table), b.inTurn(round, func(build build) error { return one(build.name, build.knack, "serve") }))
+	}
+	return err
+}
+
+// listed starts a knack over pipes, up to its first list.
+func (b *bench) listed(knack string, t *tree) (*proc, error) {
+	p, err := b.serve(knack, t)
+	if err == nil {
+		if err = p.call("tools/list", map[string]any{}, nil); err != nil {
+			p.end()
+		}
+	}
+	return p, err
 }

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +25,7 @@ const (
 	modern = "2026-07-28"
 )
 
-// proc is a server that is measured: a process with pipes.
+// proc is a process with pipes: a server or a floor.
 type proc struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -31,21 +34,19 @@ type proc struct {
 	next  int
 }
 
-// serve starts the binary over a tree, up to its first answer.
-func (b *bench) serve(t *tree) (*proc, error) {
-	p, err := start(t.home, b.knack, "serve")
+// serve starts a knack over a tree, up to its first answer.
+func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
+	p, err := start(t.home, append([]string{knack, "serve"}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.initialize(); err != nil {
+	if err = p.initialize(); err != nil {
 		p.end()
-		return nil, err
 	}
-	return p, nil
+	return p, err
 }
 
-// start starts a program with a home folder of its own and an environment that
-// holds nothing else.
+// start starts a program in a home folder, with no other environment than that and PATH.
 func start(home string, argv ...string) (*proc, error) {
 	p := &proc{cmd: exec.Command(argv[0], argv[1:]...)}
 	p.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
@@ -58,77 +59,53 @@ func start(home string, argv ...string) (*proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It waits for an answer in the read. Through Go's poller it would sleep in another
-	// call of the system when the answer comes a microsecond later than that spins, and
-	// then be slower than what is measured.
+	// The client waits for an answer in the read. Through Go's poller it would sleep in
+	// another system call, and then be slower than what is measured.
 	out.(*os.File).Fd()
-	p.out = bufio.NewReaderSize(out, 1<<20)
+	p.out = bufio.NewReaderSize(out, 4<<20) // more than any line
 	p.begun = time.Now()
 	return p, p.cmd.Start()
 }
 
-// end closes the input and waits.
+// end closes the input, or interrupts a server that has none, and waits.
 func (p *proc) end() {
-	p.in.Close()
-	ended := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-ended
+	if p.in != nil {
+		p.in.Close()
+	} else {
+		_ = p.cmd.Process.Signal(os.Interrupt)
 	}
+	late := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = p.cmd.Wait()
 }
 
-// line returns the next line, its end included. It is valid until the next call.
-func (p *proc) line() ([]byte, error) {
+// answer returns the next line that is no notification. It is valid until the next call.
+func (p *proc) answer() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
-	if err != bufio.ErrBufferFull {
-		return line, err
+	for err == nil && bytes.HasPrefix(line, []byte(`{"jsonrpc":"2.0","method"`)) {
+		line, err = p.out.ReadSlice('\n')
 	}
-	rest, err := p.out.ReadBytes('\n')
-	return append(bytes.Clone(line), rest...), err
+	return line, err
 }
 
-type answer struct {
-	ID     json.RawMessage
-	Method string
-	Result json.RawMessage
-	Error  *struct {
-		Code    int
-		Message string
-	}
-}
-
-// call asks and waits for the answer, past notifications.
-func (p *proc) call(method string, params any) (json.RawMessage, error) {
+// call sends a request and decodes the result into into, unless that is nil.
+func (p *proc) call(method string, params, into any) error {
 	p.next++
-	id := strconv.Itoa(p.next)
 	if _, err := p.in.Write(append(message(p.next, method, params), '\n')); err != nil {
-		return nil, err
+		return err
 	}
-	for {
-		line, err := p.line()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", method, err)
-		}
-		var a answer
-		if err := json.Unmarshal(line, &a); err != nil {
-			return nil, err
-		}
-		switch {
-		case string(a.ID) != id:
-		case a.Error != nil:
-			return nil, fmt.Errorf("%s: %d %s", method, a.Error.Code, a.Error.Message)
-		default:
-			return a.Result, nil
-		}
+	line, err := p.answer()
+	var a struct{ Result, Error json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(line, &a)
 	}
-}
-
-func (p *proc) notify(method string) error {
-	_, err := fmt.Fprintf(p.in, `{"jsonrpc":"2.0","method":%q}`+"\n", method)
-	return err
+	if err != nil || a.Error != nil {
+		return fmt.Errorf("%s: %s %w", method, a.Error, err)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(a.Result, into)
 }
 
 func message(id int, method string, params any) []byte {
@@ -143,156 +120,161 @@ func hello() map[string]any {
 	return map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "bench", "version": "1"}}
 }
 
-// initialize shakes hands and returns how long after its start the process did.
-func (p *proc) initialize() (time.Duration, error) {
-	_, err := p.call("initialize", hello())
-	took := time.Since(p.begun)
+const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
+// initialize shakes hands.
+func (p *proc) initialize() error {
+	err := p.call("initialize", hello(), nil)
 	if err == nil {
-		err = p.notify("notifications/initialized")
+		_, err = io.WriteString(p.in, initialized+"\n")
 	}
-	return took, err
+	return err
 }
 
-// peak is the most memory the process had resident, in MB.
-func (p *proc) peak() float64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
+// processor returns the processor time of the process in milliseconds.
+func (p *proc) processor() (total float64) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	for _, file := range threads {
+		data, _ := os.ReadFile(file)
+		var ns float64
+		_, _ = fmt.Sscan(string(data), &ns)
+		total += ns / 1e6
 	}
-	_, rest, _ := strings.Cut(string(data), "VmHWM:")
-	kb, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	return total
+}
+
+// peak returns the most memory that the process had resident, in MB.
+func (p *proc) peak() float64 {
+	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmHWM:", "kB"))
 	return float64(kb) / 1024
 }
 
-// calls are requests as they go over the wire, one after the other.
-type calls struct {
-	requests [][]byte // with their ids
-	answers  [][]byte // the very bytes that came back, in the same order
-}
-
-// pipe sends the requests, window of them at a time, reads as many answers, and
-// returns how long each window took. keep holds the answers for a floor.
-func (p *proc) pipe(c *calls, n, window int, keep bool) ([]time.Duration, error) {
-	took := make([]time.Duration, 0, n/window)
-	var batch []byte
-	for i := 0; i < n; i += window {
-		batch = batch[:0]
-		for k := range window {
-			batch = append(append(batch, c.requests[(i+k)%len(c.requests)]...), '\n')
-		}
+// pipe sends requests, window of them at a time, reads as many answers, and returns how
+// many microseconds each window took.
+func (p *proc) pipe(requests [][]byte, window int) ([]float64, error) {
+	took := make([]float64, 0, len(requests)/window)
+	for i := 0; i+window <= len(requests); i += window {
+		batch := append(bytes.Join(requests[i:i+window], []byte("\n")), '\n')
 		begun := time.Now()
 		if _, err := p.in.Write(batch); err != nil {
 			return nil, err
 		}
 		for range window {
-			line, err := p.line()
-			if err != nil {
+			if _, err := p.answer(); err != nil {
 				return nil, err
 			}
-			if keep {
-				c.answers = append(c.answers, bytes.Clone(line))
-			}
 		}
-		took = append(took, time.Since(begun))
+		took = append(took, µs(time.Since(begun)))
 	}
 	return took, nil
 }
 
+// served is a server or a floor that listens.
+type served struct {
+	*proc
+	addr, session string
+}
+
+// serveHTTP starts a knack over HTTP, with a session of the older era.
+func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
+	p := &proc{cmd: exec.Command(knack, "serve", "--http", "127.0.0.1:0"), begun: time.Now()}
+	p.cmd.Env, p.cmd.Dir = []string{"HOME=" + t.home}, t.home
+	said, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	in, text := bufio.NewReader(said), ""
+	for !strings.Contains(text, "/mcp") {
+		if text, err = in.ReadString('\n'); err != nil {
+			return nil, fmt.Errorf("knack serve --http said %q: %w", text, err)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, in) }() // a full pipe would hold it up
+	_, rest, _ := strings.Cut(text, "http://")
+	s := &served{proc: p}
+	s.addr, _, _ = strings.Cut(rest, "/mcp")
+	header, body, err := once(s.addr, httpCall(s.addr, nil, message(1, "initialize", hello())))
+	if err == nil {
+		if s.session = header.Get("Mcp-Session-Id"); s.session == "" {
+			err = fmt.Errorf("no session: %s", body)
+		}
+	}
+	if err == nil {
+		_, _, err = once(s.addr, httpCall(s.addr, map[string]string{"Mcp-Session-Id": s.session, "Mcp-Protocol-Version": legacy}, []byte(initialized)))
+	}
+	if err != nil {
+		s.end()
+	}
+	return s, err
+}
+
 // httpCall is one request over HTTP, ready to be written.
-func httpCall(addr string, header map[string]string, index int, body []byte) []byte {
+func httpCall(addr string, header map[string]string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", addr)
-	for _, k := range sortedKeys(header) {
+	for _, k := range slices.Sorted(maps.Keys(header)) {
 		fmt.Fprintf(&b, "%s: %s\r\n", k, header[k])
 	}
-	fmt.Fprintf(&b, "X-Index: %d\r\nContent-Length: %d\r\n\r\n%s", index, len(body), body)
+	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	return b.Bytes()
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// load sends n requests over each of so many connections, one at a time on each,
-// and returns how long all took and each one. Each connection has requests of its
-// own, since in a session two calls may not have one id at once.
-func load(addr string, requests [][][]byte, n int) (time.Duration, []time.Duration, error) {
-	took := make([][]time.Duration, len(requests))
-	errs := make([]error, len(requests))
+// load sends requests over as many connections as there are lists of them, one at a time
+// on each, and returns how many microseconds all took and each one.
+func load(addr string, requests [][][]byte) (all float64, each []float64, err error) {
 	conns := make([]net.Conn, len(requests))
 	for i := range conns {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
+		if conns[i], err = net.Dial("tcp", addr); err != nil {
 			return 0, nil, err
 		}
-		defer c.Close()
-		conns[i] = c
+		defer conns[i].Close()
 	}
-	begun := time.Now()
+	n := len(requests[0])
+	each = make([]float64, n*len(conns))
+	errs := make([]error, len(conns))
 	var wg sync.WaitGroup
+	begun := time.Now()
 	for i, c := range conns {
 		wg.Go(func() {
 			in := bufio.NewReaderSize(c, 64<<10)
-			took[i] = make([]time.Duration, 0, n)
-			for k := range n {
+			for j := 0; j < n && errs[i] == nil; j++ {
 				at := time.Now()
-				if _, err := c.Write(requests[i][(i*7+k)%len(requests[i])]); err != nil {
-					errs[i] = err
-					return
-				}
-				if _, err := receive(in, nil); err != nil {
-					errs[i] = err
-					return
-				}
-				took[i] = append(took[i], time.Since(at))
+				_, errs[i] = send(c, in, requests[i][j], io.Discard)
+				each[i*n+j] = µs(time.Since(at))
 			}
 		})
 	}
 	wg.Wait()
-	all := time.Since(begun)
-	for _, err := range errs {
-		if err != nil {
-			return 0, nil, err
-		}
-	}
-	return all, slices.Concat(took...), nil
+	return µs(time.Since(begun)), each, errors.Join(errs...)
 }
 
-// receive reads one response; its body goes to keep, if there is one.
-func receive(in *bufio.Reader, keep *bytes.Buffer) (*http.Response, error) {
+// send sends one request and reads the response.
+func send(c net.Conn, in *bufio.Reader, request []byte, body io.Writer) (http.Header, error) {
+	if _, err := c.Write(request); err != nil {
+		return nil, err
+	}
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return nil, err
 	}
-	var to io.Writer = io.Discard
-	if keep != nil {
-		to = keep
+	defer resp.Body.Close()
+	if _, err = io.Copy(body, resp.Body); err == nil && resp.StatusCode >= 300 {
+		err = fmt.Errorf("status %s", resp.Status)
 	}
-	if _, err := io.Copy(to, resp.Body); err != nil {
-		return nil, err
-	}
-	if resp.StatusCode >= 300 {
-		return nil, fmt.Errorf("status %s", resp.Status)
-	}
-	return resp, resp.Body.Close()
+	return resp.Header, err
 }
 
 // once sends one request on a connection of its own.
-func once(addr string, request []byte) (*http.Response, []byte, error) {
+func once(addr string, request []byte) (http.Header, []byte, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer c.Close()
-	if _, err := c.Write(request); err != nil {
-		return nil, nil, err
-	}
 	var body bytes.Buffer
-	resp, err := receive(bufio.NewReader(c), &body)
-	return resp, body.Bytes(), err
+	header, err := send(c, bufio.NewReader(c), request, &body)
+	return header, body.Bytes(), err
 }

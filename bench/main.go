@@ -1,25 +1,26 @@
-// Command bench measures knack against what the machine can do at all, both
-// interleaved in one run, and writes doc/performance.md.
+// Command bench measures knack against the least that the machine can do for the same
+// work, both interleaved in one run, and writes doc/performance.md.
 //
-//	go run ./bench              everything; builds knack and the floors first
-//	go run ./bench -quick       small, for trying: not fit for the page, and not written there
-//	go run ./bench -only http   one measurement; several separated by commas
+//	go run ./bench                    everything; builds knack and the floors first
+//	go run ./bench -run 'calls|http'  the measurements whose name matches
+//	go run ./bench -old PATH          another knack in turn with it: a binary, or a source tree
+//	go run ./bench -quick             small, for trying: not fit for the page, and not written there
 //
-// Whatever is measured is the built binary, as a whole process over its own
-// wires; only the refresh, the search and the heap are measured in a process of
-// bench's own, since no wire shows them.
+// It measures the built binary as a process and sends what clients send: each call names
+// another skill, and has an id and metadata of its own. The search and the web pages have
+// benchmarks beside their code (make bench-go).
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/internal/genskills"
@@ -35,16 +36,20 @@ func main() {
 
 // bench is one run.
 type bench struct {
-	knack, floor, write, self string // programs
-	work                      string // folder for trees and answers
-	rounds                    int
-	quick                     bool
-	growth                    []int // sizes of the growth table
-	log                       io.Writer
+	builds       []build // the knacks that are measured: ours, then -old
+	floor, write string  // programs
+	work         string  // folder for trees, programs and answers
+	rounds       int
+	quick        bool
 
 	trees   map[int]*tree
 	samples map[string][]float64
 }
+
+// build is a measured knack; name is the end of its keys in samples.
+type build struct{ name, knack string }
+
+const ours, old = "knack", "old"
 
 // tree is a home folder with n skills in it.
 type tree struct {
@@ -53,117 +58,112 @@ type tree struct {
 	options    genskills.Options
 }
 
-// skill is the i-th skill of a tree.
-func (t *tree) skill(i int) genskills.Skill { return t.options.At(i) }
-
-// measurement is one group of rows.
-type measurement struct {
+var measurements = []struct {
 	name string
 	run  func(*bench) ([]row, error)
-}
-
-var measurements = []measurement{
-	{"start", (*bench).start}, {"stdio", (*bench).stdio}, {"http", (*bench).http}, {"manifests", (*bench).manifests},
-	{"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).change}, {"search", (*bench).search}, {"pages", (*bench).pages}, {"heap", (*bench).heap},
+}{
+	{"start", (*bench).start}, {"calls", (*bench).calls}, {"http", (*bench).http}, {"list", (*bench).list}, {"first", (*bench).first}, {"loads", (*bench).loads},
+	{"manifests", (*bench).manifests}, {"refresh", (*bench).refresh}, {"across", (*bench).across}, {"change", (*bench).changes},
 }
 
 func run(args []string) error {
-	if len(args) > 0 && args[0] == "within" {
-		return within(args[1:], os.Stdout)
-	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	b := &bench{trees: map[int]*tree{}, samples: map[string][]float64{}, log: os.Stderr}
-	only := flags.String("only", "", "measure these alone: "+names())
-	out := flags.String("o", "", "write the page to `FILE` and the plot beside it; doc/performance.md for a whole run, else stdout")
-	tmp := flags.String("tmp", "", "lay the trees out in `DIR`, and leave them there for the next run")
-	flags.BoolVar(&b.quick, "quick", false, "small and short")
-	flags.IntVar(&b.rounds, "rounds", 0, "how often each pair is measured (5, quick 2)")
-	flags.StringVar(&b.knack, "knack", "", "measure this `BINARY` instead of building one")
+	b := &bench{trees: map[int]*tree{}, samples: map[string][]float64{}}
+	only := flags.String("run", "", "measure those whose name matches the `REGEXP`: start, calls, http, list, first, loads, manifests, refresh, across, change")
+	out := flags.String("o", "", "write the page to `FILE`; doc/performance.md for a whole run, else stdout")
+	flags.StringVar(&b.work, "tmp", "", "keep the trees in `DIR` for the next run")
+	knack := flags.String("knack", "", "measure this `BINARY` instead of building one")
+	before := flags.String("old", "", "measure the knack at `PATH` too, a binary or a source tree, in turn with ours")
+	flags.BoolVar(&b.quick, "quick", false, "run small and short, for trying")
+	flags.IntVar(&b.rounds, "rounds", 5, "how often each side is measured")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("no argument is wanted, and there is %s", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; see -help", flags.Arg(0))
 	}
-	b.growth = []int{10, 100, 1000, 10_000, 100_000}
-	if b.quick {
-		b.growth = []int{10, 100, 1000}
-	}
-	if b.rounds <= 0 {
-		b.rounds = map[bool]int{false: 5, true: 2}[b.quick]
-	}
-	load := loadNow()
-	end, err := b.prepare(*tmp)
+	wanted, err := regexp.Compile("^(" + *only + ")$")
 	if err != nil {
 		return err
 	}
-	defer end()
+	page := page{begun: time.Now(), rounds: b.rounds, load: part("/proc/loadavg", "", " "), old: *before}
+	if b.work == "" {
+		if b.work, err = os.MkdirTemp("", "knack-bench-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(b.work)
+	}
+	if err := b.prepare(*knack, *before); err != nil {
+		return err
+	}
 	var failed []error
-	page := page{begun: time.Now(), rounds: b.rounds, load: load}
 	for _, m := range measurements {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), m.name) {
+		if *only != "" && !wanted.MatchString(m.name) {
 			continue
 		}
-		fmt.Fprintf(b.log, "%s…\n", m.name)
+		fmt.Fprintf(os.Stderr, "%s…\n", m.name)
 		rows, err := m.run(b)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", m.name, err))
-			rows = append(rows, row{m.name, "–", "–", "not measured: " + err.Error(), "–"})
+			rows = []row{{what: m.name, got: "not measured: " + err.Error()}}
 		}
 		page.rows = append(page.rows, rows...)
 	}
-	page.growth = b.growthTable()
-	page.peers = b.peers()
-	if *out == "" && !b.quick && *only == "" {
+	if len(page.rows) == 0 {
+		return fmt.Errorf("no measurement matches -run %q; see -help for their names", *only)
+	}
+	if *out == "" && !b.quick && *only == "" && *before == "" {
 		*out = "doc/performance.md"
 	}
+	var text bytes.Buffer
+	page.write(&text)
 	if *out == "" {
-		return errors.Join(append(failed, page.write(os.Stdout, ""))...)
+		_, err = os.Stdout.Write(text.Bytes())
+		return errors.Join(append(failed, err)...)
 	}
-	return errors.Join(append(failed, page.save(*out))...)
+	// The prose below the table is written by hand.
+	was, _ := os.ReadFile(*out)
+	if i := bytes.Index(was, []byte("\n## ")); i >= 0 {
+		text.Write(was[i:])
+	}
+	return errors.Join(append(failed, os.WriteFile(*out, text.Bytes(), 0o644))...)
 }
 
-func names() string {
-	var out []string
-	for _, m := range measurements {
-		out = append(out, m.name)
-	}
-	return strings.Join(out, ", ")
-}
-
-// prepare builds what is missing and makes a folder to work in.
-func (b *bench) prepare(tmp string) (end func(), err error) {
-	end = func() {}
-	if b.work = tmp; tmp == "" {
-		if b.work, err = os.MkdirTemp("", "knack-bench-"); err != nil {
-			return end, err
-		}
-		end = func() { os.RemoveAll(b.work) }
+// prepare builds the floors, the generator of trees, and the knacks.
+func (b *bench) prepare(knack, before string) (err error) {
+	if b.work, err = filepath.Abs(b.work); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
-		return end, err
+		return err
 	}
-	if b.self, err = os.Executable(); err != nil {
-		return end, err
-	}
-	b.floor = filepath.Join(b.work, "floor")
-	b.write = filepath.Join(b.work, "write")
-	builds := [][]string{{b.floor, "./bench/floor"}, {b.write, "./internal/genskills/write"}}
-	if b.knack == "" {
-		b.knack = filepath.Join(b.work, "knack")
-		builds = append(builds, []string{b.knack, "./cmd/knack"})
-	}
-	if b.knack, err = filepath.Abs(b.knack); err != nil {
-		return end, err
-	}
-	for _, build := range builds {
-		cmd := exec.Command("go", "build", "-trimpath", "-o", build[0], build[1])
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return end, fmt.Errorf("build %s: %w\n%s", build[1], err, said)
+	build1 := func(tree, program, pkg string) {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, pkg)
+		cmd.Dir, cmd.Env = tree, append(os.Environ(), "CGO_ENABLED=0")
+		if said, failed := cmd.CombinedOutput(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("build %s: %w\n%s", pkg, failed, said))
 		}
 	}
-	return end, nil
+	b.floor, b.write = filepath.Join(b.work, "floor"), filepath.Join(b.work, "write")
+	build1(".", b.floor, "./bench/floor")
+	build1(".", b.write, "./internal/genskills/write")
+	for _, one := range []build{{ours, knack}, {old, before}} {
+		from := "."
+		if info, err := os.Stat(one.knack); err == nil && info.IsDir() {
+			from, one.knack = one.knack, ""
+		} else if one.knack == "" && one.name == old {
+			continue
+		}
+		if one.knack == "" {
+			one.knack = filepath.Join(b.work, one.name)
+			build1(from, one.knack, "./cmd/knack")
+		}
+		if one.knack, err = filepath.Abs(one.knack); err != nil {
+			return err
+		}
+		b.builds = append(b.builds, one)
+	}
+	return err
 }
 
 // tree lays out a home folder with n skills. A tree of more than 10,000 has their
@@ -176,16 +176,12 @@ func (b *bench) tree(n int) (*tree, error) {
 	t.root = filepath.Join(t.home, ".claude", "skills")
 	t.options = genskills.Options{Seed: 1, MainOnly: n > 10_000}
 	// A tree that an older generator left is another one.
-	if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(t.skill(n-1).Path), "SKILL.md")); err != nil {
-		if err := os.RemoveAll(t.root); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(b.log, "  %d skills\n", n)
-		if err := os.MkdirAll(filepath.Dir(t.root), 0o755); err != nil {
-			return nil, err
-		}
+	if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(t.options.At(n-1).Path), "SKILL.md")); err != nil {
+		fmt.Fprintf(os.Stderr, "  %d skills\n", n)
 		part := t.root + ".part" // a tree that is there is whole
-		os.RemoveAll(part)
+		if err := errors.Join(os.RemoveAll(t.root), os.RemoveAll(part), os.MkdirAll(filepath.Dir(t.root), 0o755)); err != nil {
+			return nil, err
+		}
 		write := exec.Command(b.write, "-n", fmt.Sprint(n), fmt.Sprintf("-main-only=%t", t.options.MainOnly), part)
 		if said, err := write.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, said)
@@ -193,19 +189,37 @@ func (b *bench) tree(n int) (*tree, error) {
 		if err := os.Rename(part, t.root); err != nil {
 			return nil, err
 		}
-		// Of a file as young as this knack cannot tell by its stamp whether it was
-		// written again, and reads it anew for each answer.
-		time.Sleep(2 * skill.StampRacy)
+		time.Sleep(2 * skill.StampRacy) // the stamps of younger files prove nothing
 	}
 	b.trees[n] = t
 	return t, nil
 }
 
-// add notes one value of a series.
+// size is n, or a tenth for trying.
+func (b *bench) size(n int) int {
+	if b.quick {
+		return n / 10
+	}
+	return n
+}
+
+// inTurn calls f for each build, in another order each round.
+func (b *bench) inTurn(round int, f func(build) error) error {
+	for i := range b.builds {
+		if err := f(b.builds[(i+round)%len(b.builds)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add appends one value to a series.
 func (b *bench) add(key string, v float64) { b.samples[key] = append(b.samples[key], v) }
 
-// median of a series; 0 where there is none.
+// median returns the median of a series; 0 if it is empty.
 func (b *bench) median(key string) float64 { return quantile(b.samples[key], .5) }
+
+func key(what string, n int) string { return fmt.Sprintf("%s/%d", what, n) }
 
 func quantile(of []float64, q float64) float64 {
 	if len(of) == 0 {
@@ -220,17 +234,16 @@ func quantile(of []float64, q float64) float64 {
 	return s[i] + (at-float64(i))*(s[i+1]-s[i])
 }
 
-func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+func ms(d time.Duration) float64 { return µs(d) / 1e3 }
+
+func µs(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // scanFloor runs a floor over a tree and returns its milliseconds.
 func (b *bench) scanFloor(what string, t *tree) (float64, error) {
 	out, err := exec.Command(b.floor, what, t.root).Output()
-	if err != nil {
-		return 0, err
+	var took int64
+	if err == nil {
+		_, err = fmt.Sscan(string(out), &took)
 	}
-	var took, files int64
-	if _, err := fmt.Sscan(string(out), &took, &files); err != nil {
-		return 0, err
-	}
-	return float64(took) / 1e6, nil
+	return float64(took) / 1e6, err
 }

@@ -202,6 +202,27 @@ type Snapshot struct {
 
 	marksOnce sync.Once
 	marks     Marks
+
+	kept  sync.Map // see [Snapshot.Keep]
+	keeps atomic.Int64
+}
+
+// maxKept bounds what is kept of one snapshot: clients of so many kinds ask at a time.
+const maxKept = 32
+
+// Keep returns what make has made of the snapshot. It is made once for a key, which must
+// be comparable, and goes with the snapshot; for keys beyond the bound it is made each time.
+func (s *Snapshot) Keep(key any, make func() any) any {
+	if v, ok := s.kept.Load(key); ok {
+		return v
+	}
+	v := make()
+	if s.keeps.Load() < maxKept {
+		if _, there := s.kept.LoadOrStore(key, v); !there {
+			s.keeps.Add(1)
+		}
+	}
+	return v
 }
 
 // basis is what the snapshot shows, as the last scan found it.

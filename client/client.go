@@ -98,7 +98,7 @@ func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 // Trusts reports whether an entry can make the client call the tools without asking.
 func (c Client) Trusts() bool { return len(c.trust) > 0 }
 
-// Scopes returns the scopes for which the client has entries.
+// Scopes are the scopes in which the client has entries of its own.
 func (c Client) Scopes() (out []Scope) {
 	for _, at := range c.places {
 		if !slices.Contains(out, at.scope) {

@@ -18,7 +18,7 @@ const document = "../doc/conformance.md"
 // sees. The tables in the document stand between two comments with their name.
 type record struct {
 	sync.Mutex
-	seen    map[string][]string // rows by table, as they stand in the document
+	seen    map[string][]string // rows by table, as in the document
 	partial bool                // something was left out
 }
 

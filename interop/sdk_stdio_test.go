@@ -1,4 +1,4 @@
-// Package interop drives a built knack with clients that nobody here wrote.
+// Package interop drives a built knack with third-party clients.
 package interop
 
 import (
@@ -84,9 +84,8 @@ func fixture(t *testing.T) string {
 	return root
 }
 
-// TestInteropSDKStdio: the SDK inside most of today's agents lists, loads, reads
-// a binary and an empty file, and hears of a new skill before the refresh that comes
-// without a word from the system.
+// TestInteropSDKStdio checks that the SDK inside most of today's agents lists, loads, reads
+// a binary and an empty file, and is notified of a new skill before the periodic refresh.
 func TestInteropSDKStdio(t *testing.T) {
 	t.Parallel()
 	program, root := node(t, "sdk"), fixture(t)

@@ -31,8 +31,8 @@ func trees(t *testing.T) []*tree {
 	return out
 }
 
-// keep is where the fixtures and the generated skills are to stay, for whoever
-// repeats a row of doc/conformance.md by hand.
+// keep is a folder in which to keep the fixtures and the generated skills, to repeat a row
+// of doc/conformance.md by hand.
 var keep = flag.String("trees", "", "write the folders fixtures and generated into `DIR`, and leave them there")
 
 func treesDir() string {
@@ -239,13 +239,13 @@ func (g *generator) sentence(n int) string {
 	return "Use to " + strings.TrimRight(text[:max(n-8, 4)], " .,") + "."
 }
 
-// skill writes one, and counts it where it is published. Of a hundred and more,
-// each fault takes its share.
+// skill writes a skill, and counts it if it is published. Of a hundred and more, each fault
+// takes its share.
 func (g *generator) skill(i int) error {
 	folder := fmt.Sprintf("%s-%s-%04d", words[i%len(words)], words[g.rand.IntN(len(words))], i)
 	at := []string{"skills/", "plugins/one/skills/", "plugins/two/skills/", "packages/a/b/c/"}[g.rand.IntN(4)]
 	if g.rand.IntN(100) < 8 {
-		at = "packages/d/.agents/skills/" // 7.8 % lie below dot-folders
+		at = "packages/d/.agents/skills/" // 7.8 % are below dot-folders
 	}
 	name, description, more, published := folder, g.sentence(g.draw(descriptions)), "", true
 	skillMD := "---\nname: %s\ndescription: %s\n%s---\n\n# %s\n\n%s"

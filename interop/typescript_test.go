@@ -194,7 +194,8 @@ func TestInteropReference(t *testing.T) {
 			}
 			delete(mine, theirs.uri)
 		}
-		// What is left is ours alone: below a dot-folder, or warned of for its name.
+		// The remaining skills are found by knack alone: below a dot-folder, or with a
+		// warning for their name.
 		renamed := 0
 		for _, w := range reference.Warnings {
 			for _, known := range warned {

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// opinion is what somebody thinks of one skill, in the Inspector's codes.
+// opinion is a verdict on one skill, in the Inspector's codes.
 type opinion []string
 
 // codes are the Inspector's for what check finds in a SKILL.md. Rules that it does

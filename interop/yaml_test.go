@@ -64,9 +64,9 @@ func (b *block) says(words string) bool {
 	return slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.Contains(p.Message, words) })
 }
 
-// agree reports whether both readers hold the same value of a field. Where both read
-// the block, that is to the letter; of a field that is taken as text blanks and
-// line ends are all one.
+// agree reports whether both readers hold the same value of a field. If both read the
+// block, the values must be equal; in a field that is read as text, blanks and line ends do
+// not count.
 func (b *block) agree(key string) bool {
 	ours, have := b.doc.Field(key)
 	repaired := b.faulty() || b.their.Whole.Refused != ""
@@ -172,10 +172,10 @@ func (b *block) leaves(out, end func(line string) bool) bool {
 	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(kept, " ")) == flat(f.Value.Text)
 }
 
-// Real frontmatter is read as a library reads it that shares nothing with knack's:
-// another language, another author. Where one of the two refuses a block, each
-// field is held against the rule for faulty ones, written a second time in
-// yaml_blocks.mjs. Every block that differs has a reason in the table.
+// Real frontmatter is read as a library reads it that shares nothing with knack's: another
+// language, another author. If one of the two refuses a block, each field is compared with
+// a second implementation of the rule for faulty ones, in yaml_blocks.mjs. Every block that
+// differs has a reason in the table.
 func TestYAMLForeignReader(t *testing.T) {
 	blocks := foreignBlocks(t)
 	counts := make([]int, len(differences))

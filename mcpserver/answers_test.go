@@ -218,7 +218,7 @@ func TestUseNamesTheCurrentHolder(t *testing.T) {
 	holder := &oneHolder{name: "before"}
 	var mu sync.Mutex
 	var names []string
-	w := start(t, setting{private: true, http: mcpserver.HTTPOptions{Verifier: holder}, observe: func(u mcpserver.Use) {
+	w := start(t, setting{private: true, verifier: holder, observe: func(u mcpserver.Use) {
 		mu.Lock()
 		defer mu.Unlock()
 		names = append(names, u.Subject.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -23,27 +24,32 @@ const completions = 100
 // complete proposes names of skills for the argument of a prompt, and for {+path}
 // of the template the skills whose URI begins with what is there, then those whose
 // name does; within a skill, its files. The protocol completes no tool arguments.
-func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	p := req.Params
+func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
+	p := r.params
+	if p.Ref.Type == "" || p.Argument.Name == "" {
+		return reply{}, invalid("completion/complete wants the parameters ref, and argument with a name")
+	}
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	var values []string
 	switch {
 	case p.Ref.Type == "ref/prompt":
 		if values, err = s.completePrompt(v, p); err != nil {
-			return nil, err
+			return reply{}, err
 		}
 	case p.Ref.URI == fileTemplate && p.Argument.Name == "path":
 		values = proposals(ctx, v, strings.TrimPrefix(p.Argument.Value, skill.Scheme))
 	default:
-		return nil, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
+		return reply{}, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
 	}
-	res := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
-		Total: len(values), HasMore: len(values) > completions, Values: values[:min(len(values), completions)],
-	}}
-	return res, ctx.Err()
+	return reply{members: func(e *wire.Encoder) {
+		e.Raw(`"completion":`)
+		e.Value(mcp.CompletionResultDetails{
+			Total: len(values), HasMore: len(values) > completions, Values: values[:min(len(values), completions)],
+		})
+	}}, ctx.Err()
 }
 
 func proposals(ctx context.Context, v catalog.View, begun string) []string {

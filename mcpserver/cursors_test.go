@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/mcpserver"
 )
 
 // A cursor that no answer has given is refused, by every list, in every era; a list
@@ -73,7 +72,7 @@ func TestCursorsTellNoVersion(t *testing.T) {
 		files[fmt.Sprintf("open/file-%d.txt", i)] = "x"
 	}
 	for want, policy := range map[string]*access.Policy{"1": nil, "0": h.policy} {
-		w := start(t, setting{files: files, http: mcpserver.HTTPOptions{Verifier: h.verifier}, policy: policy})
+		w := start(t, setting{files: files, verifier: h.verifier, policy: policy})
 		w.token = h.some
 		eachEra(t, w, func(t *testing.T, c *client) {
 			for method, params := range map[string]map[string]any{"resources/list": nil, "skills/list": nil, "resources/directory/read": {"uri": "skill://open"}} {

@@ -18,54 +18,57 @@ import (
 
 // readDirectory lists the direct children of a skill's folder, or of one in it, as
 // they are on disk now, in the order of the URIs' text. Every served skill has
-// folders, a published one or not. What no other surface serves is not here
-// either: dot-entries, links that leave, names that no URI can carry, folders
-// deeper than manifests go.
-func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *skillsext.ReadDirectoryParams) (*skillsext.ReadDirectoryResult, error) {
-	after := ""
-	if p.Cursor != "" {
+// folders, a published one or not. It leaves out dot-entries, links that leave, names that
+// no URI can carry and folders deeper than manifests go, as every surface does.
+func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
+	asked, after := r.params.URI, ""
+	if asked == "" {
+		return reply{}, invalid("resources/directory/read wants the parameter uri: the URI of a directory, without a slash at its end")
+	}
+	if r.params.Cursor != "" {
 		var err error
-		if after, err = parseCursor(p.Cursor); err != nil {
-			return nil, err
+		if after, err = parseCursor(r.params.Cursor); err != nil {
+			return reply{}, err
 		}
 	}
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	uri, err := skill.ParseURI(p.URI)
+	uri, err := skill.ParseURI(asked)
 	if err != nil {
-		return nil, notFound(p.URI, malformedURI(p.URI, ", without a slash at its end"))
+		return reply{}, notFound(asked, malformedURI(asked, ", without a slash at its end"))
 	}
 	e, dir := v.At(uri)
-	if r := s.unlistedFolder(uri); e == nil && r != nil {
-		return &skillsext.ReadDirectoryResult{Cacheable: s.cacheable(entryTTL), Resources: []*mcp.Resource{r}}, nil
+	if only := s.unlistedFolder(uri); e == nil && only != nil {
+		return listed("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
 	}
 	if e == nil {
-		return nil, notFound(p.URI, "no skill has it")
+		return reply{}, notFound(asked, "no skill has it")
 	}
 	names, err := children(e, dir)
 	switch {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
-		return nil, nil
+		return reply{}, invalid(skill.RedactURI(asked) + " is not a directory resource")
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(p.URI), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	}
-	res := &skillsext.ReadDirectoryResult{Cacheable: s.cacheable(entryTTL), Resources: []*mcp.Resource{}}
+	var page []*mcp.Resource
+	next := ""
 	start := sort.Search(len(names), func(i int) bool { return names[i].uri.String() > after })
 	for i, c := range names[start:] {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return reply{}, ctx.Err()
 		}
-		if len(res.Resources) == pageSize {
-			res.NextCursor = cursorAfter(toldVersion(v), names[start+i-1].uri.String())
+		if len(page) == pageSize {
+			next = cursorAfter(toldVersion(v), names[start+i-1].uri.String())
 			break
 		}
 		if r := child(v, e, c); r != nil {
-			res.Resources = append(res.Resources, r)
+			page = append(page, r)
 		}
 	}
-	return res, nil
+	return listed("resources", page, next, s.cacheable(entryTTL), value), nil
 }
 
 // named is one entry of a folder and its URI.
@@ -108,8 +111,8 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 	return out, nil
 }
 
-// child describes one entry, as resources/list does; nil where it is neither a
-// regular file nor a folder, or leads out of the skill.
+// child describes one entry, as resources/list does. It returns nil if the entry is neither
+// a regular file nor a folder, or leads out of the skill.
 func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 	info, err := fs.Stat(e.FS, c.path)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package mcpserver serves a catalogue and a set of tools as an MCP server.
+// Package mcpserver serves a catalogue and a set of tools as an MCP server, over stdio and
+// HTTP.
 //
-// It is a layer over the official SDK. Lists, resources and instructions are
-// answered from the catalogue's snapshot in a receiving middleware, so that they
-// agree with each other at any size; the SDK keeps sessions, subscriptions and
-// the two protocol eras. Each place where the SDK needs help names the upstream
-// issue.
+// It answers lists, reads and calls of tools itself, from the catalogue's snapshot, so that
+// answers agree with each other at any size. The official SDK keeps sessions, subscriptions
+// and the two protocol eras, and reads what is no usual call. doc/conformance.md names each
+// place where the SDK needs help, with the upstream issue.
 package mcpserver

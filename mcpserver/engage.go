@@ -28,7 +28,7 @@ func (s *Server) unlisted(uri skill.URI) *skillsext.Skill {
 	}
 }
 
-// unlistedFolder is what lies in skill://engage then: its one file.
+// unlistedFolder is the one file of skill://engage then.
 func (s *Server) unlistedFolder(uri skill.URI) *mcp.Resource {
 	if s.host.Engage == nil || uri.Path() != engageBase {
 		return nil

@@ -1,6 +1,44 @@
 package mcpserver
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+)
+
+// NewHTTPWithout is NewHTTP without the core: the SDK has every call.
+func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
+	return newHTTP(s, o, func(wire.Call, wire.Params, httpd.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+		return nil, false
+	})
+}
+
+// RunCounting is Run, and taken hears of each call that the core takes.
+func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func()) error {
+	p := &pipe{server: s}
+	return s.run(ctx, t.transport(func(c wire.Call) (func(context.Context) wire.Answer, bool) {
+		work, ok := p.take(c)
+		if ok {
+			taken()
+		}
+		return work, ok
+	}), p)
+}
+
+// NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
+func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
+	return newHTTP(s, o, func(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+		work, ok := s.take(c, p, from, init)
+		if ok {
+			taken()
+		}
+		return work, ok
+	})
+}
 
 // LookEvery has the files that somebody subscribed to looked at more often than
 // users need.
@@ -25,9 +63,6 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 
 // WaitForSkills has the first answers wait no longer than d until all skills were read.
 func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
-
-// SetPlaceGrace is called before the first call.
-func (s *Server) SetPlaceGrace(d time.Duration) { s.places.grace = d }
 
 // WaitForFirstLook has the server give roots up that are still not read after d.
 func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }

@@ -8,17 +8,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -38,17 +38,19 @@ const (
 
 // site is a server under test.
 type site struct {
-	t       testing.TB
-	dir     string
-	catalog *catalog.Catalog
-	server  *mcpserver.Server
-	http    *mcpserver.HTTP
-	url     string // of MCP
-	addr    string
-	token   string
-	header  http.Header // sent with every request
-	stop    context.CancelFunc
-	ended   chan error
+	t        testing.TB
+	dir      string
+	catalog  *catalog.Catalog
+	verifier access.Verifier
+	policy   *access.Policy
+	server   *mcpserver.Server
+	http     *mcpserver.HTTP
+	url      string // of MCP
+	addr     string
+	token    string
+	header   http.Header // sent with every request
+	stop     context.CancelFunc
+	ended    chan error
 }
 
 // skillText is a SKILL.md.
@@ -125,18 +127,62 @@ var published = []string{
 }
 
 type setting struct {
-	files   map[string]string // nil: the fixtures
-	http    mcpserver.HTTPOptions
-	log     io.Writer
-	private bool
-	roots   func(context.Context, []string)
-	more    func(*mcp.Server) // registers what only a test needs
-	tools   string            // the sets; empty is the default
-	policy  *access.Policy
-	engage  func() string
-	observe func(mcpserver.Use)
-	audit   bool
-	local   bool // for the user of this machine
+	files    map[string]string // nil: the fixtures
+	http     mcpserver.HTTPOptions
+	log      io.Writer
+	private  bool
+	roots    func(context.Context, []string)
+	gate     *gate  // the skill slow has a file that opens with it
+	tools    string // the sets; empty is the default
+	verifier access.Verifier
+	policy   *access.Policy
+	engage   func() string
+	observe  func(mcpserver.Use)
+	audit    bool
+	local    bool // for the user of this machine
+}
+
+// gate keeps a file from being opened.
+type gate struct {
+	open  chan struct{} // closed: the file can be opened
+	begun chan struct{} // has a token for each attempt
+}
+
+func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{}, 1000)} }
+
+// slow is the URI of the file behind the gate.
+func slowFile() map[string]any { return map[string]any{"uri": "skill://slow/wait.txt"} }
+
+// gated is a source with a gate.
+type gated struct {
+	catalog.Source
+	gate *gate
+}
+
+func (g gated) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := g.Source.Scan(ctx)
+	scan.Bundles = slices.Clone(scan.Bundles) // the source keeps its own
+	for i, b := range scan.Bundles {
+		if b.Path == "slow" {
+			b := *b
+			b.FS = gatedFiles{b.FS, g.gate}
+			scan.Bundles[i], scan.Skills = &b, nil
+		}
+	}
+	return scan, err
+}
+
+type gatedFiles struct {
+	fs.FS
+	gate *gate
+}
+
+func (g gatedFiles) Open(name string) (fs.File, error) {
+	if name == "wait.txt" {
+		g.gate.begun <- struct{}{}
+		<-g.gate.open
+	}
+	return g.FS.Open(name)
 }
 
 // start serves a folder on the loopback until the test ends.
@@ -152,16 +198,18 @@ func start(t testing.TB, s setting) *site {
 	}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	src := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})
-	c := catalog.New([]catalog.Source{src}, catalog.Options{Log: log})
+	source := catalog.Source(src)
+	if s.gate != nil {
+		lay(t, root, map[string]string{"slow/SKILL.md": skillText("slow", "Has a slow file."), "slow/wait.txt": "done"})
+		source = gated{src, s.gate}
+	}
+	c := catalog.New([]catalog.Source{source}, catalog.Options{Log: log})
 	tools, err := tool.ParseSets(cmp.Or(s.tools, tool.DefaultSet))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log})
-	if s.more != nil {
-		s.more(server.MCP())
-	}
-	server.Restrict(s.policy)
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log,
+		Access: access.NewGate(access.State{Verifier: s.verifier, Policy: s.policy})})
 	s.http.Log = log
 	h, err := mcpserver.NewHTTP(server, s.http)
 	if err != nil {
@@ -172,7 +220,7 @@ func start(t testing.TB, s setting) *site {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &site{t: t, dir: root, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	w := &site{t: t, verifier: s.verifier, policy: s.policy, dir: root, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	w.url = "http://" + w.addr + "/mcp"
 	go func() { _ = c.Run(ctx) }()
 	go func() { w.ended <- h.Serve(ctx, ln, nil) }()
@@ -185,6 +233,12 @@ func start(t testing.TB, s setting) *site {
 		}
 	})
 	return w
+}
+
+// restrict puts another policy in force.
+func (w *site) restrict(p *access.Policy) {
+	w.policy = p
+	w.server.SetAccess(access.State{Verifier: w.verifier, Policy: p})
 }
 
 // message is a JSON-RPC message as it came.

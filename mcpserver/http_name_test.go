@@ -3,7 +3,6 @@ package mcpserver_test
 import (
 	"encoding/base64"
 	"net/http"
-	"strings"
 	"testing"
 )
 
@@ -51,19 +50,5 @@ func TestNameTwice(t *testing.T) {
 	must(t, err)
 	if m := read(t, resp); m.code() != -32020 {
 		t.Errorf("%s %+v", resp.Status, m.Error)
-	}
-}
-
-// What is no call and is not taken gets an error's status.
-func TestRefusedNotification(t *testing.T) {
-	w := start(t, setting{})
-	for _, era := range eras {
-		c := w.dial(era)
-		meta := strings.Replace(c.body("notifications/zzz", nil), `,"id":1`, "", 1)
-		meta = strings.Replace(meta, `"id":1,`, "", 1)
-		resp := c.post(meta)
-		if m := read(t, resp); resp.StatusCode != http.StatusBadRequest || m.code() != -32601 {
-			t.Errorf("%s: %s %+v", era, resp.Status, m.Error)
-		}
 	}
 }

@@ -35,8 +35,8 @@ func TestNoAuthorizationServer(t *testing.T) {
 	tokens, err := access.ParseTokens(reader(line))
 	must(t, err)
 	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
-	for _, o := range []mcpserver.HTTPOptions{{Verifier: tokens}, {}} {
-		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), o)
+	for _, verifier := range []access.Verifier{tokens, nil} {
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: verifier})}), mcpserver.HTTPOptions{})
 		must(t, err)
 		for _, path := range whereClientsLook {
 			if code, header, body := discovered(t, h, "GET", path); code != 404 || header.Get("Content-Type") != "application/json" {
@@ -56,8 +56,8 @@ func TestProtectedResource(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	base := "http://" + server.Listener.Addr().String()
 	for _, path := range []string{"/mcp", "/team/mcp"} { // behind a proxy that takes the first folder away
-		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{
-			Verifier: tokens, Issuers: []string{"https://login.example/tenant"}, Resource: base + path,
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{
+			Issuers: []string{"https://login.example/tenant"}, Resource: base + path,
 		})
 		must(t, err)
 		const want = `","authorization_servers":["https://login.example/tenant"],"bearer_methods_supported":["header"]}` + "\n"
@@ -105,17 +105,19 @@ func TestProtectedResourceRefuses(t *testing.T) {
 	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
 	const resource, issuer = "https://skills.example/mcp", "https://login.example"
 	for what, o := range map[string]mcpserver.HTTPOptions{
-		"no resource":             {Verifier: tokens, Issuers: []string{issuer}},
-		"no issuer":               {Verifier: tokens, Resource: resource},
-		"no verifier":             {Resource: resource, Issuers: []string{issuer}},
-		"a resource without host": {Verifier: tokens, Issuers: []string{issuer}, Resource: "/mcp"},
-		"with a fragment":         {Verifier: tokens, Issuers: []string{issuer}, Resource: resource + "#x"},
-		"an issuer that is none":  {Verifier: tokens, Issuers: []string{"login.example"}, Resource: resource},
-		"a query":                 {Verifier: tokens, Issuers: []string{issuer + "?a"}, Resource: resource},
+		"no resource":             {Issuers: []string{issuer}},
+		"no issuer":               {Resource: resource},
+		"a resource without host": {Issuers: []string{issuer}, Resource: "/mcp"},
+		"with a fragment":         {Issuers: []string{issuer}, Resource: resource + "#x"},
+		"an issuer that is none":  {Issuers: []string{"login.example"}, Resource: resource},
+		"a query":                 {Issuers: []string{issuer + "?a"}, Resource: resource},
 	} {
-		if _, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), o); err == nil {
+		if _, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens})}), o); err == nil {
 			t.Errorf("%s is taken", what)
 		}
+	}
+	if _, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), mcpserver.HTTPOptions{Resource: resource, Issuers: []string{issuer}}); err == nil {
+		t.Error("it is taken without a verifier")
 	}
 }
 

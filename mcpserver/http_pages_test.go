@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -24,18 +25,15 @@ func TestReady(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o644))
 	disks := [2]silent{{folder(t.TempDir()), "shelf", make(chan struct{})}, {folder(t.TempDir()), "attic", make(chan struct{})}}
 	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: time.Second}) // within which the others are read
-	serve := func(o mcpserver.HTTPOptions) *mcpserver.HTTP {
+	serve := func(state access.State) *mcpserver.HTTP {
 		t.Helper()
-		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c}), o)
+		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(state)}), mcpserver.HTTPOptions{})
 		must(t, err)
 		return h
 	}
 	holders := twoHolders(t)
-	open, closed := serve(mcpserver.HTTPOptions{}), serve(mcpserver.HTTPOptions{Verifier: holders.verifier})
-	ruled, patient := mcpserver.New(mcpserver.Options{Catalog: c}), serve(mcpserver.HTTPOptions{})
-	ruled.Restrict(holders.policy)
-	rules, err := mcpserver.NewHTTP(ruled, mcpserver.HTTPOptions{})
-	must(t, err)
+	open, closed := serve(access.State{}), serve(access.State{Verifier: holders.verifier})
+	rules, patient := serve(access.State{Policy: holders.policy}), serve(access.State{})
 	patient.WaitForFirstLook(0)
 	says := func(when string, h *mcpserver.HTTP, code int, body string) {
 		t.Helper()

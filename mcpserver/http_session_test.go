@@ -1,16 +1,12 @@
 package mcpserver_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -125,78 +121,83 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// stubborn adds a tool that ends when it is let go and not before, whoever waits.
-func stubborn(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
-	return func(s *mcp.Server) {
-		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				begun <- struct{}{}
-				<-gate
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
-			})
-	}
+// subscribing is a call that the SDK's door answers, and that waits for the gate.
+func subscribing(c *client) string { return c.body("resources/subscribe", slowFile()) }
+
+// leaves sends a call and leaves once it is being worked on.
+func (c *client) leaves(gate *gate, body string) {
+	c.t.Helper()
+	ctx, leave := context.WithCancel(c.t.Context())
+	r := c.request("POST", body).WithContext(ctx)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			defer resp.Body.Close()
+			_, _ = io.Copy(io.Discard, resp.Body)
+		}
+	}()
+	<-gate.begun
+	leave()
+	<-left
 }
 
-// The place of a call is held until its handler has ended, also where the client
-// has left; and then it is free.
+// The place of a call through the SDK's door is held until its handler has ended, also if
+// the client has left; and then it is free.
 func TestPlaceIsHeldByTheHandler(t *testing.T) {
+	t.Parallel()
+	gate := newGate()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, gate: gate})
+	open := sync.OnceFunc(func() { close(gate.open) })
+	t.Cleanup(open) // before the server's end, which waits
+	c := w.dial(legacy)
+	c.leaves(gate, subscribing(c))
+	for range 20 { // the server needs a moment to see that nobody is there
+		resp := c.post(c.body("tools/list", nil))
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusTooManyRequests {
+			t.Fatalf("the place is free while the handler works: %s", resp.Status)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	open()
+	awaitFree(t, c)
+}
+
+// A call that is answered here ends with its request: what hangs on a disk then holds no
+// place, and there are bounds of the catalogue's own for it.
+func TestPlaceEndsWithTheRequest(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
-			gate, begun := make(chan struct{}), make(chan struct{}, 8)
-			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, more: stubborn(gate, begun)})
-			w.server.SetPlaceGrace(time.Millisecond) // it is the handler that holds the place
-			open := sync.OnceFunc(func() { close(gate) })
-			t.Cleanup(open) // before the server's end, which waits
+			gate := newGate()
+			w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, gate: gate})
+			defer close(gate.open)
 			c := w.dial(era)
-			ctx, leave := context.WithCancel(t.Context())
-			r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}})).WithContext(ctx)
-			left := make(chan struct{})
-			go func() {
-				defer close(left)
-				if resp, err := http.DefaultClient.Do(r); err == nil {
-					defer resp.Body.Close()
-					var b bytes.Buffer
-					_, _ = b.ReadFrom(resp.Body)
-				}
-			}()
-			<-begun
-			leave()
-			<-left
-			for range 20 { // the server needs a moment to see that nobody is there
-				resp := c.post(c.body("tools/list", nil))
-				resp.Body.Close()
-				if resp.StatusCode != http.StatusTooManyRequests {
-					t.Fatalf("the place is free while the handler works: %s", resp.Status)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			open()
+			c.leaves(gate, c.body("resources/read", slowFile()))
 			awaitFree(t, c)
 		})
 	}
 }
 
-// A client that leaves before its calls begin gets no more of them worked on than
-// there are places, and takes none away for good. Nor does the header that knack
-// tells the places by mean anything in a request.
+// A client that leaves before its calls begin gets no more of them worked on than there
+// are places, and takes none away for good.
 func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 	t.Parallel()
 	const places = 2
-	gate, begun := make(chan struct{}), make(chan struct{}, 1000)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: places}, more: stubborn(gate, begun)})
+	gate := newGate()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: places}, gate: gate})
 	c := w.dial(legacy)
 	for range 100 {
-		r := c.request("POST", strings.Replace(c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}), `"id":`, `"id":1`, 1))
-		r.Header.Set("Knack-Place", "1")
+		r := c.request("POST", subscribing(c))
 		conn := w.connect()
 		must(t, r.Write(conn))
 		conn.Close()
 	}
 	time.Sleep(200 * time.Millisecond)
-	if n := len(begun); n > places {
+	if n := len(gate.begun); n > places {
 		t.Errorf("%d calls are worked on at once", n)
 	}
-	close(gate)
+	close(gate.open)
 	awaitFree(t, c)
 }

@@ -13,7 +13,7 @@ import (
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 8, Verifier: h.verifier}})
+	w := start(t, setting{verifier: h.verifier, http: mcpserver.HTTPOptions{MaxSessions: 8}})
 	w.token = h.some
 	other := w.shake()
 	w.token = h.all
@@ -44,7 +44,7 @@ func TestShareOfSessions(t *testing.T) {
 func TestShareOfStreams(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxStreams: 8, Verifier: h.verifier}})
+	w := start(t, setting{verifier: h.verifier, http: mcpserver.HTTPOptions{MaxStreams: 8}})
 	listen := func(token string) *http.Response {
 		w.token = token
 		c := w.dial(modern)

@@ -2,8 +2,6 @@ package mcpserver_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -18,21 +16,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 )
-
-// waiting adds a tool that waits until it is let go.
-func waiting(gate <-chan struct{}, begun chan<- struct{}) func(*mcp.Server) {
-	return func(s *mcp.Server) {
-		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)},
-			func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				begun <- struct{}{}
-				select {
-				case <-gate:
-				case <-ctx.Done():
-				}
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
-			})
-	}
-}
 
 const listBody = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 
@@ -151,7 +134,7 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{http: mcpserver.HTTPOptions{Verifier: tokens}})
+	w := start(t, setting{verifier: tokens})
 	stranger, _ := access.NewToken()
 	for header, want := range map[string]int{
 		"Bearer " + token: 200, "bearer " + other: 200, "": 401, "Bearer": 401, "Bearer " + stranger: 401, "Basic " + token: 401, token: 401,
@@ -293,12 +276,12 @@ func TestBadRequests(t *testing.T) {
 
 func TestTooManyCalls(t *testing.T) {
 	t.Parallel()
-	gate, begun := make(chan struct{}), make(chan struct{}, 8)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, more: waiting(gate, begun)})
+	gate := newGate()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, gate: gate})
 	c := w.dial(modern)
 	var wg sync.WaitGroup
 	for range 2 {
-		r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+		r := c.request("POST", c.body("resources/read", slowFile()))
 		wg.Go(func() {
 			resp, err := http.DefaultClient.Do(r)
 			if err != nil {
@@ -310,13 +293,13 @@ func TestTooManyCalls(t *testing.T) {
 				t.Errorf("%s %s", resp.Status, body)
 			}
 		})
-		<-begun
+		<-gate.begun
 	}
-	resp := c.post(c.body("skills/list", nil))
+	resp := c.post(c.body("tools/list", nil))
 	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %+v", resp.Status, m.Error)
 	}
-	close(gate)
+	close(gate.open)
 	wg.Wait()
 	awaitFree(t, c)
 }
@@ -353,12 +336,12 @@ func TestSessionsAreBounded(t *testing.T) {
 // stream that waits is ended, and nothing new is taken.
 func TestShutdownLetsCallsEnd(t *testing.T) {
 	t.Parallel()
-	gate, begun := make(chan struct{}), make(chan struct{}, 8)
-	w := start(t, setting{more: waiting(gate, begun)})
+	gate := newGate()
+	w := start(t, setting{gate: gate})
 	eachCall := make(chan string, 2)
 	for _, era := range eras {
 		c := w.dial(era)
-		r := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+		r := c.request("POST", c.body("resources/read", slowFile()))
 		go func() {
 			resp, err := http.DefaultClient.Do(r)
 			if err != nil {
@@ -368,7 +351,7 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 			body, _ := io.ReadAll(resp.Body)
 			eachCall <- string(body)
 		}()
-		<-begun
+		<-gate.begun
 	}
 	c := w.dial(legacy)
 	stream, err := http.DefaultClient.Do(c.request("GET", ""))
@@ -390,7 +373,7 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	if resp, err := http.Post(w.url, "application/json", strings.NewReader(listBody)); err == nil && resp.StatusCode != 503 {
 		t.Errorf("a new call: %s", resp.Status)
 	}
-	close(gate)
+	close(gate.open)
 	for range eras {
 		if got := <-eachCall; !strings.Contains(got, "done") {
 			t.Errorf("a call was lost: %q", got)
@@ -439,7 +422,7 @@ func awaitFree(t *testing.T, c *client) {
 	t.Helper()
 	time.Sleep(50 * time.Millisecond)
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		resp := c.post(c.body("skills/list", nil))
+		resp := c.post(c.body("tools/list", nil))
 		resp.Body.Close()
 		if resp.StatusCode == 200 {
 			return
@@ -451,11 +434,11 @@ func awaitFree(t *testing.T, c *client) {
 func TestHalfARequest(t *testing.T) {
 	t.Parallel()
 	const half, large = "Content-Length: 1000\r\n\r\n{\"js", "Content-Length: 100000\r\n\r\n{\"js"
-	gate, begun := make(chan struct{}), make(chan struct{}, 8)
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: time.Second}, more: waiting(gate, begun)})
+	gate := newGate()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: time.Second}, gate: gate})
 	// One that is refused before its body is read must end as well.
 	c := w.dial(modern)
-	busy := c.request("POST", c.body("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{}}))
+	busy := c.request("POST", c.body("resources/read", slowFile()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -463,7 +446,7 @@ func TestHalfARequest(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	<-begun
+	<-gate.begun
 	for text, status := range map[string]string{ // neither asks for a call's place before it is here
 		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + large: "408",
 		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + half:  "408",
@@ -481,7 +464,7 @@ func TestHalfARequest(t *testing.T) {
 			t.Errorf("%s: %v %q", status, err, answer)
 		}
 	}
-	close(gate)
+	close(gate.open)
 	<-done
 	for name, text := range map[string]string{
 		"half a body":   "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{\"js",
@@ -516,7 +499,7 @@ func TestNothingLeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{http: mcpserver.HTTPOptions{Verifier: tokens}, log: locked{&mu, &logged}})
+	w := start(t, setting{verifier: tokens, log: locked{&mu, &logged}})
 	const canary = "CANARY_CANARY"
 	answers := ""
 	for _, auth := range []string{"Bearer " + token, "Bearer " + canary} {

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// These tests hold as long as the SDK (v1.8.0) does what http.go, http_answer.go
+// These tests hold as long as the SDK (v1.8.0) does what internal/httpd/write.go
 // and resources.go are there for. When one fails, the SDK has mended something.
 
 const upstreamMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
@@ -70,7 +70,7 @@ func TestUpstreamUnknownMethodIsPlainText(t *testing.T) {
 func TestUpstreamRepeatsHeaders(t *testing.T) {
 	_, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`, "Mcp-Method", "CANARY")
 	if !strings.Contains(text, "CANARY") {
-		t.Errorf("upstream repeats no header any more: http_answer.go need not reword it: %s", text)
+		t.Errorf("upstream repeats no header any more: internal/httpd/write.go need not reword it: %s", text)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUpstreamComparesEncodedNamesRaw(t *testing.T) {
 	status, text, _ := upstreamPost(t, true, "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x:é",`+upstreamMeta+`}}`,
 		"Mcp-Method", "resources/read", "Mcp-Name", "=?base64?eDrDqQ==?=")
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32020") {
-		t.Errorf("upstream decodes names: http_name.go may go: %d %s", status, text)
+		t.Errorf("upstream decodes names: internal/httpd/headers.go may go: %d %s", status, text)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/mcpserver"
 )
 
 // baseDirectories are what the tool skill and a prompt name as the folder of a skill.
@@ -66,7 +65,7 @@ func TestBaseDirectoryOverHTTP(t *testing.T) {
 		token, line := access.NewToken()
 		tokens, err := access.ParseTokens(strings.NewReader(line))
 		must(t, err)
-		w := start(t, setting{local: true, http: mcpserver.HTTPOptions{Verifier: tokens}})
+		w := start(t, setting{local: true, verifier: tokens})
 		w.token = token
 		for i, dir := range baseDirectories(t, w.dial(modern)) {
 			if dir != uri {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A log is for the operator, and whoever can reach the server can have it write
-// lines: hence what a client does wrong is no error of the server's, and a line that
-// was written a moment ago is not written again.
+// A log is for the operator, and any client can have the server write lines. So a client's
+// fault is not logged as an error of the server's, and a line that was written a moment ago
+// is not written again.
 
 // Bounds of the log.
 const (
@@ -95,7 +95,7 @@ type seenLine struct {
 }
 
 // note reports whether to write a line, and how often it was left out before. kind
-// stands for it where there are too many to be told apart.
+// replaces it if there are too many to be told apart.
 func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,14 +65,14 @@ func (s *Server) logSkipped(d catalog.Diff) {
 		return
 	}
 	for session := range s.mcp.Sessions() {
-		sight, known, _ := s.audience.sightOf(session)
+		who, known := s.principal(context.Background(), session)
 		if !known {
 			continue
 		}
-		go func() { // a client that does not read holds up nobody else
+		go func() { // a client that does not read holds up no other
 			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
 			defer cancel()
-			tellSkipped(ctx, session, newlySkipped(d.Seen(sight)))
+			tellSkipped(ctx, session, newlySkipped(d.Seen(who.Sight)))
 		}()
 	}
 }

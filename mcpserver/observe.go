@@ -8,19 +8,17 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skillsext"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
 // the tools (tools/list), called one (tools/call), read a resource
 // (resources/read) or took a prompt (prompts/get). With [Options.Audit] it is
-// anything that anybody asked for, whatever came of it.
+// any request, with any outcome.
 type Use struct {
 	Client string // what it calls itself, or empty
 	Method string
@@ -28,8 +26,8 @@ type Use struct {
 	// Arguments are the call's, as they were given.
 	Arguments json.RawMessage
 	URI       string // of the resource
-	// View is what the call's subject could see when it was answered; empty where
-	// it did not come so far.
+	// View is what the call's subject could see when it was answered; empty if it was
+	// refused before.
 	View    catalog.View
 	Subject access.Subject // whose token the call bore
 	// Event is the same for the audit log; its zero value without [Options.Audit].
@@ -39,35 +37,30 @@ type Use struct {
 // Answered reports whether the client was given what it asked for.
 func (u Use) Answered() bool { return u.Event.Result == "" || u.Event.Result == audit.OK }
 
-// observed tells [Options.Observe] of what was answered: without an error, unless
-// the rest is wanted too.
-func (s *Server) observed(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		if s.observe == nil || !s.audit && !isUse[method] || method == "ping" || strings.HasPrefix(method, "notifications/") {
-			return next(ctx, method, req)
+// observed begins to watch a request for [Options.Observe]. The caller calls the returned
+// function after the answer. Failed requests are observed with [Options.Audit] only.
+func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
+	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
+		return ctx, func(bool) {}
+	}
+	u, q := useOf(r)
+	var trace *catalog.Trace
+	if s.audit {
+		ctx, trace = catalog.WithTrace(ctx)
+		ctx = context.WithValue(ctx, absentKey{}, &q.absent)
+	}
+	return ctx, func(failed bool) {
+		failed = failed || q.absent
+		if failed && !s.audit {
+			return
 		}
-		u, q := useOf(method, req)
-		var trace *catalog.Trace
+		if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
+			return
+		}
 		if s.audit {
-			ctx, trace = catalog.WithTrace(ctx)
-			ctx = context.WithValue(ctx, absentKey{}, &q.absent)
+			u.Event = s.eventOf(ctx, u, r.Address, q, trace, failed)
 		}
-		err = errors.New("a panic") // unless it returns
-		defer func() {
-			failed := err != nil || isFailure(res) || q.absent
-			if failed && !s.audit {
-				return
-			}
-			if u.View, _ = s.catalog.View(ctx); u.View.Snapshot == nil && !s.audit {
-				return
-			}
-			if s.audit {
-				u.Event = s.eventOf(ctx, u, q, trace, failed)
-			}
-			s.observe(u)
-		}()
-		res, err = next(ctx, method, req)
-		return res, err
+		s.observe(u)
 	}
 }
 
@@ -89,62 +82,21 @@ func absent(ctx context.Context) {
 	}
 }
 
-func useOf(method string, req mcp.Request) (u Use, q question) {
-	u = Use{Method: method, Subject: holderOf(req).subject}
-	if !withoutParams(req) {
-		u.Client = clientOf(req).Name
-	}
-	switch p := req.GetParams().(type) {
-	case *mcp.CallToolParamsRaw:
-		if p != nil {
-			u.Name, u.Arguments = p.Name, p.Arguments
-			q = argumentsOf(p.Arguments)
-		}
-	case *mcp.ReadResourceParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *mcp.GetPromptParams:
-		if p != nil {
-			u.Name, q.name = p.Name, p.Name
-		}
-	case *mcp.SubscribeParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *mcp.UnsubscribeParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *skillsext.GetSkillParams:
-		if p != nil {
-			u.URI = p.URI
-		}
-	case *skillsext.ReadDirectoryParams:
-		if p != nil {
-			u.URI = p.URI
-		}
+func useOf(r *request) (Use, *question) {
+	p := &r.params
+	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
+	q := &question{}
+	switch r.method {
+	case "tools/call":
+		*q = argumentsOf(p.Arguments)
+	case "prompts/get":
+		q.name = p.Name
 	}
 	q.uri = cmp.Or(u.URI, q.uri)
 	return u, q
 }
 
-// withoutParams: the SDK (v1.8.0) cannot be asked for the client of a custom method
-// that was called with null.
-func withoutParams(req mcp.Request) bool {
-	switch p := req.GetParams().(type) {
-	case *skillsext.ListSkillsParams:
-		return p == nil
-	case *skillsext.GetSkillParams:
-		return p == nil
-	case *skillsext.ReadDirectoryParams:
-		return p == nil
-	}
-	return false
-}
-
-// argumentsOf reads the arguments that name a skill or a file of one, by all the
-// contracts; whatever else a call has is nobody's business.
+// argumentsOf reads the arguments that name a skill or a file of one, by all the contracts.
 func argumentsOf(arguments json.RawMessage) (q question) {
 	var a struct {
 		Name      string `json:"name"`
@@ -162,9 +114,9 @@ func argumentsOf(arguments json.RawMessage) (q question) {
 }
 
 // eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, q question, trace *catalog.Trace, failed bool) audit.Event {
+func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *catalog.Trace, failed bool) audit.Event {
 	e := audit.Event{
-		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: addressOf(ctx), Method: u.Method,
+		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: address, Method: u.Method,
 		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
 	}
 	if u.Method == "tools/call" {
@@ -174,21 +126,14 @@ func (s *Server) eventOf(ctx context.Context, u Use, q question, trace *catalog.
 		e.Result = s.resultOf(ctx, u, q, trace)
 		return e // what was read was not given out
 	}
-	e.Loaded = loadsOf(trace)
+	e.Loaded = httpd.LoadsOf(trace)
 	return e
-}
-
-func loadsOf(trace *catalog.Trace) (out []audit.Load) {
-	for _, l := range trace.Loads() {
-		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
-	}
-	return out
 }
 
 // resultOf says what became of a request that was not answered with what it asked
 // for. The client is told of a skill out of its sight what it is told of one that
 // there is not; here the two are told apart.
-func (s *Server) resultOf(ctx context.Context, u Use, q question, trace *catalog.Trace) audit.Result {
+func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalog.Trace) audit.Result {
 	if q.name == "" && q.uri == "" || ctx.Err() != nil {
 		return audit.Failed
 	}
@@ -214,7 +159,7 @@ func (s *Server) resultOf(ctx context.Context, u Use, q question, trace *catalog
 	return faultOf(trace.Fault(), q.file != "" || u.Method != "tools/call")
 }
 
-// faultOf is how a request for something that is in sight failed. Where nothing was
+// faultOf is how a request for something that is in sight failed. If nothing was
 // opened, it asked for what is not there, or for nothing.
 func faultOf(fault error, forFile bool) audit.Result {
 	switch {
@@ -227,7 +172,7 @@ func faultOf(fault error, forFile bool) audit.Result {
 }
 
 // find is the skill that a request asks about.
-func find(v catalog.View, q question) *catalog.Entry {
+func find(v catalog.View, q *question) *catalog.Entry {
 	if q.uri != "" {
 		uri, err := skill.ParseURI(strings.TrimSpace(q.uri))
 		if err != nil {
@@ -243,9 +188,4 @@ func find(v catalog.View, q question) *catalog.Entry {
 		return e
 	}
 	return v.InFolder(q.name)
-}
-
-func isFailure(res mcp.Result) bool {
-	r, ok := res.(*mcp.CallToolResult)
-	return ok && r.IsError
 }

@@ -97,7 +97,7 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{observe: events.observe, audit: true, http: mcpserver.HTTPOptions{Verifier: tokens, Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
+	w := start(t, setting{observe: events.observe, audit: true, verifier: tokens, http: mcpserver.HTTPOptions{Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
 	ask := func(path, token string) *http.Response {
 		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+path, nil)
 		if err != nil {

@@ -9,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -28,10 +27,10 @@ const (
 	promptText = "arguments"
 )
 
-func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams, c tool.Client) (mcp.Result, error) {
+func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	v, err := s.whole(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	all := v.Invocable()
 	if left := int64(len(all) - maxPrompts); left > 0 && s.unprompted.Swap(left) != left {
@@ -39,22 +38,20 @@ func (s *Server) listPrompts(ctx context.Context, p *mcp.ListPromptsParams, c to
 	}
 	all = all[:min(len(all), maxPrompts)]
 	start := 0
-	if p != nil && p.Cursor != "" {
-		if start, err = promptStart(all, p.Cursor); err != nil {
-			return nil, err
+	if cursor := r.params.Cursor; cursor != "" {
+		if start, err = promptStart(all, cursor); err != nil {
+			return reply{}, err
 		}
 	}
 	end := min(start+promptPage, len(all))
-	prompts := make([]*mcp.Prompt, 0, end-start)
-	arguments := promptArguments(c)
-	for _, e := range all[start:end] {
-		prompts = append(prompts, &mcp.Prompt{Name: e.Name, Description: skill.OneLine(e.Description), Arguments: arguments})
-	}
-	res := newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "prompts", prompts)
+	next := ""
 	if end < len(all) {
-		res.NextCursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
+		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
 	}
-	return res, nil
+	arguments := promptArguments(r.client)
+	return listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
+		e.Value(&mcp.Prompt{Name: of.Name, Description: skill.OneLine(of.Description), Arguments: arguments})
+	}), nil
 }
 
 // promptArguments asks for what the person wrote in the way that the client gives it.
@@ -89,76 +86,64 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 }
 
 // getPrompt answers with the skill's text as it is on disk now, in the user's name,
-// below the folder of its other files. What the user wrote stands at the end, as the
-// user's: plain text, in which nothing is expanded.
-func (s *Server) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (mcp.Result, error) {
+// below the folder of its other files. The user's request is at the end, as plain
+// text, in which nothing is expanded.
+func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	if p == nil {
-		p = &mcp.GetPromptParams{}
-	}
-	unknown := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(p.Name))}
-	e := v.Named(p.Name)
+	name := r.params.Name
+	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(name)))
+	e := v.Named(name)
 	if e == nil {
-		if why := skippedAs(v, p.Name); why != "" {
-			unknown.Message = fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(p.Name), why)
+		if why := skippedAs(v, name); why != "" {
+			unknown = invalid(fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(name), why))
 		}
 	}
 	if e == nil || !e.UserInvocable {
-		return nil, unknown
+		return reply{}, unknown
 	}
-	for name := range p.Arguments {
-		if name != promptText {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown argument: %s (the only one is %s)", skill.Echo(name), promptText)}
+	for argument := range r.params.Texts {
+		if argument != promptText {
+			return reply{}, invalid(fmt.Sprintf("Unknown argument: %s (the only one is %s)", skill.Echo(argument), promptText))
 		}
 	}
 	d, err := s.host.Document(ctx, e.URI())
 	switch {
 	case errors.Is(err, tool.ErrUnknown):
-		return nil, unknown
+		return reply{}, unknown
 	case err != nil:
-		return nil, err
+		return reply{}, err
 	}
 	if v, err = s.view(ctx); err != nil { // the author may have changed it
-		return nil, err
+		return reply{}, err
 	}
 	if now, _ := v.At(e.URI()); now != nil {
 		if e = now; !e.UserInvocable {
-			return nil, unknown
+			return reply{}, unknown
 		}
 	}
 	text := s.host.BaseLine(ctx, e) + "\n\n" + d.Text
-	if said := strings.TrimSpace(p.Arguments[promptText]); said != "" {
+	if said := strings.TrimSpace(r.params.Texts[promptText]); said != "" {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
-	res := &promptResult{
-		Description: skill.OneLine(e.Description),
-		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}},
-	}
-	if modern(p) {
-		res.ResultType = skillsext.Complete
-	}
-	if d.Fallback {
-		res.Meta = fallbackMeta()
-	}
-	return res, nil
-}
-
-// promptResult is the SDK's with the resultType of 2026-07-28, which the SDK sets
-// in its own handlers alone.
-type promptResult struct {
-	mcp.ResultBase
-	ResultType  string               `json:"resultType,omitempty"`
-	Description string               `json:"description,omitempty"`
-	Messages    []*mcp.PromptMessage `json:"messages"`
+	return reply{meta: fallbackMeta(d.Fallback), members: func(w *wire.Encoder) {
+		if description := skill.OneLine(e.Description); description != "" {
+			w.Raw(`"description":`)
+			w.String(description)
+			w.Raw(",")
+		}
+		w.Raw(`"messages":[{"content":{"type":"text","text":`)
+		w.String(text)
+		w.Raw(`},"role":"user"}]`)
+	}}, nil
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
-func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string, error) {
+func (s *Server) completePrompt(v catalog.View, p wire.Params) ([]string, error) {
 	if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name))}
+		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name)))
 	}
 	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))
 	values := []string{}
@@ -171,4 +156,9 @@ func (s *Server) completePrompt(v catalog.View, p *mcp.CompleteParams) ([]string
 }
 
 // fallbackMeta says that a text is the one that was served last.
-func fallbackMeta() mcp.Meta { return mcp.Meta{"availability": "fallback"} }
+func fallbackMeta(fallback bool) map[string]any {
+	if !fallback {
+		return nil
+	}
+	return map[string]any{"availability": "fallback"}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -28,30 +29,28 @@ const pageSize = 500
 // markdown is the media type of SKILL.md (SEP-2640).
 const markdown = "text/markdown"
 
-func (s *Server) listResources(ctx context.Context, p *mcp.ListResourcesParams) (mcp.Result, error) {
+func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	served := v.Served()
 	start := 0
-	if p != nil && p.Cursor != "" {
-		after, err := parseCursor(p.Cursor)
+	if r.params.Cursor != "" {
+		after, err := parseCursor(r.params.Cursor)
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
 	end := min(start+pageSize, len(served))
-	resources := make([]*mcp.Resource, 0, end-start)
-	for _, e := range served[start:end] {
-		resources = append(resources, mainResource(e, int64(e.Size)))
-	}
-	res := newResult(p, s.cacheable(skillsTTL), "resources", resources)
+	next := ""
 	if end < len(served) {
-		res.NextCursor = cursorAfter(toldVersion(v), served[end-1].URI().String())
+		next = cursorAfter(toldVersion(v), served[end-1].URI().String())
 	}
-	return res, nil
+	return listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *catalog.Entry) {
+		e.Value(mainResource(of, int64(of.Size)))
+	}), nil
 }
 
 // A cursor is the snapshot's version and the last URI: lists are in URI order,
@@ -60,8 +59,8 @@ func cursorAfter(version uint64, uri string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatUint(version, 10) + " " + uri))
 }
 
-// toldVersion is the version of a view that whoever has it may know: it counts changes
-// of what is hidden from them too.
+// toldVersion is the version in a cursor. It is 0 in a narrowed view, since the snapshot's
+// version counts changes of hidden skills too.
 func toldVersion(v catalog.View) uint64 {
 	if v.Narrowed() {
 		return 0
@@ -84,69 +83,75 @@ func parseCursor(cursor string) (uri string, err error) {
 	return uri, nil
 }
 
-func (s *Server) listTemplates(p *mcp.ListResourceTemplatesParams) (mcp.Result, error) {
-	if p != nil && p.Cursor != "" {
-		return nil, errWhole()
+func (s *Server) listTemplates(_ context.Context, r *request) (reply, error) {
+	if r.params.Cursor != "" {
+		return reply{}, errWhole()
 	}
-	return newResult(p, s.cacheable(skillsTTL), "resourceTemplates", []*mcp.ResourceTemplate{{
+	return listed("resourceTemplates", []*mcp.ResourceTemplate{{
 		URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
 		Description: "A file of a skill. SKILL.md names the others.",
-	}}), nil
+	}}, "", s.cacheable(skillsTTL), value), nil
 }
 
-func (s *Server) readResource(ctx context.Context, p *mcp.ReadResourceParams) (mcp.Result, error) {
+func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	if p == nil {
-		p = &mcp.ReadResourceParams{}
-	}
-	asked := p.URI
+	asked := r.params.URI
 	uri, err := skill.ParseURI(asked)
 	if err != nil {
-		return nil, notFound(asked, malformedURI(asked, "/SKILL.md"))
+		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
 	v, e, file := s.host.At(ctx, v, uri)
 	if e == nil || file == skill.MainFile {
-		return s.readDocument(ctx, v, p, uri, e != nil)
+		return s.readDocument(ctx, v, asked, uri, e != nil)
 	}
 	data, err := s.readFile(ctx, v, e, file)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return reply{}, ctx.Err()
 	case errors.Is(err, skill.ErrNotRegular):
-		return nil, notFound(asked, "it is a folder or no regular file")
+		return reply{}, notFound(asked, "it is a folder or no regular file")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
-		return nil, notFound(asked, "the skill has no such file")
+		return reply{}, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
 	}
-	return s.readResult(p, contents(asked, file, data)), nil
+	return s.contents(asked, file, data), nil
 }
 
-func (s *Server) readResult(p *mcp.ReadResourceParams, c *mcp.ResourceContents) *result {
-	return newResult(p, s.cacheable(entryTTL), "contents", []*mcp.ResourceContents{c})
-}
-
-// readDocument answers with a SKILL.md as contract 004's tool does: the same
-// text, always as text, and the text last served where the file cannot be read
-// for the moment.
-func (s *Server) readDocument(ctx context.Context, v catalog.View, p *mcp.ReadResourceParams, uri skill.URI, known bool) (mcp.Result, error) {
+// readDocument answers with a SKILL.md as contract 004's tool does: the same text, always
+// as text, and the text last served if the file cannot be read for the moment.
+func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
 	case errors.Is(err, tool.ErrUnknown) && known:
-		return nil, notFound(p.URI, "the skill has no such file")
+		return reply{}, notFound(asked, "the skill has no such file")
 	case errors.Is(err, tool.ErrUnknown):
-		return nil, notFound(p.URI, noSkill(v, uri))
+		return reply{}, notFound(asked, noSkill(v, uri))
 	case err != nil:
-		return nil, err
+		return reply{}, err
 	}
-	res := s.readResult(p, &mcp.ResourceContents{URI: p.URI, MIMEType: markdown, Text: d.Text})
-	if d.Fallback {
-		res.Meta = fallbackMeta()
-	}
+	res := s.content(asked, markdown, len(d.Text), func(e *wire.Encoder) {
+		e.Raw(`,"text":`)
+		e.String(d.Text)
+	})
+	res.meta = fallbackMeta(d.Fallback)
 	return res, nil
+}
+
+// content is a reply with the contents of one resource.
+func (s *Server) content(uri, kind string, weight int, members func(*wire.Encoder)) reply {
+	hints := s.cacheable(entryTTL)
+	return reply{hints: &hints, weight: weight, members: func(e *wire.Encoder) {
+		e.Raw(`"contents":[{"uri":`)
+		e.String(uri)
+		e.Raw(`,"mimeType":`)
+		e.String(kind)
+		members(e)
+		e.Raw("}]")
+	}}
 }
 
 func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
@@ -159,27 +164,27 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 	return v.ReadFile(ctx, e, file)
 }
 
-// contents is text for text and a blob for everything else, an empty file
-// included: the SDK would send neither for one (both are
-// omitted when empty; go-sdk#1149).
-func contents(uri, file string, data []byte) *mcp.ResourceContents {
-	c := &mcp.ResourceContents{URI: uri, MIMEType: mediaType(file)}
+// contents is text for text and a blob for everything else, an empty file included, of
+// which the SDK would send neither (go-sdk#1149).
+func (s *Server) contents(uri, file string, data []byte) reply {
+	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
-	if isText && len(data) > 0 {
-		c.Text = string(data)
-		if c.MIMEType == "" {
-			c.MIMEType = "text/plain"
-		}
-		return c
+	switch {
+	case kind != "":
+	case isText:
+		kind = "text/plain"
+	default:
+		kind = "application/octet-stream"
 	}
-	c.Blob = append([]byte{}, data...)
-	if c.MIMEType == "" {
-		c.MIMEType = "application/octet-stream"
-		if isText {
-			c.MIMEType = "text/plain"
+	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
+		if isText && len(data) > 0 {
+			e.Raw(`,"text":`)
+			e.Text(data)
+		} else {
+			e.Raw(`,"blob":`)
+			e.Base64(data)
 		}
-	}
-	return c
+	})
 }
 
 // malformedURI says what keeps a URI from being that of a skill's file or folder,
@@ -191,9 +196,6 @@ func malformedURI(uri, end string) string {
 	return "want a URI of the form skill://<path>" + end
 }
 
-// missingResource begins the message of an unknown resource.
-const missingResource = "Resource not found: "
-
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
@@ -202,7 +204,7 @@ func notFound(uri, why string) error {
 	if err != nil {
 		data = nil // a string always marshals
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", missingResource, uri, why), Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s%s (%s)", wire.MissingResource, uri, why), Data: data}
 }
 
 // mediaTypes are those of the files that skills have; the host's own table would

@@ -1,75 +1,107 @@
 package mcpserver
 
 import (
-	"bytes"
-	"encoding/json"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// result is a list or the contents of a resource, with what its era has:
-// resultType, ttlMs and cacheScope came with 2026-07-28. The SDK's own types carry
-// the last two in every version, and the first only out of its own handlers.
+// reply is what a method answers, before it is known in which era.
+type reply struct {
+	meta    map[string]any        // said beside the members; mostly nil
+	hints   *mcp.Cacheable        // of lists and contents; they came with 2026-07-28
+	members func(e *wire.Encoder) // writes the members of the result, one at least
+	failed  bool                  // a tool's answer that says so
+	weight  int                   // of what the members hold; see [wire.Result]
+}
+
+// result is a reply in its era, for both doors.
 type result struct {
-	mcp.ResultBase
-	mcp.Cacheable
-	ResultType string
-	NextCursor string
-	member     string // the name of what follows
-	value      any
+	mcp.ResultBase // its Meta is not written: info is what the SDK puts there
+	reply
+	info []byte // the server as JSON, in a request of 2026-07-28; else nil
 }
 
-// newResult is the answer to a request with those parameters.
-func newResult(p mcp.Params, c mcp.Cacheable, member string, value any) *result {
-	r := &result{Cacheable: c, member: member, value: value}
-	if modern(p) {
-		r.ResultType = skillsext.Complete
+// Encode writes the result. Versions before 2026-07-28 have no resultType, no ttlMs, no
+// cacheScope and no serverInfo; the SDK would write some of them all the same.
+func (r *result) Encode(e *wire.Encoder) {
+	e.Raw("{")
+	switch {
+	case len(r.meta) > 0:
+		meta := maps.Clone(r.meta)
+		if r.info != nil {
+			meta[mcp.MetaKeyServerInfo] = rawJSON(r.info)
+		}
+		e.Raw(`"_meta":`)
+		e.Value(meta)
+		e.Raw(",")
+	case r.info != nil:
+		e.Raw(`"_meta":{"` + mcp.MetaKeyServerInfo + `":`)
+		e.RawBytes(r.info)
+		e.Raw("},")
 	}
-	return r
+	if r.info != nil {
+		e.Raw(`"resultType":"` + skillsext.Complete + `",`)
+		if r.hints != nil {
+			e.Raw(`"ttlMs":`)
+			e.Int(int64(r.hints.TTLMs))
+			e.Raw(`,"cacheScope":`)
+			e.String(r.hints.CacheScope)
+			e.Raw(",")
+		}
+	}
+	r.members(e)
+	e.Raw("}")
 }
 
-// MarshalJSON writes the members of the era.
-func (r *result) MarshalJSON() ([]byte, error) {
-	type hints struct {
-		Meta       mcp.Meta `json:"_meta,omitempty"`
-		ResultType string   `json:"resultType,omitempty"`
-		TTLMs      *int     `json:"ttlMs,omitempty"`
-		CacheScope string   `json:"cacheScope,omitempty"`
-		NextCursor string   `json:"nextCursor,omitempty"`
-	}
-	h := hints{Meta: r.Meta, ResultType: r.ResultType, NextCursor: r.NextCursor}
-	if r.ResultType != "" {
-		h.TTLMs, h.CacheScope = &r.TTLMs, r.CacheScope
-	}
-	head, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	out.Write(head[:len(head)-1])
-	if len(head) > len("{}") {
-		out.WriteByte(',')
-	}
-	out.WriteString(`"` + r.member + `":`)
-	in := json.NewEncoder(&out)
-	in.SetEscapeHTML(false)
-	if err := in.Encode(r.value); err != nil {
-		return nil, err
-	}
-	out.Truncate(out.Len() - 1) // the encoder's newline
-	out.WriteByte('}')
-	return out.Bytes(), nil
+// Weight implements [wire.Result].
+func (r *result) Weight() int { return r.weight }
+
+// MarshalJSON is [result.Encode] for the SDK's door.
+func (r *result) MarshalJSON() ([]byte, error) { return wire.Bytes(r.Encode), nil }
+
+// rawJSON is JSON as it is.
+type rawJSON []byte
+
+// MarshalJSON returns the JSON.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+// listed is a reply with a page of a list. each writes one item.
+func listed[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*wire.Encoder, T)) reply {
+	return reply{hints: &hints, members: func(e *wire.Encoder) {
+		e.Raw(`"` + member + `":[`)
+		for i, item := range items {
+			if i > 0 {
+				e.Raw(",")
+			}
+			each(e, item)
+		}
+		e.Raw("]")
+		if next != "" {
+			e.Raw(`,"nextCursor":`)
+			e.String(next)
+		}
+	}}
 }
+
+// value writes an item as encoding/json has it.
+func value[T any](e *wire.Encoder, v T) { e.Value(v) }
 
 // errCursor refuses a cursor that no answer has given.
 func errCursor() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an answer before, or none"}
+	return invalid("invalid cursor: use the nextCursor of an answer before, or none")
 }
 
 // errWhole refuses a cursor to a list that has one page.
 func errWhole() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: this list is one page, and no answer of it has a nextCursor; ask without a cursor"}
+	return invalid("invalid cursor: this list is one page, and no answer of it has a nextCursor; ask without a cursor")
+}
+
+// invalid is the error for parameters that cannot be answered.
+func invalid(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }

@@ -7,15 +7,12 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/knack-dev/knack/skillsext"
 )
 
 // A client that offers roots names the folders that its user works in. Graphical
@@ -123,25 +120,21 @@ func folderOf(uri string) string {
 	return filepath.Clean(p)
 }
 
-// modern is [skillsext.Modern] for params that may be missing, too.
-func modern(p mcp.Params) bool {
-	v := reflect.ValueOf(p)
-	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil()) && skillsext.Modern(p)
-}
-
 func (r *clientRoots) settle() {
 	r.once.Do(func() { close(r.named) })
 }
 
 // await has every call wait a moment for the roots of a session that offers them:
 // also one that names a skill, since it may be one of the project's. Once the client
-// has named them, the wait is for their skills, as long as for the first ones. What
-// takes longer is not waited for again. Since 2026-07-28 a server cannot ask.
-func (r *clientRoots) await(ctx context.Context, method string, req mcp.Request) {
-	if r == nil || method == "ping" || strings.HasPrefix(method, "notifications/") || modern(req.GetParams()) {
+// has named them, the wait is for their skills, as long as for the first ones. After
+// that, no call waits again. Since 2026-07-28 a server cannot ask.
+func (r *clientRoots) await(ctx context.Context, req *request) {
+	switch {
+	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"):
 		return
-	}
-	if ss, ok := req.GetSession().(*mcp.ServerSession); !ok || !r.offeredBy(ss) {
+	case req.method == "ping" || req.method == "initialize" || req.method == "server/discover":
+		return
+	case !r.offeredBy(req.session):
 		return
 	}
 	select {

@@ -50,7 +50,7 @@ func TestUpstreamCustomHandlersGetNoExtra(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for i, line := range []string{stdioInit, stdioReady, `{"jsonrpc":"2.0","id":99,"method":"x/y"}`} {
+	for i, line := range []string{upstreamInit, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":99,"method":"x/y"}`} {
 		msg, err := jsonrpc.DecodeMessage([]byte(line))
 		if err == nil {
 			err = conn.Write(t.Context(), msg)
@@ -71,7 +71,7 @@ func TestUpstreamHasNoSessionCap(t *testing.T) {
 	options := reflect.TypeFor[mcp.StreamableHTTPOptions]()
 	for i := range options.NumField() {
 		if name := options.Field(i).Name; strings.Contains(name, "Session") && name != "SessionTimeout" || strings.Contains(name, "Initializ") {
-			t.Errorf("upstream has %s: http_session.go may lean on it", name)
+			t.Errorf("upstream has %s: internal/httpd/session.go may lean on it", name)
 		}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
@@ -79,7 +79,7 @@ func TestUpstreamHasNoSessionCap(t *testing.T) {
 	const sessions = 300
 	for range sessions {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, upstreamRequest(stdioInit, ""))
+		h.ServeHTTP(w, upstreamRequest(upstreamInit, ""))
 		if w.Code != http.StatusOK {
 			t.Fatalf("upstream has a cap: %s", w.Body)
 		}
@@ -93,6 +93,10 @@ func TestUpstreamHasNoSessionCap(t *testing.T) {
 		t.Errorf("upstream ends sessions by itself: %d of %d are there", n, sessions)
 	}
 }
+
+const upstreamPing = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+const upstreamInit = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`
 
 func upstreamRequest(body, version string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader(body))
@@ -143,7 +147,7 @@ func TestUpstreamHasNoCORS(t *testing.T) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("upstream answers a preflight: preflight in http_guard.go may go: %d %v", w.Code, w.Header())
+			t.Errorf("upstream answers a preflight: preflight in internal/httpd/guard.go may go: %d %v", w.Code, w.Header())
 		}
 	}
 }
@@ -171,7 +175,7 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
 	for address, want := range map[string]bool{"127.0.0.1:80": false, "192.0.2.1:80": true} {
-		r, w := upstreamRequest(stdioPing("1"), "2025-11-25"), httptest.NewRecorder()
+		r, w := upstreamRequest(upstreamPing, "2025-11-25"), httptest.NewRecorder()
 		r.Host = "evil.example"
 		local, err := net.ResolveTCPAddr("tcp", address)
 		if err != nil {
@@ -179,26 +183,9 @@ func TestUpstreamGuardsTheLoopbackAlone(t *testing.T) {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
 		if got := w.Code != http.StatusForbidden; got != want {
-			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in http_guard.go", address, got)
+			t.Errorf("%s: upstream lets a foreign Host in: %t: see the list in internal/httpd/guard.go", address, got)
 		}
 	}
-}
-
-// go-sdk#767 mended what is around the contents.
-func TestUpstreamEscapesHTMLInContents(t *testing.T) {
-	text, err := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "x", Params: mustMarshal(t, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "<&>"}}})})
-	if err != nil || !bytes.Contains(text, []byte(`\u003c`)) {
-		t.Errorf("upstream escapes no HTML: escape.go may go: %s, %v", text, err)
-	}
-}
-
-func mustMarshal(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // c044cdb mended the same for readOnlyHint.
@@ -219,15 +206,15 @@ func TestUpstreamHintsInEveryVersion(t *testing.T) {
 func TestUpstreamTakesAMismatchForAVersion(t *testing.T) {
 	status, text, _ := upstreamPost(t, false, "2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+upstreamMeta+`}}`)
 	if status != http.StatusBadRequest || !strings.Contains(text, "-32022") || strings.Contains(text, `"2026-07-28",`) {
-		t.Errorf("upstream tells a header that does not agree: http_version.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream tells a header that does not agree: internal/httpd/headers.go may lean on it: %d %s", status, text)
 	}
 }
 
 // go-sdk#1173.
 func TestUpstreamOldVersionIsPlainText(t *testing.T) {
-	status, text, h := upstreamPost(t, false, "1999-01-01", stdioPing("1"))
+	status, text, h := upstreamPost(t, false, "1999-01-01", upstreamPing)
 	if status != http.StatusBadRequest || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
-		t.Errorf("upstream answers an old version as a message: http_version.go may lean on it: %d %s", status, text)
+		t.Errorf("upstream answers an old version as a message: internal/httpd/headers.go may lean on it: %d %s", status, text)
 	}
 }
 
@@ -235,7 +222,7 @@ func TestUpstreamLogsClientsFaults(t *testing.T) {
 	log, got := lines(slog.LevelError)
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, &mcp.ServerOptions{Logger: log})
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Logger: log})
-	h.ServeHTTP(httptest.NewRecorder(), upstreamRequest(stdioCall("1", "x"), "2025-11-25"))
+	h.ServeHTTP(httptest.NewRecorder(), upstreamRequest(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}`, "2025-11-25"))
 	if text := fmt.Sprint(got()); !strings.Contains(text, "method invalid during initialization") {
 		t.Errorf("upstream logs no client's fault as an error: clientFaults in log.go may go: %s", text)
 	}

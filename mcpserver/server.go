@@ -2,12 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"slices"
-	"strings"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -33,7 +34,7 @@ const (
 	// rootsGrace is how long a session that offers roots waits, once, for them to
 	// be named: its project's skills should be in the first list that it sees.
 	rootsGrace = 500 * time.Millisecond
-	// endGrace is what handlers have to end once nobody waits for them any more.
+	// endGrace is what handlers have to end after their session.
 	endGrace = time.Second
 )
 
@@ -46,9 +47,12 @@ type Options struct {
 	// they also are for a request that a proxy has passed on, that bears a token, or that
 	// comes while a policy holds: then others than this machine's user may ask.
 	Remote bool
-	// Private: not everyone who can reach the server may ask, or what it serves is
-	// one person's own (over stdio), so that no shared cache may keep its answers.
+	// Private: some clients that can reach the server may not ask, or the skills are one
+	// person's own (over stdio), so that no shared cache may keep the answers.
 	Private bool
+	// Access decides over HTTP on callers and what each of them sees; nil lets everyone
+	// see everything. [Server.SetAccess] puts another state in force.
+	Access *access.Gate
 	// Roots, if set, is called with the folders that a client names as its roots.
 	// It returns when the catalogue has taken them in. The catalogue is one for all
 	// sessions, so that this is for a server of one client, over stdio: only the
@@ -77,21 +81,27 @@ type Server struct {
 	host    *tool.Host
 	log     *slog.Logger
 	mcp     *mcp.Server
-	roots   *clientRoots
-	observe func(Use)
-	audit   bool
-	grace   time.Duration // wholeGrace; tests have less
+	// capabilities are those since 2026-07-28, which has no logging.
+	capabilities *mcp.ServerCapabilities
+	info         []byte // the server's name and version as JSON
+	access       *access.Gate
+	roots        *clientRoots
+	observe      func(Use)
+	audit        bool
+	grace        time.Duration // wholeGrace; tests have less
 
 	entry         string
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
-	places        places // of the calls over HTTP
-	audience      audience
+	subscribers   subscribers
+	counts        httpd.Counts
+	// accessChanged is called after another state of access was put in force.
+	accessChanged atomic.Pointer[func()]
 	told          sync.Map // what was logged of skills that are not published
 	nudged        struct { // what was added and not removed, to announce a change
 		sync.Mutex
-		templates, prompts bool
+		tools, templates, prompts bool
 	}
 	unprompted atomic.Int64 // how many skills the log last said to have no prompt
 }
@@ -99,13 +109,15 @@ type Server struct {
 // New makes a server. Everything is registered before the first session.
 func New(o Options) *Server {
 	o.Log = bounded(o.Log)
+	if o.Access == nil {
+		o.Access = &access.Gate{}
+	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, roots: newClientRoots(o),
+		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
-	s.places.grace = placeGrace
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -115,114 +127,126 @@ func New(o Options) *Server {
 		Logging: &mcp.LoggingCapabilities{},
 	}
 	skillsext.Declare(capabilities, true)
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}, &mcp.ServerOptions{
+	since := *capabilities
+	//lint:ignore SA1019 not declared since it is no longer of the protocol
+	since.Logging = nil
+	s.capabilities = &since
+	self := &mcp.Implementation{Name: Name, Title: "knack skills", Version: o.Version}
+	s.info, _ = json.Marshal(self) // strings always marshal
+	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
 		Logger:             o.Log,
 		InitializedHandler: s.roots.initialized,
 		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
 		RootsListChangedHandler: s.roots.changed,
-		CompletionHandler:       s.complete,
 		SubscribeHandler:        s.subscriptions.subscribe,
 		UnsubscribeHandler:      s.subscriptions.unsubscribe,
 		Capabilities:            capabilities,
+
+		SupportedProtocolVersions: httpd.Versions(),
 	})
-	if err := s.addSkills(); err != nil {
+	if err := errors.Join(
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, unreached[*skillsext.ListSkillsParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, unreached[*skillsext.GetSkillParams]),
+		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, unreached[*skillsext.ReadDirectoryParams]),
+	); err != nil {
 		panic(err) // a method's name is a standard one: the SDK has its own package by now
 	}
-	for _, t := range o.Tools {
-		s.mcp.AddTool(bareTool(t), s.handler(t))
-	}
-	s.mcp.AddReceivingMiddleware(s.places.hold, s.guard, s.see, s.observed, s.answer) // the first is the outermost
+	s.mcp.AddReceivingMiddleware(s.door)
 	s.mcp.AddSendingMiddleware(s.tell)
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
 
+// unreached makes a method known to the SDK. [Server.door] answers it.
+func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, error) {
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+}
+
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
-// Run serves one session over a transport until the client ends it. Over a
-// [StdioTransport] it returns soon after the session's end even where a handler
-// hangs: the SDK would wait for it.
-func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	pipes, ok := t.(*StdioTransport)
-	ended := make(chan error, 1)
-	go func() { ended <- s.mcp.Run(ctx, t) }()
-	if !ok {
-		return <-ended
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-pipes.over():
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(endGrace):
-		s.log.Warn("the session has ended, and a call has not")
-		return ErrUnanswered
-	}
-}
-
-// guard turns a panic in a handler into an internal error: one bad request must
-// not end the session. The value is logged, never sent.
-func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.log.Error("panic while answering", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-			}
-		}()
-		return next(ctx, method, req)
-	}
-}
-
-// answer serves what the snapshot knows and passes the rest to the SDK.
-func (s *Server) answer(next mcp.MethodHandler) mcp.MethodHandler {
+// door is the SDK's door: its middleware.
+func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "initialize", "server/discover":
-			res, err := next(ctx, method, req)
-			if err == nil {
-				s.instruct(ctx, res, req)
+		r := &request{method: method, params: paramsOf(req), Caller: httpd.Caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r.session, _ = req.GetSession().(*mcp.ServerSession)
+		if v := httpd.VisitOf(req); v != nil {
+			if !v.Enter() {
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
 			}
-			return res, err
+			defer v.Leave()
+			r.Caller = v.Caller
 		}
-		s.roots.await(ctx, method, req)
-		client := s.callerOf(req)
-		ctx = tool.WithClient(ctx, client)
-		switch method {
-		case "tools/list":
-			return s.listTools(ctx, req.(*mcp.ListToolsRequest).Params, client)
-		case "resources/list":
-			return s.listResources(ctx, req.(*mcp.ListResourcesRequest).Params)
-		case "resources/templates/list":
-			return s.listTemplates(req.(*mcp.ListResourceTemplatesRequest).Params)
-		case "resources/read":
-			return s.readResource(ctx, req.(*mcp.ReadResourceRequest).Params)
-		case "prompts/list":
-			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest).Params, client)
-		case "prompts/get":
-			return s.getPrompt(ctx, req.(*mcp.GetPromptRequest).Params)
-		case "tools/call":
-			res, err := next(ctx, method, req)
-			if err != nil {
-				return res, s.toolError(req, err)
+		if p := req.GetParams(); hasParams(p) {
+			r.modern, r.client = skillsext.Modern(p), clientOf(req)
+		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
+			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		}
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
+		}
+		if methods[method] != nil {
+			if res, err := s.answer(ctx, r); err == nil {
+				return res, nil
+			} else {
+				return nil, err
 			}
-			return s.explicitly(res, nil)
-		case "subscriptions/listen":
-			s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
-		case "logging/setLevel":
-			return s.setLevel(ctx, next, req)
 		}
-		return next(ctx, method, req)
+		var res mcp.Result
+		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+			res, err = s.pass(ctx, next, r, req)
+			return false, err
+		})
+		return res, err
 	}
 }
 
-// clientOf names who asks: by the request's own metadata since 2026-07-28, by
-// the session's handshake before.
+// hasParams reports whether a request has params.
+func hasParams(p mcp.Params) bool {
+	v := reflect.ValueOf(p)
+	return v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil())
+}
+
+// The version of 2025-03-26 is not served: servers of it must take batches, which no client
+// in use sends and every other version forbids. A client that proposes it is answered with
+// the version before, which clients of that time speak too; later ones they do not know.
+const (
+	batched   = "2025-03-26"
+	unbatched = "2024-11-05"
+)
+
+// pass leaves a request to the SDK.
+func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, req mcp.Request) (mcp.Result, error) {
+	switch r.method {
+	case "initialize":
+		p := req.GetParams().(*mcp.InitializeParams)
+		if p.ProtocolVersion == batched {
+			p.ProtocolVersion = unbatched
+		}
+		res, err := next(ctx, r.method, req)
+		if err != nil {
+			return nil, err
+		}
+		s.instruct(ctx, res, req)
+		s.subscribe(r)
+		return res, nil
+	case "server/discover":
+		// The SDK would take the session for one of 2026-07-28 from then on, and refuse the
+		// handshake of a client that chooses another of the versions.
+		res := &mcp.DiscoverResult{SupportedVersions: httpd.Versions(), Capabilities: s.capabilities}
+		s.instruct(ctx, res, req)
+		return res, nil
+	case "subscriptions/listen":
+		s.subscribe(r)
+		s.subscriptions.keepKnown(ctx, req.(*mcp.SubscriptionsListenRequest).Params)
+	case "logging/setLevel":
+		return s.setLevel(ctx, next, req)
+	}
+	return next(ctx, r.method, req)
+}
+
+// clientOf is what the client calls itself: in the request's own metadata since
+// 2026-07-28, in the session's handshake before.
 func clientOf(req mcp.Request) tool.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
 		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
@@ -235,44 +259,11 @@ func clientOf(req mcp.Request) tool.Client {
 	return tool.Client{}
 }
 
-// callerOf is clientOf with what else is known of the one who asks.
-func (s *Server) callerOf(req mcp.Request) tool.Client {
-	if withoutParams(req) {
-		return tool.Client{Remote: s.isRemote(req)}
-	}
-	c := clientOf(req)
-	c.Remote = s.isRemote(req)
-	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
-		// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
-		id, _ := call.Params.Meta["callId"].(string)
-		c.Scripted = strings.HasPrefix(id, "exec-")
-	}
-	return c
-}
-
-// forwarding are the headers with which proxies say that a request is another's.
-var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"}
-
-// isRemote reports whether a request may come from another machine, or from somebody
-// who is not to know the folders of this one; see [Options.Remote].
-func (s *Server) isRemote(req mcp.Request) bool {
-	extra := req.GetExtra()
-	switch {
-	case s.host.Remote:
-		return true
-	case extra == nil:
-		return false
-	case extra.TokenInfo != nil || s.audience.policy.Load() != nil:
-		return true
-	}
-	return slices.ContainsFunc(forwarding, func(h string) bool { return extra.Header.Get(h) != "" })
-}
-
 // view waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	v, err := s.catalog.View(ctx)
 	if err != nil {
-		return v, &jsonrpc.Error{Code: codeBusy, Message: "the skills are still being read; try again"}
+		return v, &jsonrpc.Error{Code: wire.CodeBusy, Message: "the skills are still being read; try again"}
 	}
 	return v, nil
 }
@@ -304,12 +295,6 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 		r.Instructions = text
 	case *mcp.DiscoverResult:
 		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
-		if r.Capabilities != nil {
-			capabilities := *r.Capabilities
-			//lint:ignore SA1019 not declared where it is no longer of the protocol
-			capabilities.Logging = nil
-			r.Capabilities = &capabilities
-		}
 	}
 }
 
@@ -322,14 +307,18 @@ func (s *Server) announce(d catalog.Diff) {
 }
 
 // nudge has every session told that lists have changed. The SDK has no public call for
-// it: replacing a tool, and adding or removing a template or prompt, make it notify, once
-// each. What is added shows nowhere, since the lists are our own. (go-sdk#1238 brings one for its own skills package.)
+// it: adding or removing a tool, a template or a prompt makes it notify, once each. What is
+// added shows nowhere, since the lists are our own. (go-sdk#1238 brings a call for its own
+// skills package.)
 func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if tools && len(s.tools) > 0 {
-		t := s.tools[0]
-		s.mcp.AddTool(bareTool(t), s.handler(t))
+	if tools {
+		if s.nudged.tools = !s.nudged.tools; s.nudged.tools {
+			s.mcp.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+		} else {
+			s.mcp.RemoveTools("changed")
+		}
 	}
 	if prompts {
 		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {

@@ -15,23 +15,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// How long an answer may be kept. A list may be kept as long as the catalogue
-// itself may be behind the disk where nothing tells it of changes. An entry or a
-// file is read from the disk at each call, and nothing promises that it stands
-// still after it: a host that finds other bytes asks again and must then not be
-// given its own old copy.
+// How long an answer may be kept. A list may be kept as long as the catalogue itself may be
+// behind a disk without watches. An entry or a file is read from the disk at each call and
+// may change after it: a host that finds other bytes asks again, and must then not be given
+// its own old copy.
 var (
 	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
 	entryTTL  = 0
 )
 
-// cacheable are the hints of an answer that everyone who may ask gets alike. It
-// may be shared between users where anyone may ask; where a token is needed, a
-// shared cache would hand it to those who have none.
+// cacheable are the hints of an answer that is the same for everyone. It may be shared
+// between users if anyone may ask; if a token is needed, a shared cache would give it to
+// clients without one.
 func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	scope := "public"
 	if s.private {
@@ -47,12 +47,6 @@ const (
 	filesPage  = 6000
 )
 
-func (s *Server) addSkills() error {
-	return skillsext.AddHandlers(s.mcp, &skillsext.Handlers{
-		List: s.listSkills, Get: s.getSkill, ReadDirectory: s.readDirectory,
-	}, nil)
-}
-
 // publishable: SKILL.md satisfies the specification, and the URI ends with the
 // skill's name. Whether its files fit is known only from its manifest.
 func publishable(e *catalog.Entry) bool {
@@ -61,26 +55,26 @@ func publishable(e *catalog.Entry) bool {
 
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
-func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, params *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
+func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	served := v.Served()
 	start := 0
-	if params.Cursor != "" {
-		after, err := parseCursor(params.Cursor)
+	if r.params.Cursor != "" {
+		after, err := parseCursor(r.params.Cursor)
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
-	res := &skillsext.ListSkillsResult{Cacheable: s.cacheable(skillsTTL)}
+	var page []*skillsext.Skill
 	i, files := start, 0
-	for i < len(served) && len(res.Skills) < skillsPage && files < filesPage {
-		entries, err := s.entriesNow(ctx, v, served[i:min(i+skillsPage-len(res.Skills), len(served))])
+	for i < len(served) && len(page) < skillsPage && files < filesPage {
+		entries, err := s.entriesNow(ctx, v, served[i:min(i+skillsPage-len(page), len(served))])
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
 		for _, e := range entries {
 			if files >= filesPage {
@@ -88,14 +82,17 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, params *s
 			}
 			i++
 			if e != nil {
-				res.Skills = append(res.Skills, e)
+				page = append(page, e)
 				files += len(e.Resources.List())
 			}
 		}
 	}
+	next := ""
 	if i < len(served) {
-		res.NextCursor = cursorAfter(toldVersion(v), served[i-1].URI().String())
+		next = cursorAfter(toldVersion(v), served[i-1].URI().String())
 	}
+	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
+	res.weight = 200 * files // about what the entry of a file takes
 	return res, nil
 }
 
@@ -120,8 +117,8 @@ func (s *Server) entriesNow(ctx context.Context, v catalog.View, of []*catalog.E
 	return out, ctx.Err()
 }
 
-// entryNow is the entry of a published skill as it is on disk now; nil, and why,
-// where it is not published. Frontmatter and manifest are of one state.
+// entryNow is the entry of a published skill as it is on disk now. It is nil, with the
+// reason, if the skill is not published. Frontmatter and manifest are of one state.
 func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Skill, error) {
 	if !publishable(e) {
 		return nil, nil
@@ -149,43 +146,56 @@ func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry)
 
 // getSkill answers for every published skill, in whichever way the client
 // percent-encodes its URI. For one that is served and not published it says why.
-func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*skillsext.GetSkillResult, error) {
+func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
+	asked := r.params.URI
+	if asked == "" {
+		return reply{}, invalid("skills/get wants the parameter uri: the URI of a skill's SKILL.md")
+	}
+	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + skill.RedactURI(asked)) }
 	v, err := s.view(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	uri, err := skill.ParseURI(p.URI)
+	uri, err := skill.ParseURI(asked)
 	if err != nil {
-		return nil, notFound(p.URI, malformedURI(p.URI, "/SKILL.md"))
+		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
 	e, file := v.At(uri)
 	if e == nil {
 		if got := s.unlisted(uri); got != nil {
-			return &skillsext.GetSkillResult{Cacheable: s.cacheable(entryTTL), Skill: got}, nil
+			return s.skillReply(got), nil
 		}
 		if why := skippedAt(v, uri); why != "" {
-			return nil, notFound(p.URI, why)
+			return reply{}, notFound(asked, why)
 		}
 	}
 	if e == nil || file != skill.MainFile {
-		return nil, nil
+		return none()
 	}
 	got, err := s.entryNow(ctx, v, e)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return reply{}, ctx.Err()
 	case errors.Is(err, skill.ErrTooLarge):
-		return nil, notFound(p.URI, "the skill is over the limits of the Skills extension, 512 files and 16 MiB; its files can be read")
+		return reply{}, notFound(asked, "the skill is over the limits of the Skills extension, 512 files and 16 MiB; its files can be read")
 	case errors.Is(err, skill.ErrIncomplete):
-		return nil, notFound(p.URI, "the skill is not published: "+skill.Reason(err))
+		return reply{}, notFound(asked, "the skill is not published: "+skill.Reason(err))
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return none()
 	case err != nil:
-		return nil, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(p.URI), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
 	case got == nil:
-		return nil, notFound(p.URI, "the skill is not published: "+whyNot(e))
+		return reply{}, notFound(asked, "the skill is not published: "+whyNot(e))
 	}
-	return &skillsext.GetSkillResult{Cacheable: s.cacheable(entryTTL), Skill: got}, nil
+	return s.skillReply(got), nil
+}
+
+func (s *Server) skillReply(got *skillsext.Skill) reply {
+	hints := s.cacheable(entryTTL)
+	return reply{hints: &hints, members: func(e *wire.Encoder) {
+		e.Raw(`"skill":`)
+		e.Append(got.AppendJSON)
+	}}
 }
 
 // whyNot is the first reason that keeps a served skill from being published.

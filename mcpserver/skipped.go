@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// noSkill says why nothing answers to a URI: that no skill has it, and where one
-// lies there that was skipped, why.
+// noSkill says why nothing answers to a URI: no skill has it, or why the skill there was
+// skipped.
 func noSkill(v catalog.View, uri skill.URI) string {
 	if why := skippedAt(v, uri); why != "" {
 		return why
@@ -17,8 +17,8 @@ func noSkill(v catalog.View, uri skill.URI) string {
 	return "no skill has it; resources/list names all"
 }
 
-// skippedAt says why the skill in a URI's folder was skipped, "" where there is
-// none. As for one that is served, the first part alone may name it.
+// skippedAt says why the skill in a URI's folder was skipped, "" without a skipped skill. As
+// for one that is served, the first part alone may name it.
 func skippedAt(v catalog.View, uri skill.URI) string {
 	path := uri.Path()
 	for _, e := range v.Skipped {
@@ -36,8 +36,7 @@ func skippedAt(v catalog.View, uri skill.URI) string {
 	return ""
 }
 
-// skippedAs says why the skipped skill of that name was skipped, "" where there is
-// none.
+// skippedAs says why the skill of that name was skipped, "" without a skipped skill.
 func skippedAs(v catalog.View, name string) string {
 	key := skill.KeyOf(name)
 	for _, e := range v.Skipped {

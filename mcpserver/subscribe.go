@@ -12,13 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
 
 // Resource subscriptions. A change of a SKILL.md is known from the catalogue, as
 // soon as it is there. No watcher looks at a skill's other files, so that each
-// file somebody subscribed to is looked at every subscriptionPeriod: its stamp,
-// and where that differs, its bytes. What is not seen: a file that was changed
+// file with a subscriber is looked at every subscriptionPeriod: its stamp, and if
+// that differs, its bytes. What is not seen: a file that was changed
 // and changed back in between, and a write that leaves size and times as they
 // were. Being deleted, and coming back, is a change.
 const (
@@ -29,9 +30,6 @@ const (
 	// maxOwn bounds those of one session, so that none takes all.
 	maxOwn = 1024
 )
-
-// codeBusy is the JSON-RPC code for a request that is refused to bound work.
-const codeBusy = -32000
 
 // subscriptions are the files that clients wait for.
 type subscriptions struct {
@@ -99,7 +97,7 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 		return nil
 	}
 	if len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max {
-		return &jsonrpc.Error{Code: codeBusy, Message: "too many subscriptions; end one first"}
+		return &jsonrpc.Error{Code: wire.CodeBusy, Message: "too many subscriptions; end one first"}
 	}
 	if w.watched[text] == nil {
 		w.watched[text] = &watched{uri: uri, seen: now}
@@ -108,10 +106,6 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if mine == nil {
 		mine = map[string]struct{}{}
 		w.by[req.Session] = mine
-		go func() {
-			_ = req.Session.Wait()
-			w.end(req.Session)
-		}()
 	}
 	mine[text] = struct{}{}
 	if !w.running {
@@ -164,6 +158,30 @@ func (w *subscriptions) end(ss *mcp.ServerSession) {
 	delete(w.by, ss)
 }
 
+// has reports whether a session is subscribed to a URI.
+func (w *subscriptions) has(ss *mcp.ServerSession, text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.by[ss][text]
+	return ok
+}
+
+// forgetHidden ends the subscriptions to what their sessions do not see any more: what
+// becomes of it is no news for them.
+func (w *subscriptions) forgetHidden(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ss, texts := range w.by {
+		who, known := w.server.principal(ctx, ss)
+		v, ready := w.server.catalog.Now(who.Sight)
+		for text := range texts {
+			if !known || ready && !addresses(v, text) {
+				w.drop(ss, text)
+			}
+		}
+	}
+}
+
 // drop ends one subscription. The caller holds mu.
 func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
 	if _, ok := w.by[ss][text]; !ok {
@@ -177,7 +195,7 @@ func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
 	}
 }
 
-// run looks at the files until nobody waits for one.
+// run looks at the files until there is no subscription.
 func (w *subscriptions) run() {
 	tick := time.NewTicker(w.period)
 	defer tick.Stop()

@@ -2,13 +2,10 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -24,84 +21,84 @@ var (
 	}
 )
 
-// bareTool registers a tool with the SDK, which needs the name to route calls.
-// What clients see comes from listTools.
-func bareTool(t *tool.Tool) *mcp.Tool {
-	return &mcp.Tool{Name: t.Name, Title: t.Title, InputSchema: t.Schema, Annotations: readOnly}
+// longestKept bounds the names of clients for which the list is kept: they are anything.
+const longestKept = 200
+
+// listing is the key of what a snapshot keeps of tools/list for a client.
+type listing struct {
+	server *Server
+	client tool.Client
 }
 
-func (s *Server) listTools(ctx context.Context, p *mcp.ListToolsParams, c tool.Client) (mcp.Result, error) {
-	if p != nil && p.Cursor != "" {
-		return nil, errWhole()
+func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
+	if r.params.Cursor != "" {
+		return reply{}, errWhole()
 	}
 	v, err := s.whole(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	tools := make([]*mcp.Tool, 0, len(s.tools))
-	for _, t := range s.tools {
-		d := t.Define(v, c)
-		tools = append(tools, &mcp.Tool{
-			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta,
-		})
+	define := func() any {
+		return wire.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *wire.Encoder, t *tool.Tool) {
+			d := t.Define(v, r.client)
+			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
+		}).members)
 	}
-	return newResult(p, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, "tools", tools), nil
+	var tools []byte
+	if len(r.client.Name)+len(r.client.Version) <= longestKept {
+		tools = v.Keep(listing{s, r.client}, define).([]byte)
+	} else {
+		tools = define().([]byte)
+	}
+	return reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, nil
 }
 
-func (s *Server) handler(t *tool.Tool) mcp.ToolHandler {
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)
-		if err != nil {
-			return nil, err
-		}
-		if r.Absent {
-			absent(ctx)
-		}
-		return &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: r.Text}},
-			StructuredContent: r.Object,
-			IsError:           r.IsError,
-			Meta:              r.Meta,
-		}, nil
+func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
+	t := s.tool(r.params.Name)
+	if t == nil {
+		return reply{}, s.unknownTool(r.params.Name)
 	}
-}
-
-// explicitly has the tools of contract 004 say isError where it is false too: the
-// contract's success has the field, and the SDK leaves it out.
-func (s *Server) explicitly(res mcp.Result, err error) (mcp.Result, error) {
-	if r, ok := res.(*mcp.CallToolResult); ok && err == nil && !r.IsError {
-		if _, is := r.StructuredContent.(tool.SkillDocument); is {
-			return explicit{r}, nil
-		}
-	}
-	return res, err
-}
-
-// explicit is a success that says so.
-type explicit struct{ *mcp.CallToolResult }
-
-// MarshalJSON writes the result with isError: false.
-func (r explicit) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(r.CallToolResult)
+	res, err := t.Call(ctx, s.host, r.params.Arguments)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	return append(data[:len(data)-1], `,"isError":false}`...), nil
+	if res.Absent {
+		absent(ctx)
+	}
+	return reply{meta: res.Meta, failed: res.IsError, weight: len(res.Text), members: func(e *wire.Encoder) {
+		e.Raw(`"content":[{"type":"text","text":`)
+		e.String(res.Text)
+		e.Raw("}]")
+		if res.Object != nil {
+			e.Raw(`,"structuredContent":`)
+			e.Value(res.Object)
+		}
+		// Contract 004 has isError in a success too; the others say it of a failure alone.
+		if _, says := res.Object.(tool.SkillDocument); res.IsError {
+			e.Raw(`,"isError":true`)
+		} else if says {
+			e.Raw(`,"isError":false`)
+		}
+	}}, nil
 }
 
-// toolError names the tools that there are where the one asked for is not.
-func (s *Server) toolError(req mcp.Request, err error) error {
-	call, ok := req.(*mcp.CallToolRequest)
-	var wire *jsonrpc.Error
-	if !ok || call.Params == nil || !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams || !strings.HasPrefix(wire.Message, "unknown tool ") {
-		return err
+func (s *Server) tool(name string) *tool.Tool {
+	for _, t := range s.tools {
+		if t.Name == name {
+			return t
+		}
 	}
-	text := "Unknown tool: " + skill.Echo(call.Params.Name)
+	return nil
+}
+
+// unknownTool names the tools that there are.
+func (s *Server) unknownTool(name string) error {
+	text := "Unknown tool: " + skill.Echo(name)
 	for i, t := range s.tools {
 		text += [...]string{" (the tools are ", ", "}[min(i, 1)] + t.Name
 	}
 	if len(s.tools) > 0 {
 		text += ")"
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
+	return invalid(text)
 }

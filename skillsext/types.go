@@ -138,9 +138,9 @@ func (r Resources) appendTo(b []byte) []byte {
 	return append(b, ']')
 }
 
-// appendTo writes the entry. Its frontmatter is as it is: what calls a method that
-// writes JSON looks whether it is any.
-func (s *Skill) appendTo(b []byte) []byte {
+// AppendJSON appends the entry as JSON. Its frontmatter is written as it is, so that it
+// must be JSON.
+func (s *Skill) AppendJSON(b []byte) []byte {
 	if s == nil {
 		return append(b, "null"...)
 	}
@@ -283,7 +283,7 @@ func (r *ListSkillsResult) appendMembers(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = s.appendTo(b)
+		b = s.AppendJSON(b)
 	}
 	b = append(b, ']')
 	if r.NextCursor != "" {
@@ -298,7 +298,7 @@ func (r *GetSkillResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(r.Skill.appendTo(append(b, `"skill":`...)), '}'), nil
+	return append(r.Skill.AppendJSON(append(b, `"skill":`...)), '}'), nil
 }
 
 // MarshalJSON writes what the era of the request has.

@@ -13,15 +13,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// arguments are a call's arguments by key.
+// arguments maps the keys of a call's arguments to their values.
 type arguments map[string]json.RawMessage
 
-// errNoObject: the arguments are JSON of another kind.
+// errNoObject is returned for arguments that are not a JSON object.
 var errNoObject = errors.New("they must be one JSON object")
 
-// parseArguments reads a JSON object. No arguments at all count as an empty one.
-// If keys are given, any other key is an error, but for those in also, which no message
-// names. No value is echoed.
+// parseArguments parses a JSON object. Missing arguments count as an empty one. If keys are
+// given, any other key is an error, which does not repeat its value, unless it is in also.
 func parseArguments(data json.RawMessage, keys []string, also ...string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
@@ -72,7 +71,7 @@ func (a arguments) onlyKeys(allowed []string, also ...string) error {
 	return fmt.Errorf("unrecognized %s %s; %s '%s'", keys, strings.Join(shown, ", "), known, strings.Join(allowed, "', '"))
 }
 
-// text returns a string argument; given is false where it is missing or null.
+// text returns a string argument; given is false if it is missing or null.
 func (a arguments) text(key string) (s string, given bool, err error) {
 	raw, ok := a[key]
 	if !ok || string(raw) == "null" {
@@ -84,8 +83,8 @@ func (a arguments) text(key string) (s string, given bool, err error) {
 	return s, true, nil
 }
 
-// number returns an integer argument between low and high, or the default where
-// it is missing or null.
+// number returns an integer argument between low and high, or the default if it is missing
+// or null.
 func (a arguments) number(key string, low, high, def int) (int, error) {
 	raw, ok := a[key]
 	if !ok || string(raw) == "null" {

@@ -64,8 +64,8 @@ func BenchmarkSkillScanAndRefresh(b *testing.B) {
 	}
 }
 
-// BenchmarkSkillHeap reports what stays alive for 100 skills of real sizes, in
-// bytes above an empty catalogue.
+// BenchmarkSkillHeap reports the live heap for 100 skills of real sizes, in bytes above an
+// empty catalogue.
 func BenchmarkSkillHeap(b *testing.B) {
 	root := many(100, 276)
 	for name, f := range root.files {

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Client is who a definition, the instructions or an answer is made for.
+// Client is the client for which a definition, the instructions or an answer is made.
 type Client struct {
-	// Name and Version are what the client calls itself (MCP's clientInfo), or empty.
+	// Name and Version are the client's own (MCP's clientInfo), or empty.
 	Name, Version string
 	// Entry is the server's name in the client's settings, or empty if it is unknown.
 	Entry string
-	// Limit is the longest description in characters that is known to arrive
-	// whole; 0 where nothing is known but the name.
+	// Limit is the longest description in characters that is known to arrive whole; 0 if
+	// only the name is known.
 	Limit int
-	// Scripted: a script that the model wrote calls the tools (the code mode of Codex),
-	// so that other limits hold for what the model sees.
+	// Scripted is set if a script of the model calls the tools (the code mode of Codex), so
+	// that other limits apply.
 	Scripted bool
-	// Remote: the client is on another machine, or may be, though [Host.Remote] is not
+	// Remote is set if the client may be on another machine although [Host.Remote] is not
 	// set, so that a folder is named by its URI.
 	Remote bool
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
-// program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and so many
-// characters of its result are shown, not a file's name in their place.
+// program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and the given
+// number of characters of its result is shown in place of a file's name.
 const (
 	alwaysLoadKey = "anthropic/alwaysLoad"
 	resultSizeKey = "anthropic/maxResultSizeChars"
@@ -34,7 +34,7 @@ const (
 
 type clientKey struct{}
 
-// WithClient makes answers to calls in the context fit what the client shows.
+// WithClient makes answers to calls in the context fit the limits of the client.
 func WithClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
@@ -44,23 +44,23 @@ func clientIn(ctx context.Context) Client {
 	return c
 }
 
-// habits are what one client does with the texts of a server. A number of 0 means
-// that no limit is known.
+// habits describes how a client treats the texts of a server. A number of 0 means that no
+// limit is known.
 type habits struct {
 	name  string // clientInfo.name in lower case; "*" at the end stands for the server's name in the client's settings
 	since string // the first version with these habits; empty for all before the next row of that name
-	title string // what people call the client
-	// instructions and description are how many characters of the instructions and
-	// of a tool's description the model sees, in UTF-16 units. No client is known to
+	title string // the client's common name
+	// instructions and description are the numbers of characters that the model sees of the
+	// instructions and of a tool's description, in UTF-16 units. No client is known to
 	// count less than that: in ASCII they are bytes, code points and UTF-16 units.
 	instructions, description int
-	// lists says that the model sees the description of the tool skill, with the list
-	// of skills in it, from the start. Where it does not, tools are behind a search.
+	// lists is set if the model sees the description of the tool skill, with the list of
+	// skills, from the start. Otherwise tools are behind a search.
 	lists bool
-	// result and lines are how many bytes and lines of one answer the model sees
-	// whole. A text of so many bytes has no more characters, however they count.
+	// result and lines are the largest answer, in bytes and lines, that the model sees
+	// whole. A text of so many bytes has at most as many characters by any count.
 	result, lines int
-	// scripted is result for calls from a script of the model's, if that is another one.
+	// scripted is result for calls from a script of the model, if that differs.
 	scripted int
 	// prefix is what the client puts before a tool's name if the server is called knack
 	// in its settings; empty for no prefix, and if it differs between models.
@@ -69,50 +69,50 @@ type habits struct {
 	exact bool
 	// own is the application's own tool that loads skills, not this server's.
 	own string
-	// prompt is what the client does with what a person writes behind a prompt's name.
+	// prompt is how the client treats text after a prompt's name.
 	prompt PromptArgument
 }
 
-// PromptArgument says how a prompt should ask a client for what the person wrote
-// behind its name.
+// PromptArgument is how a prompt should request the text that the user wrote after its
+// name.
 type PromptArgument int
 
 // The ways.
 const (
 	ArgumentOptional PromptArgument = iota
-	// ArgumentRequired: the client gives free text to a single argument that is
-	// required, and to no other.
+	// ArgumentRequired: the client passes free text to a single required argument, and to
+	// no other.
 	ArgumentRequired
-	// ArgumentNone: the client gives its model the whole text itself, and each argument
-	// one word of it.
+	// ArgumentNone: the client gives its model the whole text itself, and passes one word
+	// of it to each argument.
 	ArgumentNone
 )
 
-// PromptArgument is the way for this client.
+// PromptArgument returns the way for this client.
 func (c Client) PromptArgument() PromptArgument { return c.habits().prompt }
 
-// knownClients has a row for each client that was tried: on 2026-11-22 with the
-// version in the comment, a scripted model in place of the vendor's and a recorder
-// between client and server (doc/clients.md; interop/agents measures again). A limit is
-// a little less than the longest text that arrived, or what the client documents; the
-// name of a constant beside it comes from the client's own code.
+// knownClients has a row for each client that was tried: on 2026-11-22 with the version in
+// the comment, a scripted model in place of the vendor's and a recorder between client and
+// server (doc/clients.md; interop/agents measures again). A limit is a little less than the
+// longest text that arrived, or what the client documents; the name of a constant beside it
+// comes from the client's own code.
 //
-// Others are known to refuse rather than to cut: some OpenAI-compatible endpoints
-// answer 400 (string_above_max_length) to a description over 1,024 characters
+// Others refuse a long text: some OpenAI-compatible endpoints answer 400
+// (string_above_max_length) to a description over 1,024 characters
 // (github.com/modelcontextprotocol/servers/issues/799,
-// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and
-// not to the client's name: a program that makes definitions for one sets [Client.Limit].
+// github.com/getsentry/sentry-mcp/issues/106). That belongs to the endpoint and not to the
+// client's name: a program that makes definitions for one sets [Client.Limit].
 var knownClients = []habits{
 	// Claude Code 2.1.330: 4,096 characters of instructions and of a description, a
-	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and
-	// with anthropic/maxResultSizeChars shows results up to the number there: 300,000
-	// characters came, and its documentation says 500,000. What a person writes behind a prompt's name stands in the model's
-	// context as <command-args>; the arguments of the prompt get a word each.
+	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and with
+	// anthropic/maxResultSizeChars shows results up to the number there: 300,000 characters
+	// came, and its documentation says 500,000. Text after a prompt's name is in the model's
+	// context as <command-args>; each argument of the prompt gets a word.
 	{name: "claude-code", since: "2.1.330", title: "Claude Code", instructions: 4096, description: 4096, lists: true,
 		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Claude Code 2.1.197: the same with 2,048 ("truncates tool descriptions and server
 	// instructions at 2KB each", code.claude.com/docs/en/mcp; in the program a constant
-	// that is compared with a JavaScript length). So does 2.1.285, as others report.
+	// that is compared with a JavaScript length). So does 2.1.285, according to reports.
 	{name: "claude-code", since: "2.1.197", title: "Claude Code", instructions: 2048, description: 2048, lists: true,
 		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Older ones may ignore both keys of _meta: 49,800 characters arrived without them.
@@ -155,24 +155,24 @@ const (
 	// longestTried is the longest text of instructions that was tried and arrived
 	// whole, where no client's limit was found.
 	longestTried = 11_200
-	// unknownInstructions is what an unknown client gets: the smallest known limit but
-	// for Codex's.
+	// unknownInstructions is the limit for an unknown client: the smallest known one except
+	// Codex's.
 	unknownInstructions = 2048
 	// maxResultSize is the ceiling of anthropic/maxResultSizeChars, in characters
-	// (code.claude.com/docs/en/mcp), and of an answer for a client of which nothing else
-	// is known: none is known to show more.
+	// (code.claude.com/docs/en/mcp), and of an answer for an unknown client: no client is
+	// known to show more.
 	maxResultSize = 500_000
 )
 
-// longestClientName bounds the names that are looked up: no client has a longer one.
+// longestClientName bounds the names that are looked up. No client has a longer one.
 const longestClientName = 100
 
-// longestEntry bounds the names of entries that are repeated: clients shorten the names
-// of tools that have more than 64 characters in all.
+// longestEntry bounds the names of entries that are repeated: clients shorten the names of
+// tools that have more than 64 characters in all.
 const longestEntry = 30
 
-// habits finds what is known of the client. Of one that is not known, or says nothing
-// of itself, the zero row with the bounds of the unknown is the answer.
+// habits returns the row of the client. For an unknown or unnamed client it returns a zero
+// row with the bounds for unknown clients.
 func (c Client) habits() habits {
 	h := habits{}
 	if len(c.Name) <= longestClientName {
@@ -216,8 +216,8 @@ func plainName(s string) bool {
 	return s != "" && len(s) <= longestEntry && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// older reports whether a version is before another, by the numbers between the dots.
-// What is no number counts as 0.
+// older reports whether a version is before another, by the numbers between the dots. A
+// part that is not a number counts as 0.
 func older(version, than string) bool {
 	for than != "" {
 		var a, b string
@@ -230,7 +230,7 @@ func older(version, than string) bool {
 	return false
 }
 
-// leadingNumber is the number with which a text begins; enormous ones are all the same.
+// leadingNumber returns the number at the beginning of a text; enormous ones are equal.
 func leadingNumber(s string) uint64 {
 	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 	n, _ := strconv.ParseUint(digits, 10, 32) // out of range is the largest

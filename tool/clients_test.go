@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A client is found by its name in any case and by its version; what is unknown,
-// absurd or missing gets the bounds of the unknown.
+// A client is found by its name in any case and by its version; an unknown, absurd or
+// missing name gets the bounds for unknown clients.
 func TestClients(t *testing.T) {
 	unknown := habits{instructions: unknownInstructions, result: maxResultSize}
 	for _, row := range []struct {
@@ -60,7 +60,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The rows of one client stand together, the newest first and one for all versions last.
+// The rows of one client are adjacent, the newest first and one for all versions last.
 func TestClientsInOrder(t *testing.T) {
 	for i, h := range knownClients {
 		if h.name != strings.ToLower(h.name) || len(h.name) > longestClientName {

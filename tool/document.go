@@ -12,28 +12,27 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Document is a SKILL.md as it is served under its URI, by contract 004's tool
-// and as a resource alike.
+// Document is a SKILL.md as served under its URI, by contract 004's tool and as a resource.
 type Document struct {
 	Text string
-	// Fallback: the file cannot be read now. Text is what was served last, or says
-	// so where nothing was.
+	// Fallback is set if the file cannot be read now. Text is then the text last served, or
+	// a message.
 	Fallback bool
-	// ModelInvocable is false where the author keeps the skill from models: a
-	// resource then, and for no tool.
+	// ModelInvocable is false if the author keeps the skill from models: it is then a
+	// resource, and no tool loads it.
 	ModelInvocable bool
 }
 
-// ErrUnknown: no skill has that URI.
+// ErrUnknown is returned if no skill has the URI.
 var ErrUnknown = errors.New("no skill has this URI")
 
 // engagePath is the path of the URI that always answers.
 const engagePath = "engage/" + skill.MainFile
 
-// Document reads the SKILL.md with that canonical URI as it is now. Of a skill
-// that is there and cannot be read for the moment it returns the text last
-// served, or says so; of skill://engage/SKILL.md, where no skill has it, that of
-// [Host.Engage]. The error is [ErrUnknown] or the context's.
+// Document reads the current SKILL.md with that canonical URI. If the skill exists but
+// cannot be read now, it returns the text last served, or a message. If no skill has the
+// URI skill://engage/SKILL.md, it returns the text of [Host.Engage]. The error is
+// [ErrUnknown] or the context's.
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
 	if errors.Is(err, ErrUnknown) && uri.Path() == engagePath && h.Engage != nil {
@@ -72,13 +71,13 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return h.fallback(uri, e), nil
 		}
-		// Gone, renamed or blocked; the catalogue knows by now.
+		// Gone, renamed or blocked; the catalogue has been refreshed.
 	}
 	return Document{}, ErrUnknown
 }
 
-// At finds what a URI addresses, see [catalog.Snapshot.At]; where the view does not
-// know it, in one that knows what the disk has now, which it returns.
+// At finds the file of a URI, see [catalog.Snapshot.At]. If the view does not know it, At
+// looks in a view of the current disk, which it returns.
 func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.View, *catalog.Entry, string) {
 	e, path := v.At(uri)
 	if e != nil {
@@ -95,12 +94,11 @@ func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.V
 	return v, e, path
 }
 
-// uriFolders bounds how many parts of a URI are looked for as folders: a label and
-// the depth to which skills are searched.
+// uriFolders bounds the parts of a URI that are looked up as folders: a label and the depth
+// of the search for skills.
 const uriFolders = 16
 
-// fallback is what a skill that cannot be read is answered with: what it was when
-// it was last served.
+// fallback returns the answer for a skill that cannot be read: the text last served.
 func (h *Host) fallback(uri skill.URI, was *catalog.Entry) Document {
 	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
 	if k, ok := h.served.recall(uri.String()); ok && k.label == was.Root.Label && k.path == was.Path {
@@ -111,16 +109,16 @@ func (h *Host) fallback(uri skill.URI, was *catalog.Entry) Document {
 	return d
 }
 
-// kept is what was last served under a URI, and of which skill.
+// kept is the text last served under a URI, with its skill.
 type kept struct{ label, path, text string }
 
-// Bounds of what is kept, in bytes and in skills.
+// Bounds of the kept texts, in bytes and in skills.
 const (
 	keptBytes = 8 << 20
 	keptCount = 512
 )
 
-// memo keeps the texts last served, the latest within bounds.
+// memo keeps the texts last served, within bounds.
 type memo struct {
 	mu    sync.Mutex
 	byURI map[string]kept

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The catalogue in a program of one's own: a source, a catalogue over it, and
-// the tools of a set, which answer in plain text.
+// A program with its own catalogue: a source, a catalogue over it, and the tools of a set,
+// which answer in plain text.
 func Example() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})
@@ -37,7 +37,7 @@ func Example() {
 	// Base directory: skill://
 }
 
-// Whoever runs the tools can watch them.
+// A program can watch every call of its tools.
 func ExampleEvent() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})
@@ -59,8 +59,7 @@ func ExampleEvent() {
 	// [Tool Result] ERROR: Path traversal detected: cannot access files outside skill folder
 }
 
-// Contract 003 in a program of one's own: the project is that of the folder in
-// which the agent works.
+// Contract 003 in a program: the project is that of the agent's working folder.
 func ExampleSkillManager() {
 	ctx := context.Background()
 	open := func(sources ...catalog.Source) (*tool.Host, error) {

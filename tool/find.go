@@ -15,20 +15,21 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// find_skills(query?, limit?): search, and the way to every name that a listing
-// had to leave out.
+// find_skills(query?, limit?) searches, and lists every name that a listing had to leave
+// out.
 
 const (
 	findName  = "find_skills"
 	findLimit = 100
 	// findDefault answers a query, findPage a walk through the whole list.
 	findDefault, findPage = 10, 50
-	// foundLength bounds one description, in characters. The longest of 40,217
-	// that people wrote has 1,929, so those come whole.
+	// foundLength bounds one description, in characters. The longest of 40,217 real ones
+	// has 1,929, so real ones are whole.
 	foundLength = 2048
 	// problemLimit bounds the reasons in one answer.
 	problemLimit = 20
-	// queryWords is how many words of a query are tried as names of skipped skills.
+	// queryWords is the number of words of a query that are tried as names of skipped
+	// skills.
 	queryWords = 8
 )
 
@@ -38,20 +39,19 @@ const findDescription = `Search all skills by topic, best match first, or list a
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
-// found is one skill in the answer of find_skills. name is what loads it: for one
-// that another skill shadows, "<root label>:<name>" or its URI.
+// found is one skill in the answer of find_skills. Its name loads it: for a shadowed skill,
+// "<root label>:<name>" or its URI.
 type found struct{ name, description, uri, scope string }
 
-// problem is a skill, or a folder, that was skipped, or a root that is not read.
+// problem is a skipped skill or folder, or a root that was not read.
 type problem struct {
 	skill  string
 	root   string // its label
 	reason string
 }
 
-// findResult is the answer of find_skills. It says all of itself in text: several
-// clients show a model an object in place of the text, where there is one, and
-// others show both.
+// findResult is the answer of find_skills. Its text is complete: some clients show a model
+// an object in place of the text, if there is one, and others show both.
 type findResult struct {
 	skills     []found
 	total      int
@@ -104,8 +104,8 @@ func page(args arguments, query string) (after place, limit int, err error) {
 	return after, limit, err
 }
 
-// place is how far a walk has come: how many skills it has shown, and which was
-// the last. The last is named by a hash of its URI: a model has to copy it.
+// place is the position of a walk: the number of skills shown, and the last one. A short
+// hash of its URI names the last, since a model has to copy it.
 type place struct {
 	count int
 	last  string
@@ -127,8 +127,8 @@ func parsePlace(cursor string) (place, error) {
 	return place{n, last}, nil
 }
 
-// in is where the walk goes on: behind the last skill, wherever that stands by
-// now; where it is gone, at the place that it had.
+// in returns where the walk continues: after the last skill, wherever that is now, or at
+// its old position if it is gone.
 func (p place) in(all []catalog.Hit) int {
 	count := min(p.count, len(all))
 	if p.last == "" || p.at(all) {
@@ -142,7 +142,7 @@ func (p place) in(all []catalog.Hit) int {
 	return count
 }
 
-// at reports whether the last skill still stands where it stood.
+// at reports whether the last skill is still at its old position.
 func (p place) at(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && placeAfter(p.count, all[p.count-1].Entry) == p
 }
@@ -151,7 +151,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
 	all, err := v.Search(ctx, q)
 	if err == nil && after.last != "" && !after.at(all.Hits) {
-		q.Limit = 0 // it may stand anywhere by now
+		q.Limit = 0 // it may be anywhere now
 		all, err = v.Search(ctx, q)
 	}
 	if err != nil {
@@ -175,8 +175,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
 		f := found{name: called(v, e), description: Cut(skill.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
-		// A page ends where the budget does; one skill always fits, or nothing
-		// would ever get on.
+		// A page ends with the budget. One skill always fits, so that every page makes
+		// progress.
 		if room -= size(f.line()); room < 0 && len(r.skills) > 0 {
 			break
 		}
@@ -188,7 +188,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	return r, start, nil
 }
 
-// unlistedNames is how many skills that are in no list one answer names.
+// unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
 // unlistedFor says which skills that are in no list a query finds, and how they load;
@@ -219,11 +219,12 @@ func shownBy(v catalog.View, client string) bool {
 	return !slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Unlisted && !r.Missing && !r.IsShownBy(client) })
 }
 
-// findRoom is how many bytes of an answer are kept for what stands around the skills.
+// findRoom is the number of bytes of an answer that are reserved for text around the
+// skills.
 const findRoom = 500
 
-// problemsOf says what is skipped, with a query only what it may mean, in at most room
-// characters by that measure, and how much more there is.
+// problemsOf returns the skipped items, with a query only those that it may mean, in at
+// most room characters by that measure, and the number of the others.
 func problemsOf(v catalog.View, query string, room int, size func(string) int) (some []problem, more int) {
 	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
@@ -231,7 +232,7 @@ func problemsOf(v catalog.View, query string, room int, size func(string) int) (
 	} else {
 		skipped = skippedOfLists(v)
 	}
-	// Any skill may lie in a root that is not read, so that comes first.
+	// Any skill may be in a root that was not read, so these come first.
 	all := unread(v)
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
 		all = append(all, problem{skill: calledOrFolder(e), reason: Reason(e)})
@@ -246,17 +247,17 @@ func problemsOf(v catalog.View, query string, room int, size func(string) int) (
 	return all, more
 }
 
-// skippedOfLists are the skipped skills of the roots that are in the lists.
+// skippedOfLists returns the skipped skills of the listed roots.
 func skippedOfLists(v catalog.View) []*catalog.Entry {
 	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted })
 }
 
-// called is the name under which both the skill tool loads what was found and
-// read_file_in_skill reads its files: its own, or the first of those of its place
-// that contract 001 takes and that stands in a line as it is.
+// called returns the name with which the skill tool loads a found skill and
+// read_file_in_skill reads its files: its own, or the first longer name that contract 001
+// accepts and that needs no escaping in a line.
 func called(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
-		shown := name == e.Name || skill.OneLine(name) == name // its own loads as it is shown
+		shown := name == e.Name || skill.OneLine(name) == name // its own name loads it as shown
 		if shown && validFolderName(name) && resolve(v, name, false) == e {
 			return name
 		}
@@ -264,7 +265,7 @@ func called(v catalog.View, e *catalog.Entry) string {
 	return e.URI().String()
 }
 
-// calledOrFolder is what a skipped skill is called in an answer.
+// calledOrFolder returns the name of a skipped skill in an answer.
 func calledOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
 		return skill.Echo(e.Name)
@@ -272,7 +273,7 @@ func calledOrFolder(e *catalog.Entry) string {
 	return skill.Echo(e.Folder())
 }
 
-// skippedNear lists the skipped skills that the query, or a word of it, names.
+// skippedNear returns the skipped skills that the query, or a word of it, names.
 func skippedNear(v catalog.View, query string) []*catalog.Entry {
 	out := v.SkippedNear(query, problemLimit)
 	words := strings.Fields(skill.CutBytes(query, skill.EchoLimit))

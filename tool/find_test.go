@@ -29,7 +29,7 @@ func TestFindDefinition(t *testing.T) {
 	}}))
 }
 
-// What find_skills says of a skill: the name that loads it, its scope, URI and description.
+// find_skills shows a skill's loading name, scope, URI and description.
 const (
 	foundGit      = "\n- git (project, skill://claude-project/git/SKILL.md): Git deployment workflow skill"
 	foundPostgres = "\n- postgres (project, skill://claude-project/postgres/SKILL.md): PostgreSQL database operations"
@@ -37,7 +37,7 @@ const (
 	foundBuilder  = "\n- mcp-builder (global, skill://claude-user/mcp-builder/SKILL.md): MCP server development guide"
 )
 
-// answered is what a model reads of an answer of find_skills.
+// answered returns the text that a model reads of an answer of find_skills.
 type answered struct {
 	skills []found
 	total  int
@@ -143,8 +143,8 @@ func TestFindProblems(t *testing.T) {
 		Text: "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills." + deploy})
 }
 
-// There are no more reasons than a model can read, and the skills keep their room; how
-// much is left out is said.
+// The number of reasons is bounded, the skills keep their room, and the answer says how
+// many reasons are left out.
 func TestFindProblemsAreBounded(t *testing.T) {
 	for _, n := range []int{19, 20, 21, 300} {
 		files := map[string]string{"git/SKILL.md": md("git", "Git")}
@@ -206,8 +206,8 @@ func TestFindHostileTextIsInert(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
 }
 
-// A walk shows every skill that is there throughout exactly once, whatever comes
-// and goes between two pages.
+// A walk shows every skill that exists throughout exactly once, whatever changes between
+// two pages.
 func TestFindPagesWhileSkillsChange(t *testing.T) {
 	root := many(30, 20)
 	h := hostOf(t, root)
@@ -249,8 +249,8 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	}
 }
 
-// What another skill shadows is found under the name that loads it, a copy is not,
-// nor what is kept from models; the listing has neither.
+// A shadowed skill is found under the name that loads it. Copies and skills kept from
+// models are not found. The listing has none of these.
 func TestFindShadowed(t *testing.T) {
 	h := hostOf(t,
 		project(map[string]string{"a/review/SKILL.md": md("review", "First"), "b/review/SKILL.md": md("review", "Second"), "odd/SKILL.md": md(`"o  d\u00a0d"`, "One")}),

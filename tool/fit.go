@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Form is how a list of skills was made to fit.
+// Form is the way in which a list of skills was made to fit.
 type Form string
 
 // The forms, from best to worst. In each but the first one line of the list says
@@ -18,28 +18,27 @@ const (
 	FormNames     Form = "names"     // names alone, some perhaps left out
 )
 
-// Fit is what one client is shown of the list of skills.
+// Fit is the part of the list of skills that a client is shown.
 type Fit struct {
-	// Client is a name from the table of clients that cut, "" for all the others.
-	// Where older versions of a client cut earlier, they follow as "name before version".
+	// Client is a name from the table of clients that cut, "" for all the others. Older
+	// versions that cut earlier follow as "name before version".
 	Client string
-	// Limit is how many characters of a description the client shows; 0 where no
+	// Limit is the number of characters of a description that the client shows; 0 if no
 	// limit is known.
 	Limit int
-	// Budget is how many characters the list may take, Need how many it would take
-	// whole.
+	// Budget is the number of characters for the list, Need the length of the whole list.
 	Budget, Need int
 	Form         Form
-	// Cut is the length in characters over which a description is cut, where the
-	// form is [FormShortened].
+	// Cut is the length in characters above which a description is cut, if the form is
+	// [FormShortened].
 	Cut int
-	// Shortened are the skills whose description is cut or left out, Left those
-	// whose name is not in the list at all. Both are in the order of the list.
+	// Shortened lists the skills whose description is cut or left out, Left those whose
+	// name is not in the list. Both are in the order of the list.
 	Shortened, Left []*catalog.Entry
 }
 
-// Fits says how the list in the description of the default set's tool skill fits
-// the clients that are known to cut, and all the others, which come first.
+// Fits returns how the list in the description of the default set's tool skill fits all
+// clients without a known limit, which come first, and those that cut.
 func Fits(v catalog.View) []Fit {
 	around := length(defaultHead) + length(skillTail)
 	rows := &rows{entries: v.Listed}
@@ -63,8 +62,8 @@ func Fits(v catalog.View) []Fit {
 	return out
 }
 
-// cuts are the ways in which clients are known to cut a description that has head
-// characters around the list; that of all the others comes first.
+// cuts returns the ways in which known clients cut a description with head characters
+// around the list; that of all the others comes first.
 func cuts(head int) []Fit {
 	out := []Fit{{Budget: budgetFor(Client{}, head)}}
 	newer := habits{} // the row before
@@ -81,7 +80,7 @@ func cuts(head int) []Fit {
 	return out
 }
 
-// wholeLength is how long a list of whole descriptions is, without writing it.
+// wholeLength returns the length of a list of whole descriptions, without rendering it.
 func wholeLength(rows *rows, st style, escape func(string) string) int {
 	n := bareLength(rows, st, escape, math.MaxInt)
 	for _, r := range rows.described() {
@@ -90,8 +89,8 @@ func wholeLength(rows *rows, st style, escape func(string) string) int {
 	return n
 }
 
-// bareLength is how long a list would be if no skill had a description, or something
-// over most where it would be longer than that.
+// bareLength returns the length of a list without descriptions, or any number above most if
+// it is longer than that.
 func bareLength(rows *rows, st style, escape func(string) string, most int) int {
 	count := len(rows.entries)
 	if count == 0 {

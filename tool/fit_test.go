@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/alloctest"
 )
 
-// What Fits reports is what the description shows.
+// The report of Fits matches the description.
 func TestFits(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 60))
 	for _, n := range []int{0, 1, 5, 20, 60, 400, 4000} {
@@ -52,14 +52,13 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// olderThan is a version just before another.
+// olderThan returns a version just before another.
 func olderThan(version string) string {
 	at := strings.LastIndexByte(version, '.') + 1
 	return fmt.Sprint(version[:at], leadingNumber(version[at:])-1)
 }
 
-// What each client is shown of many skills is found with a few arrays: nothing is
-// written that no client will see.
+// Fits needs only a few arrays for many skills: it renders nothing that no client will see.
 func TestFitsOfManyCostLittle(t *testing.T) {
 	of := func(n int) float64 {
 		var texts []string

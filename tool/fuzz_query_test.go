@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzQuery: whatever is searched for, with whatever limit, the pages together hold
-// each skill that was found once, all of them are skills that exist, and no page
-// fails.
+// FuzzQuery checks for any query and limit that the pages together have each found skill
+// once, that all of them exist, and that no page fails.
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{"", "adds numbers", "\x00", "ﬁ ǅ ß İ", "a a a a a a a a a a", "skill://x", "\u202e", "🧮", "-", "*", "name:calculator"} {
 		f.Add(q, 3)

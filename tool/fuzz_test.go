@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// errorLines bounds the lines of an error. Contract 003's hold the list too, and
+// errorLines bounds the lines of an error. Those of contract 003 also have the list, and
 // what to do.
 func errorLines(tool string) int {
 	if tool == "Skill" {
@@ -19,11 +19,11 @@ func errorLines(tool string) int {
 	return 2
 }
 
-// canary stands in a file beside the skills, which no call may reach.
+// canary is the content of a file beside the skills, which no call may reach.
 const canary = "canary-4be1f0"
 
-// FuzzToolArguments: whatever the arguments of whatever tool, the answer is
-// bounded text, errors are short, and no file is opened by a path that leaves.
+// FuzzToolArguments checks for any arguments of any tool that the answer is bounded text,
+// that errors are short, and that no file outside is opened.
 func FuzzToolArguments(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", "{", `{"name":"git"}`, `{"name":""}`, `{"command":"git","name":"git"}`, `{"name":"skill://claude-project/calculator/SKILL.md"}`,
@@ -81,7 +81,7 @@ func checkError(t *testing.T, name, text string) {
 	}
 }
 
-// watching notes every name that no skill's file has.
+// watching records every opened name that is not a skill's file.
 type watching struct {
 	fs.FS
 	mu  sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 000: get_skill(skill_name), with the list_skills that goes with it. A
-// skill is a folder here, and its frontmatter does not matter.
+// Contract 000: get_skill(skill_name) and its list_skills. A skill is a folder here, and
+// its frontmatter does not matter.
 
 var getSkillSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`)
 
@@ -23,8 +23,8 @@ const readFileDescription = `Read any file within a skill's folder. Use this whe
 
 var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// docNames are the spellings of a skill's documentation by contract 000, in
-// order of preference.
+// docNames lists the spellings of a skill's documentation by contract 000, in order of
+// preference.
 var docNames = [...]string{"SKILL.MD", "SKILL.md"}
 
 // GetSkillResult is contract 000's answer: a name and the documentation, or an
@@ -77,7 +77,7 @@ func runnerList() *Tool {
 	}
 }
 
-// documented lists the folders whose documentation get_skill would look for.
+// documented returns the folders whose documentation get_skill would look for.
 func documented(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
@@ -124,8 +124,8 @@ func malformedGet(err error) Result {
 	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
-// byFolder finds a skill by its folder, else by its frontmatter name, both in
-// exact case. Whether the frontmatter is sound does not matter.
+// byFolder finds a skill by its folder, else by its frontmatter name, both in exact case.
+// The frontmatter may be faulty.
 func byFolder(v catalog.View, name string) *catalog.Entry {
 	if e := v.InFolder(name); e != nil {
 		return e
@@ -138,7 +138,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// documentation reads a skill's file as it is now.
+// documentation reads the current file of a skill.
 func documentation(ctx context.Context, h *Host, v catalog.View, name string) GetSkillResult {
 	shown := skill.Echo(name)
 	fail := func(format string, args ...any) GetSkillResult {
@@ -190,9 +190,8 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 
 var errFolderGone = errors.New("the folder is gone")
 
-// readDocument opens the first of docNames that the folder holds. The names are
-// compared with the directory's entries, so that a file system that does not
-// tell case apart answers like the others.
+// readDocument opens the first of docNames in the folder. It compares the names with the
+// directory's entries, so that a file system that ignores case gives the same answer.
 func readDocument(e *catalog.Entry) ([]byte, error) {
 	entries, err := fs.ReadDir(e.FS, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +205,7 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 		read.Entry, read.Odd = doc, nil
 		data, _, err := (&skill.Skill{Bundle: &read}).Read()
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
-		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not listed
+		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list
 			return data, err
 		}
 	}

@@ -35,7 +35,7 @@ func TestRunnerDefinitions(t *testing.T) {
 
 const calculatorDoc = "# Calculator Skill\n\nProvides basic arithmetic operations.\n\n## Usage\n\n```python\nresult = 2 + 2\nprint(result)\n```"
 
-// runners is a library of folders, most without frontmatter.
+// runners returns a library of folders, most without frontmatter.
 func runners() []*memory {
 	p := project(map[string]string{
 		"calculator/SKILL.MD":     calculatorDoc,
@@ -186,7 +186,7 @@ func TestRunnerReadFile(t *testing.T) {
 	}
 }
 
-// caseless finds names in any case, as the file systems of macOS and Windows do.
+// caseless finds names in any case, like the file systems of macOS and Windows.
 type caseless struct{ fstest.MapFS }
 
 func (c caseless) Open(name string) (fs.File, error) {
@@ -200,7 +200,7 @@ func (c caseless) Open(name string) (fs.File, error) {
 
 func (c caseless) Sub(dir string) (fs.FS, error) { return below{c, dir}, nil }
 
-// Every file system answers alike: skill.md is no SKILL.MD anywhere.
+// Every file system gives the same answer: skill.md is never a SKILL.MD.
 func TestGetSkillOnACaselessDisk(t *testing.T) {
 	root := project(map[string]string{"small/skill.md": "x", "lower/SKILL.md": "lower"})
 	root.fsys = caseless{root.files}

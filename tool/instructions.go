@@ -15,11 +15,11 @@ const (
 	// itself: Codex 0.169.0 shows a current model its first 247 characters, and nothing
 	// else of this server.
 	headLength = 240
-	// listedElsewhere is how long the instructions may get for a client whose model sees
-	// the list of skills in a tool's description too.
+	// listedElsewhere bounds the instructions for a client whose model sees the list of
+	// skills in a tool's description too.
 	listedElsewhere = 4096
-	// unreadNotes and skippedNames bound what the instructions say of skills that are
-	// missing: there is more in the answers of the tools.
+	// unreadNotes and skippedNames bound the text about missing skills; the tools' answers
+	// have more.
 	unreadNotes, skippedNames = 3, 5
 	noteLength                = 300
 )
@@ -63,8 +63,8 @@ type guide struct {
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill; of several the one that loads the most, and of
-// those the first.
+// loader is the tool that loads a skill: of several the one that loads the most, and of
+// these the first.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -83,10 +83,10 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 	return best
 }
 
-// skills are those that the tool loads, by what it takes, the project's first.
+// skills lists the skills that the tool loads, by its argument, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
 	skills := asCalled(v, []*Tool{g.load})
-	if g.load.Contract == "004" { // it takes skill://NAME/SKILL.md too
+	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
 				return e.Name
@@ -183,7 +183,7 @@ func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	return strings.Join(s, " ")
 }
 
-// found is the search tool as the client calls it, or empty.
+// found returns the client's name for the search tool, or "".
 func (g guide) found() string {
 	if g.search == "" {
 		return ""
@@ -266,14 +266,14 @@ func leftFirst(listed []*catalog.Entry, out left, skills []*catalog.Entry) []*ca
 	return append(first, last...)
 }
 
-// notLoaded says which roots are not read, and which skills were skipped.
+// notLoaded names the roots that were not read, and the skipped skills.
 func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadNotes)] {
 		out = append(out, Cut(p.line(), noteLength))
 	}
 	skipped := skippedOfLists(v)
-	if len(skipped) == 0 || g.load.Contract == "000" { // that loads them all the same
+	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads them all the same
 		return out
 	}
 	var some []string

@@ -17,8 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// readers are one client for each row of the table, and three of which nothing is
-// known.
+// readers has a client for each row of the table, and three unknown ones.
 func readers() (all []Client) {
 	for _, h := range knownClients {
 		all = append(all, Client{Name: strings.Replace(h.name, "*", "knack", 1), Version: h.since})
@@ -70,8 +69,8 @@ func seen(entries []*catalog.Entry) catalog.View {
 	return catalog.View{Snapshot: &catalog.Snapshot{Listed: entries, Entries: entries}}
 }
 
-// What each client is told, word for word, of 17 skills, of one, of none of the user's
-// own and of none at all.
+// The exact instructions for each client with 17 skills, with one, without skills of the
+// user, and without any.
 func TestInstructions(t *testing.T) {
 	mixed := seventeen(func(i int) skill.Scope {
 		return []skill.Scope{skill.ScopeGlobal, skill.ScopeProject}[i%2]
@@ -103,8 +102,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// The other sets are told of the tools that they have, and of the skills that these
-// load.
+// The instructions for other sets describe their tools, and the skills that these load.
 func TestInstructionsOfSets(t *testing.T) {
 	files := map[string]string{"Not_strict/SKILL.md": md("Not strict", "Contract 003 does not load it."), "lost/SKILL.md": "---\nname: lost\n---\n"}
 	for _, e := range seventeen(allOf(skill.ScopeProject)) {
@@ -120,9 +118,9 @@ func TestInstructionsOfSets(t *testing.T) {
 	golden(t, "instructions/sets.txt", b.String())
 }
 
-// Whoever reads the instructions gets no more than is shown, and every name that fits.
-// Lengths are counted in UTF-16 units, as Claude Code and the other clients in
-// JavaScript do; for Codex, written in Rust, that is never less than code points.
+// The instructions do not exceed the client's limit, and have every name that fits. Lengths
+// are counted in UTF-16 units, as Claude Code and the other clients in JavaScript do; for
+// Codex, written in Rust, that is never less than code points.
 func TestInstructionsFit(t *testing.T) {
 	libraries := map[string][]*catalog.Entry{"17": seventeen(allOf(skill.ScopeProject)), "1": entriesOf("dye", "Dyes wool."), "0": nil, "1,000": thousand()}
 	for name, of := range corpusRepositories(t) {
@@ -218,8 +216,8 @@ func namesInHead(head string) []string {
 	return strings.Split(strings.TrimSuffix(names, "."), ", ")
 }
 
-// In 240 characters stand the project's names before the others', short ones before
-// long ones, and of the rest the topics, the most frequent first.
+// The 240 characters have the project's names before the others', short ones before long
+// ones, and the topics of the rest, the most frequent first.
 func TestTelling(t *testing.T) {
 	long := strings.Repeat("very-", 12) + "long"
 	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
@@ -321,7 +319,7 @@ func TestInstructionsAreInert(t *testing.T) {
 	}
 }
 
-// corpusRepositories are the skills of each repository of the corpus, and of all.
+// corpusRepositories returns the skills of each repository of the corpus, and of all.
 func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
 	corpus := cmp.Or(os.Getenv("KNACK_CORPUS"), "../../shared/corpus")
 	files, _ := filepath.Glob(filepath.Join(corpus, "skills", "*", "*"))

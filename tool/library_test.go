@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
 
-// memory is a root whose skills lie in memory. Files may change between calls.
+// memory is a root with skills in memory. Files may change between calls.
 type memory struct {
 	root  skill.Root
 	files fstest.MapFS
@@ -31,7 +31,7 @@ type memory struct {
 
 func (m *memory) Root() skill.Root { return m.root }
 
-// Scan finds every folder that holds SKILL.md in some spelling.
+// Scan finds every folder with a SKILL.md in any spelling.
 func (m *memory) Scan(context.Context) (skill.Scan, error) {
 	folders := map[string]*skill.Bundle{}
 	for name := range m.files {
@@ -65,7 +65,7 @@ func (m *memory) Scan(context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// put writes a file as an editor would.
+// put writes a file like an editor.
 func (m *memory) put(name, content string) {
 	m.files[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644, ModTime: time.Now()}
 }
@@ -130,7 +130,7 @@ func viewOf(t testing.TB, h *Host) catalog.View {
 	return v
 }
 
-// toolsOf are the tools of a set.
+// toolsOf returns the tools of a set.
 func toolsOf(t testing.TB, set string) []*Tool {
 	t.Helper()
 	tools, err := ParseSets(set)
@@ -140,7 +140,7 @@ func toolsOf(t testing.TB, set string) []*Tool {
 	return tools
 }
 
-// toolOf is the tool with that name in a set.
+// toolOf returns the tool with that name in a set.
 func toolOf(t testing.TB, set, name string) *Tool {
 	t.Helper()
 	tl := find(toolsOf(t, set), name)
@@ -156,7 +156,7 @@ func call(t testing.TB, h *Host, set, name string, args any) Result {
 	return callBy(t, h, Client{}, set, name, args)
 }
 
-// callBy is a client's call.
+// callBy makes a call of a client.
 func callBy(t testing.TB, h *Host, c Client, set, name string, args any) Result {
 	t.Helper()
 	raw, ok := args.(string)
@@ -213,10 +213,10 @@ func (f forbidding) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// Sub keeps the file system between; fs.Sub would do so too, in more words.
+// Sub keeps the wrapper around the sub file system.
 func (f forbidding) Sub(dir string) (fs.FS, error) { return below{f, dir}, nil }
 
-// counting counts what is opened.
+// counting counts the opened files.
 type counting struct {
 	fs.FS
 	opened *atomic.Int64
@@ -237,7 +237,7 @@ type below struct {
 
 func (b below) Open(name string) (fs.File, error) { return b.FS.Open(path.Join(b.dir, name)) }
 
-// shop is the library of most tests: a project's skills before the user's.
+// shop returns the library of most tests: a project's skills before the user's.
 func shop() []*memory {
 	return []*memory{
 		project(map[string]string{

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// What contracts 000, 001 and 003 promise of time and memory, on a real disk.
+// The promises of contracts 000, 001 and 003 about time and memory, on a real disk.
 
 // onDisk writes skills and serves them: skill-00000 and so on, each with the size
 // of a real one, and calculator with a file and a document of 1 MiB.
@@ -52,7 +52,7 @@ func onDisk(t testing.TB, skills int) (*Host, []catalog.Source) {
 	return &Host{Catalog: c}, sources
 }
 
-// limited are the calls that have a limit.
+// limited lists the calls with a limit.
 var limited = []struct {
 	name, set, tool, args string
 	limit                 time.Duration
@@ -120,8 +120,8 @@ func BenchmarkWaveDiscovery(b *testing.B) {
 	}
 }
 
-// waveHeap is what stays alive of 1,000 skills' metadata, and of 100 skills that
-// were loaded, in bytes.
+// waveHeap returns the live heap of 1,000 skills' metadata, and of 100 loaded skills, in
+// bytes.
 func waveHeap(t testing.TB) (metadata, loaded int64) {
 	_, sources := onDisk(t, 1000)
 	before := alive()
@@ -199,10 +199,10 @@ func TestContractTimes(t *testing.T) {
 	})
 }
 
-// What the contracts promise of time holds as long as a call does no more work than
-// it must: the memory that it asks for is counted, which no slow day changes. A call
-// for one skill costs the same among 100 and among 1,000; one that names all skills
-// ten times as much; a scan opens each file once.
+// The promised times hold as long as a call does no unnecessary work. The test counts
+// allocations, which do not depend on the machine's speed. A call for one skill costs the
+// same among 100 and among 1,000 skills; one that names all skills costs ten times as much;
+// a scan opens each file once.
 func TestContractWork(t *testing.T) {
 	few, sources := onDisk(t, 100)
 	many, _ := onDisk(t, 1000)
@@ -263,7 +263,7 @@ func (c countedFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// What the system refuses is neither the skill's fault nor its absence.
+// An error of the system is reported neither as the skill's fault nor as its absence.
 func TestWaveSystemError(t *testing.T) {
 	root := project(map[string]string{"x/SKILL.md": md("x", "d")})
 	root.fsys = failing{root.files, map[string]error{"x/SKILL.md": syscall.EIO}}
@@ -275,8 +275,8 @@ func TestWaveSystemError(t *testing.T) {
 	same(t, call(t, h, "wave", "Skill", args{"skill_name": "x"}), Result{Text: e, IsError: true, Object: ToolResult{Content: e, Error: e}})
 }
 
-// No answer and no event holds what a caller put into a URI beside the path, a
-// value of the environment, or a stack.
+// No answer and no event contains the parts of a caller's URI outside the path, a value of
+// the environment, or a stack.
 func TestURISecrets(t *testing.T) {
 	t.Setenv("KNACK_CANARY", "CANARY-in-the-environment")
 	h := hostOf(t, project(map[string]string{"engage/SKILL.md": md("engage", "d")}))

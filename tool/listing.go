@@ -12,20 +12,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Budget is how many characters a list of skills may take (contracts.md).
+// Budget is the largest list of skills, in characters (contracts.md).
 const Budget = 16_000
 
-// leastDescription is the shortest cut that still says something. Below it a
-// list shows names alone.
+// leastDescription is the shortest useful description. Below it a list shows names alone.
 const leastDescription = 24
 
-// style is how one skill stands in a list.
+// style is the form of one skill in a list.
 type style struct {
 	item  func(name, description, location string) string
 	empty string
 }
 
-// bullets is the list of answers: "- name: description".
+// bullets is the form in answers: "- name: description".
 var bullets = style{
 	item:  func(name, description, _ string) string { return "- " + name + ": " + description },
 	empty: "(none)",
@@ -43,7 +42,7 @@ var items = style{
 	empty: "(none)",
 }
 
-// elements is the list of contract 002's description.
+// elements is the form in contract 002's description.
 var elements = style{
 	item: func(name, description, location string) string {
 		return "<skill>\n<name>" + name + "</name>\n<description>" + description + "</description>\n<location>" + location + "</location>\n</skill>"
@@ -51,8 +50,8 @@ var elements = style{
 	empty: "(none)",
 }
 
-// length counts characters as the clients that cut do, in UTF-16 units: never
-// fewer than there are code points.
+// length counts characters like the clients that cut, in UTF-16 units, which are never
+// fewer than code points.
 func length(s string) int {
 	if n := utf8.RuneCountInString(s); n == len(s) { // in ASCII, as nearly all are
 		return n
@@ -76,14 +75,14 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 	return text
 }
 
-// arranged is what became of the skills in a list.
+// arranged describes the skills in a list after fitting.
 type arranged struct {
 	form Form
-	cut  int // the longest description that stands whole, for [FormShortened]
+	cut  int // the longest description that is whole, for [FormShortened]
 	left left
 }
 
-// left are the skills whose names are left out of a list, for [FormNames].
+// left describes the skills whose names are left out of a list, for [FormNames].
 type left struct {
 	some []int // of those before from
 	from int   // all from here on
@@ -92,7 +91,7 @@ type left struct {
 // any reports whether the names of some of count skills are left out.
 func (l left) any(count int) bool { return len(l.some) > 0 || l.from < count }
 
-// has reports whether the name in a place is left out. Of 10,000 nearly all may be.
+// has reports whether the name at a position is left out. Of 10,000 nearly all may be.
 func (l left) has(i int) bool {
 	if i >= l.from {
 		return true
@@ -101,8 +100,8 @@ func (l left) has(i int) bool {
 	return ok
 }
 
-// rows are the rows of a list of skills, each made when it is asked for: of very many
-// only the first ones are.
+// rows makes the rows of a list on demand: of very many skills only the first rows are
+// needed.
 type rows struct {
 	entries []*catalog.Entry
 	made    []row
@@ -116,8 +115,8 @@ func (r *rows) at(i int) row {
 	return r.made[i]
 }
 
-// described are all rows, with their descriptions. A long list has no room for those,
-// and is arranged without.
+// described returns all rows with their descriptions. A long list has no room for
+// descriptions and is arranged without them.
 func (r *rows) described() []row {
 	if n := len(r.entries); n > 0 {
 		r.made = slices.Grow(r.made, n-len(r.made))
@@ -144,11 +143,11 @@ func arrange(rows *rows, st style, escape func(string) string, budget int, more 
 	return text, arranged{form: FormNames, left: left}
 }
 
-// described renders rows with their descriptions, whole or cut, where they fit; bare is
-// how long they are without.
+// described renders rows with their descriptions, whole or cut, if they fit; bare is their
+// length without.
 func described(rows []row, st style, escape func(string) string, budget, bare int, more string) (string, arranged, bool) {
 	longest, used := 0, bare
-	whole := make([]int, len(rows)) // how long each description is
+	whole := make([]int, len(rows)) // the length of each description
 	for i, r := range rows {
 		if len(r.description) > longest { // it has no more characters than bytes
 			longest = max(longest, utf8.RuneCountInString(r.description))
@@ -178,8 +177,8 @@ func described(rows []row, st style, escape func(string) string, budget, bare in
 		}
 		return true
 	}
-	// The longest cut that fits, by bisection; of very many skills not even the shortest
-	// does, which is soon seen.
+	// Find the longest cut that fits by bisection. For very many skills not even the
+	// shortest fits, which is checked first.
 	if !fits(leastDescription) {
 		return "", arranged{}, false
 	}
@@ -207,7 +206,7 @@ func shortened(more, what string) string {
 	return "(" + what + " to fit; " + more + " shows them whole)"
 }
 
-// upTo is the beginning of s, of at most n characters.
+// upTo returns at most the first n characters of s.
 func upTo(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -230,9 +229,9 @@ func render(rows []row, st style, escape func(string) string, n int) string {
 	return b.String()
 }
 
-// names renders names alone: all of them if that is possible, with a note below if
-// that fits too, else as many as fit, in their order. One that is longer than any
-// answer would repeat is then left out, so that it cannot push out the others.
+// names renders names alone: all of them if possible, with a note below if that fits, else
+// as many as fit, in order. It then leaves out a name that is longer than any answer would
+// repeat, so that it cannot displace the others.
 func names(rows *rows, escape func(string) string, budget int, note, more string) (text string, out left) {
 	count := len(rows.entries)
 	n := 2 * max(count-1, 0) // the commas between them
@@ -287,10 +286,9 @@ func leftOut(n int, more string) string {
 	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, more, them)
 }
 
-// Cut shortens a text to at most n characters: at the end of a sentence where
-// one lies in the second half, else between words, and then says so with an
-// ellipsis. Where neither lies there it is cut inside a word, so that half of the
-// length at least is used.
+// Cut shortens a text to at most n characters: after a sentence that ends in the second
+// half, else between words, with an ellipsis. If neither is possible, it cuts inside a
+// word, so that at least half of the length is used.
 func Cut(s string, n int) string {
 	kept, off := cut(s, n)
 	if off {
@@ -299,10 +297,10 @@ func Cut(s string, n int) string {
 	return kept
 }
 
-// ellipsis says that a text was cut off.
+// ellipsis marks a text that was cut.
 const ellipsis = "…"
 
-// cut is Cut without the ellipsis; off says that there is one.
+// cut is Cut without the ellipsis; off reports whether to add it.
 func cut(s string, n int) (kept string, off bool) {
 	if n <= 0 {
 		return "", false
@@ -314,7 +312,7 @@ func cut(s string, n int) (kept string, off bool) {
 	if len(head) == len(s) {
 		return s, false
 	}
-	// From behind: at is where the i-th character ends, and next the one after it.
+	// Backwards: at is the end of the i-th character, and next is the character after it.
 	next, _ := utf8.DecodeRuneInString(s[len(head):])
 	for i, at := n-1, len(head); i > n/2; i-- {
 		r, size := utf8.DecodeLastRuneInString(s[:at])
@@ -341,8 +339,8 @@ func cut(s string, n int) (kept string, off bool) {
 	return strings.TrimRight(s[:end], " ,;:-"), true
 }
 
-// isWord reports whether a character is a word of its own to the eye: scripts
-// that put no blanks between words.
+// isWord reports whether a character is a visual word by itself, as in scripts without
+// blanks between words.
 func isWord(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
@@ -363,12 +361,12 @@ var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // escapeXML escapes element content.
 func escapeXML(s string) string { return xmlEscaper.Replace(s) }
 
-// leastBudget is what a list gets however little a client shows: some names, and
-// the way to the rest.
+// leastBudget is the smallest budget of a list for any client: some names, and the way to
+// the rest.
 const leastBudget = 200
 
-// budgetFor is the list's share of a description that has head characters
-// before and after it.
+// budgetFor returns the list's share of a description with head characters before and after
+// it.
 func budgetFor(c Client, head int) int {
 	shown := c.habits().description
 	if shown <= 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// entriesOf makes a listing out of names and descriptions in turn.
+// entriesOf makes a listing from alternating names and descriptions.
 func entriesOf(texts ...string) []*catalog.Entry {
 	var out []*catalog.Entry
 	for i := 0; i < len(texts); i += 2 {
@@ -62,8 +62,8 @@ func TestListStages(t *testing.T) {
 	}
 }
 
-// Of very many skills only those are looked at that may stand in the list, and it is
-// known which do not.
+// Of very many skills only those that can be in the list are read, and the others are still
+// reported.
 func TestListOfManyLooksAtFew(t *testing.T) {
 	var texts []string
 	for i := range 20_000 {
@@ -150,7 +150,7 @@ func TestSkillListBudgets(t *testing.T) {
 	}
 }
 
-// A client that cuts sees the contract's own description whole, too.
+// A client that cuts still sees the contract's own description whole.
 func TestSkillUniversalForClientThatCuts(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	d := toolOf(t, "universal", "skill").Define(v, Client{Name: "claude-code"}).Description
@@ -178,7 +178,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// TestListProperties: on random libraries the list keeps its budget, its order
+// TestListProperties checks for random libraries that the list keeps its budget, its order
 // and every name, unless the names alone exceed the budget.
 func TestListProperties(t *testing.T) {
 	for seed := range uint64(3000) {
@@ -263,8 +263,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutProperties: never longer than asked, never inside a character, at a
-// sentence or a word where one ends in the second half.
+// TestCutProperties checks that Cut never exceeds the length or cuts a character, and cuts
+// at a sentence or word that ends in the second half.
 func TestCutProperties(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -14,7 +14,7 @@ import (
 
 // Contract 003: its interfaces as a Go API, with its JSON names.
 
-// SkillMetadata is what contract 003 knows of a skill without its content.
+// SkillMetadata describes a skill without its content, in the form of contract 003.
 type SkillMetadata struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -23,11 +23,11 @@ type SkillMetadata struct {
 	SkillPath string `json:"skillPath"`
 }
 
-// SkillFrontmatter is the fields between the fences. As JSON it is every field
-// as its author wrote it.
+// SkillFrontmatter has the fields between the fences. Its JSON form has every field as its
+// author wrote it.
 type SkillFrontmatter struct {
 	Name, Description string
-	// Fields is every field as one JSON object, nil where there is none.
+	// Fields has every field as one JSON object; nil without frontmatter.
 	Fields json.RawMessage
 }
 
@@ -46,27 +46,26 @@ type Skill struct {
 	SkillMetadata
 	Frontmatter SkillFrontmatter `json:"frontmatter"`
 	Content     string           `json:"content"` // the whole file
-	// Warnings are about what the skill refers to and cannot have; see
-	// [ParsedSkillFile].
+	// Warnings are about references that the skill cannot follow; see [ParsedSkillFile].
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SkillError is a skill that was found and does not count, and why.
+// SkillError is a skill that was found and does not count, with the reason.
 type SkillError struct {
 	SkillPath string `json:"skillPath"`
 	Message   string `json:"message"`
 }
 
-// SkillDiscoveryResult is what was found, by name.
+// SkillDiscoveryResult is the result of discovery, by name.
 type SkillDiscoveryResult struct {
 	PersonalSkills map[string]SkillMetadata `json:"personalSkills"`
 	ProjectSkills  map[string]SkillMetadata `json:"projectSkills"`
 	Errors         []SkillError             `json:"errors"`
 }
 
-// ToolContext is what an agent hands to the tool beside the arguments. The
-// contract's abortSignal is the call's [context.Context], and its skillManager
-// the receiver of [SkillManager.Execute].
+// ToolContext is the agent's input to the tool besides the arguments. The contract's
+// abortSignal is the call's [context.Context], and its skillManager the receiver of
+// [SkillManager.Execute].
 type ToolContext struct {
 	Workdir string `json:"workdir"` // resolves the project, see [SkillManager.Project]
 }
@@ -80,15 +79,15 @@ type ToolContext struct {
 type SkillManager struct {
 	// Host has the skills.
 	Host *Host
-	// Project, where set, returns the host for the folder that a call works in: one
-	// whose first root is {workdir}/.wave/skills. It should return the same host for
-	// the same folder, since a host keeps what it has read.
+	// Project, if set, returns the host for the working folder of a call: a host whose
+	// first root is {workdir}/.wave/skills. It should return the same host for the same
+	// folder, since a host keeps the skills that it has read.
 	Project func(ctx context.Context, workdir string) (*Host, error)
 }
 
-// Initialize returns when the skills are discovered: it is the contract's
-// initialize. Whoever made the catalogue starts the discovery, with
-// [catalog.Catalog.Run] or [catalog.Catalog.Refresh].
+// Initialize is the contract's initialize. It returns when the skills are discovered. The
+// creator of the catalogue starts the discovery, with [catalog.Catalog.Run] or
+// [catalog.Catalog.Refresh].
 func (m *SkillManager) Initialize(ctx context.Context) error {
 	_, err := m.Host.Catalog.View(ctx)
 	return err
@@ -114,8 +113,8 @@ func (m *SkillManager) AvailableSkills() []SkillMetadata {
 	return out
 }
 
-// Discover sorts what was found by whose it is, and says what does not count. Of
-// one name the first in root order counts.
+// Discover returns the found skills by owner, and those that do not count. If several have
+// one name, the first in root order counts.
 func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, error) {
 	v, err := m.Host.Catalog.View(ctx)
 	if err != nil {
@@ -144,9 +143,9 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 	return r, nil
 }
 
-// LoadSkill reads a skill as it is now: the contract's loadSkill. It returns nil
-// where there is no skill with this name. The error is a [*SkillErrorDetails]
-// where there is one that does not count, else the context's.
+// LoadSkill is the contract's loadSkill: it reads the current skill. It returns nil if no
+// skill has this name. The error is a [*SkillErrorDetails] for a skill that does not count,
+// else the context's.
 func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, error) {
 	e, data, err := loadStrict(ctx, m.Host, name)
 	var details *SkillErrorDetails
@@ -162,9 +161,9 @@ func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, erro
 	}, nil
 }
 
-// Execute answers a call as the plugin does: the contract's execute. What went
-// wrong stands in the result; the error is the context's, or says why there is no
-// host for the working directory.
+// Execute is the contract's execute: it answers a call like the plugin. Failures are in the
+// result. The error is the context's, or says why there is no host for the working
+// directory.
 func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolContext) (ToolResult, error) {
 	h := m.Host
 	if m.Project != nil && tc.Workdir != "" {
@@ -192,10 +191,10 @@ type ParsedSkillFile struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ParseSkillFile reads and judges the SKILL.md at a slash-separated path, strictly:
-// the contract's parseSkillFile. The file system says what may be read; one of
-// [os.Root.FS] or of a source of this module lets no link lead out. The folder's
-// name is that of the path; scope says whose skill it is.
+// ParseSkillFile reads and judges the SKILL.md at a slash-separated path, strictly: the
+// contract's parseSkillFile. The file system decides what may be read; one of [os.Root.FS]
+// or of a source of this module follows no link outside. The folder's name is that of the
+// path; scope is the owner of the skill.
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)

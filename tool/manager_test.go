@@ -145,7 +145,7 @@ func TestReferences(t *testing.T) {
 	}
 	same(t, got, want)
 	same(t, len(warnings([]byte(md("x", "d")+strings.Repeat("[x](../x)\n", 100)))), warningLimit)
-	// A reference that leaves is no fault: the skill loads, whole.
+	// A reference that leaves the folder is not a fault: the whole skill loads.
 	h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", "d") + "[out](../y/SKILL.md)\n", "y/SKILL.md": "CANARY"}))
 	r := call(t, h, "wave", "Skill", args{"skill_name": "x"})
 	if r.IsError || strings.Contains(r.Text, "CANARY") || !strings.HasSuffix(r.Text, "[out](../y/SKILL.md)\n") {
@@ -153,7 +153,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// stuck is a file system in which some names block until it is let go.
+// stuck is a file system in which some names block until it is released.
 type stuck struct {
 	fs.FS
 	names map[string]bool
@@ -170,8 +170,8 @@ func (s stuck) Open(name string) (fs.File, error) {
 
 func (s stuck) Sub(dir string) (fs.FS, error) { return below{s, dir}, nil }
 
-// A disk that blocks ends no other call and no longer than its own call's context
-// lasts holds up that one, whatever the tool.
+// For every tool, a disk that blocks does not affect other calls, and delays its own call
+// at most until the context ends.
 func TestBlockedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on, held := false, make(chan struct{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every name that find_skills gives loads its skill and reads its files, whatever
-// the skill and its folder are called.
+// Every name that find_skills gives loads its skill and reads its files, for any name of
+// skill and folder.
 func TestFoundNamesWorkInEveryTool(t *testing.T) {
 	deep := strings.Repeat("long-folder-name/", 11) + strings.Repeat("x", 100)
 	files := map[string]string{}
@@ -36,7 +36,7 @@ func TestFoundNamesWorkInEveryTool(t *testing.T) {
 	}
 }
 
-// The names themselves: a skill's own where it serves, then the shortest that does.
+// The names themselves: a skill's own if that works, else the shortest that works.
 func TestFoundNames(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"git/SKILL.md": md("git", "1"), "old/git/SKILL.md": md("Git", "2"), "ci/SKILL.md": md("CI/CD Pipeline", "3"), `z\b/git/SKILL.md`: md("git", "4"),

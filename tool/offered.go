@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Offered lists the skills that some tools load, each once: those a model can have of
-// this view with these tools. Contract 003 loads fewer than contract 002 lists, 000 loads
-// what no other contract takes for a skill, and 004 what others shadow. The slice must
-// not be changed.
+// Offered returns the skills that a model can load from this view with these tools, each
+// once. Contract 003 loads fewer than contract 002 lists, 000 loads folders that no other
+// contract accepts as a skill, and 004 loads shadowed skills. The slice must not be
+// changed.
 func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	var lists [][]*catalog.Entry
 	done := map[string]bool{}
@@ -44,7 +44,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	return all
 }
 
-// documents are the skills whose documentation contract 000 reads.
+// documents returns the skills whose documentation contract 000 reads.
 func documents(v catalog.View) (all []*catalog.Entry) {
 	for _, folder := range documented(v) {
 		if e := v.InFolder(folder); isDocument(e) {

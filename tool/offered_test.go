@@ -24,11 +24,11 @@ func offeredHost(t *testing.T) *Host {
 	)
 }
 
-// loadedBy is how many skills of [offeredHost] each set loads.
+// loadedBy has the number of skills of [offeredHost] that each set loads.
 var loadedBy = map[string]int{"wave": 2, "universal": 5, "default": 5, "runner": 5, "uri": 7, "wave,uri": 7, "wave,universal": 5}
 
-// What is offered is what the served tools load: each skill is asked for with each tool,
-// under every name that it could have there.
+// Offered matches the served tools: the test asks each tool for each skill, under every
+// name that it could have there.
 func TestOfferedLoads(t *testing.T) {
 	h := offeredHost(t)
 	v := viewOf(t, h)
@@ -65,7 +65,7 @@ func TestOfferedLoads(t *testing.T) {
 	}
 }
 
-// The instructions count what is offered.
+// The instructions count the offered skills.
 func TestInstructionsCount(t *testing.T) {
 	v := viewOf(t, offeredHost(t))
 	for set, n := range loadedBy {

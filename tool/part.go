@@ -9,14 +9,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// leastPart is how many bytes a part has at least, however long the names in the note
-// below it are.
+// leastPart is the smallest size of a part in bytes, with names of any length in the note
+// below it.
 const leastPart = 1024
 
-// bounds are how much of a text one answer may have.
+// bounds limits the part of a text in one answer.
 type bounds struct{ bytes, lines int } // no lines: any number
 
-// shown are the bounds of a text that stands below a head in an answer.
+// shown returns the bounds of a text below a head in an answer.
 func (h habits) shown(head string) bounds {
 	b := bounds{bytes: h.result - len(head)}
 	if h.lines > 0 {
@@ -25,7 +25,7 @@ func (h habits) shown(head string) bounds {
 	return b
 }
 
-// above are the bounds of a part with a note and further lines below it.
+// above returns the bounds of a part with a note and further lines below it.
 func (b bounds) above(note string, further int) bounds {
 	b.bytes = max(b.bytes-len(note)-1, leastPart)
 	if b.lines > 0 {
@@ -39,29 +39,28 @@ func (b bounds) hold(bytes, lines int) bool {
 	return bytes <= b.bytes && (b.lines == 0 || lines <= b.lines)
 }
 
-// span is the part of a text that is asked for. Each is 0 where nothing is said.
+// span is the requested part of a text. A field is 0 if it is not given.
 type span struct {
 	offset int // the first line, from 1
-	limit  int // how many lines at most
+	limit  int // the largest number of lines
 	column int // the first character of the first line, from 1
 }
 
-// part is what one answer gives of a text.
+// part is the part of a text in one answer.
 type part struct {
 	text        string
 	lines       int // of the whole text
 	first, last int // lines, from 1
-	from, to    int // characters of the first line, from 1, where the part is of one line alone
-	of          int // how many characters that line has
+	from, to    int // characters of the first line, from 1, if the part is within one line
+	of          int // the length of that line in characters
 	next        span
 	whole       bool // nothing is left out
-	cut         bool // the text goes on behind the part
+	cut         bool // the text continues after the part
 }
 
-// partOf takes a part out of a text: all of it if nothing else is asked for and it is
-// within the bounds of the whole, else a part within its own. A part ends at the end of
-// a line; only a line that is too long for one answer is given piece by piece. The
-// error says what is wrong with the span.
+// partOf returns a part of a text: the whole text if no span is requested and it is within
+// the bounds for that, else a part within the bounds for parts. A part ends at a line end;
+// only a line that is too long for one answer is split. The error explains a wrong span.
 func partOf(text string, s span, whole, some bounds) (part, error) {
 	p := part{lines: strings.Count(text, "\n"), first: max(s.offset, 1)}
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -109,7 +108,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	return p, nil
 }
 
-// lineStart is where the n-th line of a text begins, from 1; the text's end where it
+// lineStart returns the offset of the n-th line of a text, from 1, or the text's end if it
 // has fewer.
 func lineStart(text string, n int) int {
 	at := 0
@@ -129,8 +128,8 @@ func longestNote(h habits, name, file string) string {
 	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(h, name, file, n)
 }
 
-// note says in one line which part of the file this is, how long the file is, and the
-// exact call that goes on. It is empty for the whole file.
+// note returns a line with the position of the part, the length of the file, and the exact
+// call that reads on. It is empty for the whole file.
 func (p part) note(h habits, name, file string, size int) string {
 	if p.whole {
 		return ""
@@ -161,7 +160,7 @@ func (p part) note(h habits, name, file string, size int) string {
 	return s + " To read on: " + h.tool("read_file_in_skill") + " " + call + "}]"
 }
 
-// withNote puts the note below the part, in a line of its own.
+// withNote adds the note below the part, on a line of its own.
 func (p part) withNote(note string) string {
 	if note == "" {
 		return p.text

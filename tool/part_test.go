@@ -49,11 +49,11 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// readOn is what an answer says of how to go on: the tool, and its arguments.
+// readOn matches the call in an answer that reads on: the tool and its arguments.
 var readOn = regexp.MustCompile("(?m)^\\[Lines? .*(?: It ends here\\.\\]| To read on: `(\\S+)` (\\{.*\\})\\])$")
 
-// readWhole reads a file as a model does: it makes the call that each answer names,
-// and puts the parts together. It returns the text and how many calls it took.
+// readWhole reads a file like a model: it makes the call that each answer names, and joins
+// the parts. It returns the text and the number of calls.
 func readWhole(t *testing.T, h *Host, c Client, first Result, name, path string) (text string, calls int) {
 	t.Helper()
 	limits, r := c.habits(), first
@@ -70,7 +70,7 @@ func readWhole(t *testing.T, h *Host, c Client, first Result, name, path string)
 		part := r.Text[:at[0]]
 		inLine := strings.Contains(note[2], `"column"`)
 		if inLine || note[2] == "" && strings.HasSuffix(part, "\n") && !strings.HasSuffix(wholeFile, "\n") {
-			part = strings.TrimSuffix(part, "\n") // the note stands in a line of its own
+			part = strings.TrimSuffix(part, "\n") // the note is on a line of its own
 		}
 		text += part
 		if note[2] == "" {
@@ -93,8 +93,8 @@ func readWhole(t *testing.T, h *Host, c Client, first Result, name, path string)
 // wholeFile is the file that readWhole reads.
 var wholeFile string
 
-// Every byte of every file, SKILL.md too, comes to every client's model, whole where
-// the client shows so much at once, else by the calls that the answers name.
+// Every byte of every file, SKILL.md too, reaches every client's model: at once if the
+// client shows so much, else by the calls that the answers name.
 func TestLongFilesCanBeReadOn(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	prose := func(n, longest int) string {
@@ -147,7 +147,7 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 	}
 }
 
-// What the last line of a part says, word for word.
+// The exact last line of a part.
 func TestReadOnNotes(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"pdf/SKILL.md": md("pdf", "d"), "pdf/a.md": "one\ntwo\nthree\n", "pdf/b.txt": strings.Repeat("x", 12_000) + "\nend\n",
@@ -181,7 +181,7 @@ func TestReadOnNotes(t *testing.T) {
 	same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "pdf", "file_path": "a.md", "offset": 4}), Result{Text: "ERROR: 'a.md' has no such part: there is no line 4; it has 3 lines", IsError: true})
 }
 
-// FuzzParts: whatever the text and the room, the parts put together are the text.
+// FuzzParts checks for any text and bounds that the joined parts equal the text.
 func FuzzParts(f *testing.F) {
 	f.Add("one\ntwo\n", 5, 0)
 	f.Add("é\n\n\r\nlong line without an end", 7, 2)

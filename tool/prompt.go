@@ -6,9 +6,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Prompt is the list of skills as text for a system prompt, with how to use it
-// by these tools: for agents whose tool descriptions hold no list, or too short
-// a one. It keeps to the budget of every list.
+// Prompt returns the list of skills as text for a system prompt, with the use of these
+// tools, for agents whose tool descriptions have no list or a short one. It keeps the
+// budget of every list.
 func Prompt(v catalog.View, tools []*Tool) string {
 	var b strings.Builder
 	b.WriteString("You have skills: instructions for particular kinds of task.")
@@ -22,7 +22,7 @@ func Prompt(v catalog.View, tools []*Tool) string {
 	return b.String()
 }
 
-// usage says which tool does what, for the tools that are there.
+// usage describes the purpose of each tool.
 func usage(tools []*Tool) string {
 	text := ""
 	for _, t := range tools {
@@ -36,8 +36,7 @@ func usage(tools []*Tool) string {
 	return text
 }
 
-// asCalled lists the skills that the first tool which loads skills would load,
-// under what that tool takes.
+// asCalled returns the skills that the first loading tool loads, by its argument.
 func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {
 	for _, t := range tools {
 		switch t.Contract {
@@ -66,7 +65,7 @@ func renamed(entries []*catalog.Entry, called func(*catalog.Entry) string) []*ca
 	return out
 }
 
-// more is the tool that shows what a list leaves out, "" where the set has none.
+// more returns the tool that shows the rest of a list, or "" if the set has none.
 func more(tools []*Tool) string {
 	for _, name := range []string{findName, "list_skills"} {
 		if find(tools, name) != nil {

@@ -18,8 +18,8 @@ import (
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
-// FileResult is contract 001's result. Content, SizeBytes and Encoding belong to
-// a success, Error to a failure.
+// FileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
+// failure has Error.
 type FileResult struct {
 	Success   bool
 	SkillName string
@@ -51,8 +51,8 @@ func (r FileResult) MarshalJSON() ([]byte, error) {
 	return append(skill.AppendJSONString(b, r.Encoding), '}'), nil
 }
 
-// runnerReadFile is the contract as written: the skill is found by its folder, then by
-// its frontmatter name.
+// runnerReadFile is the contract as written: it finds the skill by its folder, then by its
+// frontmatter name.
 func runnerReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
@@ -93,18 +93,18 @@ func validFolderName(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00") && !strings.Contains(name, "..")
 }
 
-// fileReader reads files as one set of tools does.
+// fileReader reads files by the rules of one set of tools.
 type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
-	// within makes a path below the skill's folder out of another one that names the
-	// same file; nil for none.
+	// within converts another path of the same file to a path below the skill's folder; may
+	// be nil.
 	within func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
-	// served: of a skill whose own file is denied the others are not read either, since
-	// it is not served.
+	// served is set if a skill whose own file is denied is not served, so that its other
+	// files are not read either.
 	served bool
 }
 
-// fileRead is a file that was asked for, and where it is, as far as that is known.
+// fileRead is a requested file, with its place as far as known.
 type fileRead struct {
 	FileResult
 	view  catalog.View
@@ -118,10 +118,10 @@ var (
 	errBinary  = errors.New("it is binary")
 )
 
-// read checks in the order of the contract and reads the file as it is now. The error
-// is the context's.
+// read checks in the order of the contract and reads the current file. The error is the
+// context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be right
+	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -158,7 +158,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		err = fs.ErrNotExist // dot-entries are served by no surface
 	}
 	if err == nil && !v.Innermost(e, file).ModelInvocable {
-		err = fs.ErrNotExist // of a skill inside this one, which its author keeps from models
+		err = fs.ErrNotExist // of a nested skill that its author keeps from models
 	}
 	var data []byte
 	if err == nil {
@@ -190,7 +190,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	return r, nil
 }
 
-// deniedFolder finds a folder with this name that may not be looked into.
+// deniedFolder finds a folder with this name that cannot be read for lack of permission.
 func deniedFolder(v catalog.View, name string) *catalog.Denied {
 	return v.Denied(func(folder string) bool { return folder == name })
 }
@@ -201,7 +201,7 @@ func isDenied(e *catalog.Entry) bool {
 	return p.Rule == skill.RuleFilePermission
 }
 
-// vanished reports whether the skill's folder is there no more.
+// vanished reports whether the skill's folder no longer exists.
 func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
 	gone, _ := catalog.Within(ctx, v, e, func() bool {
 		_, err := fs.Stat(e.FS, ".")
@@ -210,8 +210,8 @@ func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
 	return gone
 }
 
-// directoryEntries is how many entries a directory's error names, so that the
-// model's next call succeeds.
+// directoryEntries is the number of entries that the error for a directory names, so that
+// the model's next call succeeds.
 const directoryEntries = 20
 
 func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file string, err error) string {
@@ -228,9 +228,9 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	return "it is a directory; it holds: " + strings.Join(names, ", ")
 }
 
-// folderNames are the names of what a folder of the skill holds and a path can name,
-// at most some of them and then an ellipsis; folders end in a slash. ok is false where
-// it cannot be listed.
+// folderNames returns the names in a folder of the skill that a path can name, up to a
+// bound and then an ellipsis. Folders end in a slash. ok is false if the folder cannot be
+// listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
 	entries, err := catalog.Within(ctx, v, e, func() []fs.DirEntry {
 		entries, err := fs.ReadDir(e.FS, folder)

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 001 as the set default serves it.
+// Contract 001 in the set default.
 
 const basicPy = "\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"
 
@@ -133,7 +133,7 @@ func TestReadFileContents(t *testing.T) {
 	}
 }
 
-// refusedFile is a refusal by the runner's set, refused one by the default set.
+// refusedFile is a refusal by the runner's set, refused a refusal by the default set.
 func refusedFile(name, path, why string) Result {
 	return Result{Text: "ERROR: " + why, IsError: true, Object: FileResult{SkillName: name, FilePath: path, Error: why}}
 }
@@ -245,8 +245,7 @@ func TestReadFileArguments(t *testing.T) {
 	}
 }
 
-// A folder is listed, for whoever names it in whichever way, and nothing of it that no
-// path leads to.
+// A folder is listed under any of its names, without entries that no path can name.
 func TestReadFileListsFolders(t *testing.T) {
 	root := calculators()
 	for i := range 25 {
@@ -277,8 +276,8 @@ func TestReadFileListsFolders(t *testing.T) {
 	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
 }
 
-// A path below the base directory that the tool skill prints is as good as one below
-// the skill's folder; what leaves it is refused as ever.
+// A path below the base directory that the tool skill prints works like one below the
+// skill's folder. A path that leaves it is refused.
 func TestReadFileBelowBaseDirectory(t *testing.T) {
 	h := hostOf(t, calculators())
 	_, dir, _ := strings.Cut(call(t, h, "default", "skill", args{"name": "calculator"}).Text, "Base directory: ")
@@ -297,7 +296,7 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
 }
 
-// What an error repeats is cut; what a success repeats is what was asked for.
+// An error repeats a shortened request; a success repeats the whole request.
 func TestReadFileEchoes(t *testing.T) {
 	long := strings.Repeat("./", 200) + "notes.yaml"
 	h := hostOf(t, calculators())
@@ -444,9 +443,8 @@ func TestReadFileTimes(t *testing.T) {
 	}
 }
 
-// The files of a skill that its author keeps from models are not read through the
-// skill around it, however the way to them is written; those of one that is nested
-// further in and open are.
+// Files of a nested skill that its author keeps from models are not read through the outer
+// skill by any spelling of the path. Files of an open skill nested further in are.
 func TestReadFileOfReservedNested(t *testing.T) {
 	reserved := "---\nname: private\ndescription: d\ndisable-model-invocation: true\n---\nCANARY\n"
 	h := hostOf(t, project(map[string]string{

@@ -16,8 +16,8 @@ import (
 )
 
 // The read_file_in_skill of the default set: contract 001 for the models of today. It
-// gives long files in parts, lists folders, and takes what models write in place of a
-// relative path.
+// returns long files in parts, lists folders, and accepts the forms of paths that models
+// write.
 
 var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed"},` +
@@ -31,8 +31,8 @@ const defaultReadFileDescription = `Read a file of a skill: what its SKILL.md re
 
 The path is relative to the skill's folder. A file comes whole, unless it is longer than your application shows of an answer: then the last line says how long it is and which call reads on.`
 
-// listedFiles is how many entries of a folder one listing has. The largest of the
-// folders of 145,005 real skills has 63,557; a person's has a few.
+// listedFiles is the largest number of entries in one listing. The largest folder of
+// 145,005 real skills has 63,557 entries; a typical one has a few.
 const listedFiles = 10_000
 
 // defaultFiles finds the skill by the name that the listing shows, then by its folder.
@@ -114,8 +114,8 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 	return name, cmp.Or(path, "."), s, err
 }
 
-// belowBase takes a path below the skill's base directory, as the tool skill prints it,
-// for the path below the skill's folder.
+// belowBase converts a path below the skill's base directory, which the tool skill prints,
+// to the path below the skill's folder.
 func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
@@ -133,7 +133,7 @@ func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, p
 	return "." + rest
 }
 
-// forModel is the answer as the client shows it to the model.
+// forModel fits the answer to the client's limits.
 func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	client := clientIn(ctx).habits()
 	text, size := r.Content, int(r.SizeBytes)
@@ -160,7 +160,7 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	return Result{Text: p.withNote(p.note(client, r.name(), r.file, size))}
 }
 
-// name is what the tools of the default set take for the skill.
+// name returns the skill's name for the tools of the default set.
 func (r fileRead) name() string {
 	if name := called(r.view, r.entry); validFolderName(name) {
 		return name
@@ -168,7 +168,7 @@ func (r fileRead) name() string {
 	return r.entry.Folder()
 }
 
-// listing is what a folder holds.
+// listing returns the entries of a folder.
 func (r fileRead) listing(names []string) string {
 	what := "The skill '" + skill.Echo(r.name()) + "'"
 	if r.file != "." {
@@ -180,7 +180,7 @@ func (r fileRead) listing(names []string) string {
 	return what + " holds:\n" + strings.Join(names, "\n") + "\n"
 }
 
-// refused is the answer that says why a file cannot be read, and what to do.
+// refused returns the answer for a file that cannot be read, with what to do.
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {

@@ -15,21 +15,21 @@ import (
 const warningLimit = 20
 
 var (
-	// linkTarget finds what Markdown links, images and link definitions lead to.
+	// linkTarget matches the targets of Markdown links, images and link definitions.
 	linkTarget = onDemand(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
 	// absoluteURI begins with a scheme; one letter is a drive.
 	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 	codeSpan    = onDemand("`+[^`\n]*`+")
 )
 
-// onDemand compiles an expression when it is first asked for: a server that starts asks
-// for none.
+// onDemand compiles an expression at its first use, so that it does not delay the start of
+// a server.
 func onDemand(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// warnings names the references of a SKILL.md's body that leave the skill's
-// folder. Nothing follows a reference; read_file_in_skill would refuse these.
+// warnings returns the references of a SKILL.md's body that leave the skill's folder. They
+// are never followed; read_file_in_skill would refuse them.
 func warnings(data []byte) []string {
 	body := skill.Parse(data).Body
 	line := 1 + strings.Count(string(data[:body]), "\n")
@@ -54,7 +54,7 @@ func warnings(data []byte) []string {
 	return out
 }
 
-// fenceOf is the run of backticks or tildes that opens or closes a code block.
+// fenceOf returns the run of backticks or tildes that opens or closes a code block.
 func fenceOf(line string) string {
 	for _, c := range "`~" {
 		if n := len(line) - len(strings.TrimLeft(line, string(c))); n >= 3 {

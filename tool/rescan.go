@@ -37,15 +37,15 @@ const (
 	fruitlessCount = 4
 )
 
-// rescan is the look that calls share.
+// rescan is a refresh that calls share.
 type rescan struct {
 	mu        sync.Mutex
 	now       *look
 	fruitless map[string]fruitless // by label and name of the folder
 }
 
-// fruitless is a folder that a look left unknown: as long as its file stays the
-// same, and until then.
+// fruitless is a folder that a refresh left unknown. It is not tried again until a given
+// time, unless its file changes.
 type fruitless struct {
 	file  skill.Stamp
 	until time.Time
@@ -56,7 +56,7 @@ type look struct {
 	done  chan struct{}
 }
 
-// find finds a skill by a valid folder name, and whether there is such a folder.
+// find finds a skill by a valid folder name, and reports whether there is such a folder.
 func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (catalog.View, *catalog.Entry, bool) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
 		return v, e, true
@@ -65,8 +65,7 @@ func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(ca
 	return v, by(v, name), folder || v.InFolder(name) != nil
 }
 
-// named looks a name up in a view, and where it is not there, in one that knows
-// what the disk has now.
+// named looks up a name in a view and, if it is missing, in a view of the current disk.
 func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (catalog.View, *catalog.Entry) {
 	if e := in(v); e != nil {
 		return v, e
@@ -76,11 +75,11 @@ func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(c
 	return v, in(v)
 }
 
-// fresher returns a view that knows the folders whose names match, as they were
-// when it was called, and whether there are any.
+// fresher returns a view that knows the folders with matching names at the time of the
+// call, and whether there are any.
 func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
 	folders := foldersNow(ctx, v, match)
-	asked := time.Now() // not before: a look that began meanwhile may have missed what is there now
+	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
 	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
@@ -105,12 +104,12 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []
 	return v.FoldersNow(ctx, match)
 }
 
-// isNews: a folder that may hold a skill of which the snapshot says nothing.
+// isNews reports whether a folder may have a skill that the snapshot does not know.
 func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
 
-// look waits until the catalogue has looked at all roots, beginning after the
-// moment asked, and reports whether it has. A look that nobody waits for any more
-// goes on, for whoever asks next; behind one that hangs nobody waits.
+// look waits for a refresh of all roots that began after the moment asked, and reports
+// whether it finished. A refresh without waiting callers continues for the next one. No
+// caller waits behind one that hangs.
 func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
@@ -130,7 +129,7 @@ func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	}
 }
 
-// join returns the look that is under way, or begins one.
+// join returns the refresh that is under way, or begins one.
 func (r *rescan) join(c *catalog.Catalog) *look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +148,7 @@ func (r *rescan) join(c *catalog.Catalog) *look {
 	return l
 }
 
-// isWorth reports whether a look may help to know a folder.
+// isWorth reports whether a refresh may help to know a folder.
 func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +160,8 @@ func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
 	return len(r.fruitless) < fruitlessCount
 }
 
-// note remembers which folders are unknown still, if they have not changed since
-// before the look: a folder that comes and goes may be worth another.
+// note records the folders that are still unknown and unchanged since before the refresh. A
+// folder that changed meanwhile may be worth another one.
 func (r *rescan) note(left, now []catalog.FolderNow, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

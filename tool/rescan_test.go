@@ -28,7 +28,7 @@ func (c *scanned) Scan(ctx context.Context) (skill.Scan, error) {
 	return c.Source.Scan(ctx)
 }
 
-// countedHost serves an empty folder, and no watcher looks after it.
+// countedHost serves an empty folder without a watcher.
 func countedHost(t *testing.T) (*Host, *scanned, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -50,10 +50,10 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// These tests are each in a bubble, whose clock stands still while a disk is read: how
-// long a look takes on this machine decides nothing.
+// Each of these tests runs in a synctest bubble, whose clock stops while a disk is read, so
+// that the machine's speed does not matter.
 
-// Contracts 000 and 001 find a skill as soon as it is on the disk.
+// Contracts 000 and 001 find a skill as soon as it is on disk.
 func TestNewSkillIsReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, root := countedHost(t)
@@ -66,8 +66,8 @@ func TestNewSkillIsReadAtOnce(t *testing.T) {
 	})
 }
 
-// linkedTwice makes a skill and a second link to it, which stays unknown however
-// often it is looked for.
+// linkedTwice makes a skill and a second link to it, which stays unknown after every
+// refresh.
 func linkedTwice(t *testing.T, root string) {
 	t.Helper()
 	write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
@@ -76,8 +76,8 @@ func linkedTwice(t *testing.T, root string) {
 	}
 }
 
-// Absent names cost a look in an interval, however many are asked for, by however
-// many callers; and names of folders of which a look makes nothing a few more.
+// Any number of absent names from any number of callers costs one refresh in an interval.
+// Names of folders that a refresh leaves unknown cost a few more.
 func TestAbsentNamesCostFewLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, c, root := countedHost(t)
@@ -117,7 +117,7 @@ func TestAbsentNamesCostFewLooks(t *testing.T) {
 	})
 }
 
-// No more folders of which a look makes nothing are worth one than fruitlessCount.
+// At most fruitlessCount folders that stay unknown cause a refresh.
 func TestFruitlessLooksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, c, root := countedHost(t)
@@ -144,8 +144,8 @@ func TestFruitlessLooksAreBounded(t *testing.T) {
 	})
 }
 
-// Whatever lies in a folder of its name when a call begins is found by the call, by
-// every contract, with no watcher and however short the last look is ago.
+// Every contract finds a skill that is in a folder of its name when the call begins,
+// without a watcher and directly after a refresh.
 func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, c, root := countedHost(t)
@@ -180,8 +180,8 @@ func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 	})
 }
 
-// A root that does not answer holds up nobody for longer than it is waited for
-// once; the others are asked all the same.
+// A root that does not answer delays a call by one wait at most; the other roots are still
+// asked.
 func TestSilentRootIsNotAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -207,7 +207,7 @@ func TestSilentRootIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-// silent is a root that is asked for its folders and does not answer.
+// silent is a root that never answers the question for its folders.
 type silent struct {
 	*memory
 	asked  atomic.Int64
@@ -220,7 +220,7 @@ func (s *silent) Folders(func(string) bool) []skill.Folder {
 	return nil
 }
 
-// That the skill is missing stands before that the file is.
+// The missing skill is reported before the missing file.
 func TestVanishedFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, root := countedHost(t)
@@ -240,11 +240,12 @@ func TestVanishedFolder(t *testing.T) {
 	})
 }
 
-// However many ask at once, a folder without a document is told from none.
+// With many concurrent calls, a folder without a document is still distinguished from a
+// missing folder.
 func TestManyAskForAFolderWithoutDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, root := countedHost(t)
-		for i := range 1000 { // so that each looks for a while
+		for i := range 1000 { // so that each search takes a while
 			if err := os.Mkdir(filepath.Join(root, fmt.Sprint("plain", i)), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 
 var skillSchema = json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","minLength":1,"description":"Name of the skill to load (case-insensitive)"}},"required":["name"],"additionalProperties":false}`)
 
-// skillHead and skillTail stand around the list, word for word as in the contract.
+// skillHead and skillTail surround the list, word for word as in the contract.
 const (
 	skillHead = `Execute a skill within the main conversation
 
@@ -45,8 +45,9 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead leads with what clients that cut descriptions must still show. Its first
-	// line says it all in the 157 characters that Qwen Code shows of a deferred tool.
+	// defaultHead begins with the text that clients that cut descriptions must still show.
+	// Its first line is a summary in the 157 characters that Qwen Code shows of a deferred
+	// tool.
 	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
 Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
@@ -60,8 +61,8 @@ func universalSkill() *Tool {
 	return newSkill(skillHead, "", false)
 }
 
-// defaultSkill is made for today's clients: in the words of its description, in taking
-// a skill:// URI as a name, and in giving no more at once than the client shows.
+// defaultSkill is made for today's clients: its description is worded for them, it accepts
+// a skill:// URI as a name, and it returns no more at once than the client shows.
 func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
@@ -115,8 +116,8 @@ func skillArgument(args arguments) (string, error) {
 	return name, nil
 }
 
-// loadSkill answers with the skill's file as it is now. If the file's name changed on
-// the way, the name is resolved anew. today is for the default set.
+// loadSkill answers with the skill's current file. If the name in the file has changed, it
+// resolves the name again. today is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Result, error) {
 	client := habits{}
 	budget := Budget
@@ -149,7 +150,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
-			continue // the catalogue knows better by now
+			continue // the catalogue has been refreshed
 		case err != nil:
 			return failure("Skill '%s' cannot be read: %s", skill.Echo(e.Name), skill.Reason(err)), nil
 		case now.Key != e.Key || !now.ModelInvocable:
@@ -164,18 +165,18 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
 }
 
-// hintsRoom is how many bytes of a not-found answer are kept for what stands around the
-// list.
+// hintsRoom is the number of bytes of a not-found answer that are reserved for text around
+// the list.
 const hintsRoom = 3000
 
-// beginning is as much of a SKILL.md as the client shows below the head, with the call
-// that reads on.
+// beginning returns the part of a SKILL.md that the client shows below the head, with the
+// call that reads on.
 func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
 	shown := client.shown(head)
 	if shown.hold(len(text), strings.Count(text, "\n")+1) {
 		return text
 	}
-	v, err := h.Catalog.View(ctx) // as it is now: reading may have found another skill
+	v, err := h.Catalog.View(ctx) // the current one: reading may have found another skill
 	if err != nil {
 		return text
 	}
@@ -190,19 +191,19 @@ func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, te
 	return p.withNote(goesOn + p.note(client, name, skill.MainFile, len(text)))
 }
 
-// goesOn stands below the beginning of a SKILL.md.
+// goesOn follows the beginning of a SKILL.md.
 const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
 
-// notForModels is the answer where the author keeps a skill from models.
+// notForModels is the answer for a skill that its author keeps from models.
 func notForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
 }
 
-// Loads is the skill that an agent of today's clients gets under a name or a
-// skill:// URI, one that is kept from models too; nil where it gets none.
+// Loads returns the skill that an agent of today's clients gets for a name or a skill://
+// URI, even one that is kept from models, or nil.
 func Loads(v catalog.View, name string) *catalog.Entry { return resolve(v, name, true) }
 
-// resolve looks a name up. It is a key only: nothing asked for touches a disk.
+// resolve looks up a name. The name is only a key and never touches a disk.
 func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	if e := v.Named(name); e != nil {
 		return e
@@ -223,8 +224,8 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	return nil
 }
 
-// shownAs finds the skill that a list shows under this name, where showing it
-// took folding or escaping: what a model copies from a list must load.
+// shownAs finds the skill that a list shows under this name after folding or escaping, so
+// that a name copied from a list loads.
 func shownAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
@@ -236,9 +237,8 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// Base is the folder against which the skill's relative paths resolve, as every surface
-// that models and people read names it. A folder whose path would break the line is
-// named by its URI.
+// Base returns the folder against which the skill's relative paths resolve, in the form of
+// every surface. A folder whose path would break the line is named by its URI.
 func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
 	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 002 as it is served in both sets that hold it.
+// Contract 002 in both sets that have it.
 var skillSets = []string{"universal", "default"}
 
 // inBoth runs a test in each set.
@@ -73,8 +73,8 @@ var (
 	loadedBuilder = Result{Text: "Loading: mcp-builder\nBase directory: /home/ana/.claude/skills/mcp-builder\n\n" + md("mcp-builder", "MCP server development guide")}
 )
 
-// TestSkillAnswers has every example, error and testing scenario of the contract
-// that the library of shop shows.
+// TestSkillAnswers has every example, error and testing scenario of the contract that the
+// library of shop can show.
 func TestSkillAnswers(t *testing.T) {
 	empty := Result{Text: "Skill name cannot be empty", IsError: true}
 	tests := []struct {
@@ -130,9 +130,8 @@ func TestSkillAnswers(t *testing.T) {
 	}
 }
 
-// What the file system looks like is nothing that a name can ask about.
-// Whoever knows a skill by its folder is told its name, by the not-found answer and
-// by find_skills.
+// A name cannot probe the file system. For a folder's name, the not-found answer and
+// find_skills give the skill's name.
 func TestSkillByItsFolder(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"foo/SKILL.md":      md("bar", "Use when x."),
@@ -380,7 +379,7 @@ func TestSkillBytes(t *testing.T) {
 	}
 }
 
-// A call answers from the disk as it is now, whatever was listed before.
+// A call answers from the current disk, not from an earlier listing.
 func TestSkillChangedSinceListing(t *testing.T) {
 	inBoth(t, func(t *testing.T, set string) {
 		roots := shop()
@@ -433,8 +432,7 @@ func (d *denyLater) Open(name string) (fs.File, error) {
 
 func (d *denyLater) Sub(dir string) (fs.FS, error) { return below{d, dir}, nil }
 
-// New and deleted skills appear and go with the next refresh; a root that is
-// missing is passed over.
+// New and deleted skills take effect with the next refresh; a missing root is skipped.
 func TestSkillRefresh(t *testing.T) {
 	roots := shop()
 	h := hostOf(t, roots...)
@@ -449,7 +447,7 @@ func TestSkillRefresh(t *testing.T) {
 	})
 }
 
-// Whatever else one set says, it says what the other says.
+// Both sets give the same answers.
 func TestSkillDefaultLeads(t *testing.T) {
 	d := toolOf(t, "default", "skill").Define(viewOf(t, hostOf(t, shop()...)), Client{})
 	lead := d.Description[:strings.Index(d.Description, "<available_skills>")]

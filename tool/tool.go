@@ -1,5 +1,5 @@
-// Package tool holds the model-facing contracts, free of any wire: what each
-// tool is called, what it takes, and what it answers, word for word.
+// Package tool implements the model-facing contracts, independent of a protocol: the name,
+// the arguments and the exact answers of each tool.
 //
 // Contracts are served in sets, since two of them share a name and two differ
 // only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
@@ -16,47 +16,47 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Host is what the tools of one server share.
+// Host has the state that the tools of one server share.
 type Host struct {
 	Catalog *catalog.Catalog
-	// Remote: the model is on another machine, so a folder is named by its URI.
+	// Remote is set if the model is on another machine, so that a folder is named by its
+	// URI.
 	Remote bool
-	// Observe, where set, sees every call with its result after it was answered,
-	// from the goroutine of the call: several at once where calls are.
+	// Observe, if set, is called with every call and its result after the answer, in the
+	// goroutine of the call, possibly concurrently.
 	Observe func(Event)
-	// Engage, where set, is the text of skill://engage/SKILL.md where no skill
-	// that models may read has this URI or name: contract 004 has it always
-	// answer. It is called at each such read.
+	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models
+	// may read has this URI or name: by contract 004 it always answers. It is called at
+	// each such read.
 	Engage func() string
 
 	served memo
 	rescan rescan
 }
 
-// Tool is one contract as a set serves it.
+// Tool is one contract in a set.
 type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
-	// Brief is the description in a function definition, where the contract has
-	// another one for that than for MCP; else empty.
+	// Brief is the description in a function definition, if the contract has another one
+	// for that than for MCP; else empty.
 	Brief string
-	// Meta is what tools/list says of the tool under _meta, for the clients that read
-	// it; mostly nil.
+	// Meta is the tool's _meta in tools/list, for the clients that read it; mostly nil.
 	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
-	// arranged is how the description has the list of skills; nil if it has no list.
+	// arranged is the list of skills in the description; nil without a list.
 	arranged func(v catalog.View, c Client) arranged
 	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
-	// malformed answers a call without one JSON object of arguments, or with keys
-	// that are not allowed, in the contract's words; nil where it has none.
+	// malformed answers a call whose arguments are not one JSON object, or have keys that
+	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
-	strict    []string // the only keys allowed, in order; nil if unknown keys are ignored
+	strict    []string // the allowed keys, in order; nil if unknown keys are ignored
 	also      []string // keys that are allowed beside strict, and that no message names
 }
 
-// Definition is what a client is told of a tool.
+// Definition describes a tool to a client.
 type Definition struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage
@@ -68,16 +68,16 @@ func (t *Tool) Define(v catalog.View, c Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
-// Result is an answer. Text is what the model reads; Object is the same as a
-// JSON object where the contract defines one.
+// Result is an answer. Text is for the model; Object is the same as a JSON object if the
+// contract defines one.
 type Result struct {
 	Text    string
 	Object  any
 	IsError bool
-	// Absent: there is no skill of that name to answer with. Contract 002 calls that
-	// no error, so that IsError does not say.
+	// Absent is set if no skill has the name. Contract 002 does not call that an error, so
+	// IsError is not set.
 	Absent bool
-	// Meta is what the answer says beside its contract's fields; mostly nil.
+	// Meta has data of the answer besides its contract's fields; mostly nil.
 	Meta map[string]any
 }
 
@@ -93,15 +93,15 @@ func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Resul
 	return t.call(ctx, h, a)
 }
 
-// invalidArguments begins what contracts 000 and 001 say of arguments that they
-// cannot read: the words that contracts.md has for them.
+// invalidArguments begins the answer of contracts 000 and 001 to arguments that they cannot
+// read (contracts.md).
 const invalidArguments = "Invalid tool arguments: "
 
 func failure(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// namedSet is a name that --tools takes, with what it serves.
+// namedSet is a value of --tools with its tools.
 type namedSet struct {
 	name  string
 	tools func() []*Tool
@@ -115,10 +115,10 @@ var sets = []namedSet{
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
-// DefaultSet is served where nobody chose.
+// DefaultSet is served if no set was chosen.
 const DefaultSet = "default"
 
-// SetNames lists the sets.
+// SetNames returns the names of the sets.
 func SetNames() []string {
 	names := make([]string, len(sets))
 	for i, s := range sets {
@@ -158,7 +158,7 @@ func joinSets(table []namedSet, list string) ([]*Tool, error) {
 	return tools, nil
 }
 
-// clashError names every tool that a set shares with the sets before it.
+// clashError names every tool that a set has in common with earlier sets.
 func clashError(by map[string]string, name string, clash, with []*Tool) error {
 	names, contracts := make([]string, len(clash)), make([]string, len(clash))
 	for i, t := range clash {

@@ -11,16 +11,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// longestTelling is how many characters a name or a topic may have to stand in the
-// first lines of the instructions.
+// longestTelling is the longest name or topic, in characters, in the first lines of the
+// instructions.
 const longestTelling = 40
 
-// fewNames is the share of all skills, one in so many, that names must stand for to be
-// worth their room: five names out of a thousand say less than five topics.
+// fewNames is the share of all skills, one in so many, that must be named to be worth the
+// room: five names out of a thousand say less than five topics.
 const fewNames = 10
 
-// sampled is how many names of a large library its topics are taken from, evenly: what
-// most of 100,000 names are about, most of these are about, in 1 ms in place of 100.
+// sampled is the number of names of a large library that its topics are taken from, evenly.
+// They have the same frequent topics as 100,000 names, in 1 ms in place of 100.
 const sampled = 2000
 
 // telling says in at most n characters which skills there are, to go on with after their
@@ -41,8 +41,8 @@ func telling(skills []*catalog.Entry, n int, more string) (text string, told []s
 	if text := sentence(s.names, nil, more); used <= n && !long && length(text) <= n {
 		return text, s.names
 	}
-	// Names leave until the rest fits, with the topics of those that left, which may be
-	// cut to half of the room.
+	// Names are removed until the rest fits, with the topics of the removed ones, which may
+	// be cut to half of the room.
 	order := s.leaving(skills)
 	next := 0
 	for ; next < len(order); next++ {
@@ -75,7 +75,7 @@ func telling(skills []*catalog.Entry, n int, more string) (text string, told []s
 	return text, told
 }
 
-// sketch is a list of names, some of which have left it for their topics.
+// sketch is a list of names, some of which are replaced by their topics.
 type sketch struct {
 	names  []string
 	length []int      // of each name, in characters
@@ -85,7 +85,8 @@ type sketch struct {
 	more   string
 }
 
-// sketchOf is a sketch that all names have left; of a large library, of some of them.
+// sketchOf returns a sketch with all names replaced; for a large library, with a sample of
+// them.
 func sketchOf(skills []*catalog.Entry, room int, more string) *sketch {
 	count := min(len(skills), sampled)
 	s := &sketch{names: make([]string, count), length: make([]int, count), words: make([][]string, count), left: make([]bool, count), room: room, more: more}
@@ -96,7 +97,7 @@ func sketchOf(skills []*catalog.Entry, room int, more string) *sketch {
 	return s
 }
 
-// stay are the names that have not left.
+// stay returns the remaining names.
 func (s *sketch) stay() (names []string) {
 	for i, name := range s.names {
 		if !s.left[i] {
@@ -210,12 +211,12 @@ func listed(words []string) string {
 	return s + "."
 }
 
-// isUntelling reports whether a name is too long to be one of a few.
+// isUntelling reports whether a name is too long for the first lines.
 func isUntelling(name string) bool { return utf8.RuneCountInString(name) > longestTelling }
 
-// leaving is the order in which names leave: those too long to be told, then the
-// built-in skills', the user's, the project's, and of each the longest first, since a
-// long name says as much by its topic.
+// leaving returns the order in which names are replaced: too long ones, then the built-in
+// skills', the user's, the project's, and of each the longest first, since a topic says as
+// much as a long name.
 func (s *sketch) leaving(skills []*catalog.Entry) []int {
 	order := make([]int, len(skills))
 	for i := range order {
@@ -233,7 +234,7 @@ func (s *sketch) leaving(skills []*catalog.Entry) []int {
 	return order
 }
 
-// rank is whose skill it is: the project's, the user's, knack's own.
+// rank orders skills by owner: the project, the user, knack.
 func rank(e *catalog.Entry) int {
 	switch e.Root.Scope {
 	case skill.ScopeProject:
@@ -244,7 +245,7 @@ func rank(e *catalog.Entry) int {
 	return 2
 }
 
-// topicWords are the words of a name that say what it is about, each once.
+// topicWords returns the words of a name that describe its topic, each once.
 func topicWords(name string) (words []string) {
 	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }) {
 		if !aboutNothing[w] && !isUntelling(w) && !slices.Contains(words, w) && strings.ContainsFunc(w, unicode.IsLetter) {
@@ -254,8 +255,8 @@ func topicWords(name string) (words []string) {
 	return words
 }
 
-// aboutNothing are words of names that say what a thing is and not what it is about.
-// They were picked from the most frequent words of 776 real names.
+// aboutNothing lists words of names that describe a kind of thing and not a topic. They
+// were picked from the most frequent words of 776 real names.
 var aboutNothing = wordSet(`a advanced agent agents an and api app apps assistant basic basics best build builder
 	building by cli code common core create creating creator custom dev develop developing development engineer
 	expert factory for framework from general generation generator get getting guide guidelines help helper how

@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Skills that the client shows itself are in no list of any set, load by name and by
-// URI, and are not said to be absent to a model that looks for them.
+// Skills that the client shows itself are in no list of any set, load by name and by URI,
+// and are not reported as absent to a model that searches for them.
 func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",

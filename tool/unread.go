@@ -10,14 +10,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What a model is told of roots that are not read, and of folders in them that are
-// passed over: a skill that may lie there is not said to be absent in silence. They
-// are named by the root's label, so that no path of the host is shown.
+// This file words the notes for a model about roots that were not read, and about skipped
+// folders in them, where a missing skill may be. They are named by the root's label, so
+// that no path of the host is shown.
 
-// unreadHints is how many roots one not-found answer names.
+// unreadHints is the number of roots that one not-found answer names.
 const unreadHints = 3
 
-// unread says of each root that is not read why, and what to do.
+// unread returns a problem for each root that was not read, with the reason and what to do.
 func unread(v catalog.View) []problem {
 	var out []problem
 	for _, r := range v.Roots {
@@ -30,8 +30,8 @@ func unread(v catalog.View) []problem {
 	return out
 }
 
-// passedOver says of each folder that is passed over why; where names are given,
-// only of those that are called so.
+// passedOver returns a problem for each skipped folder, with the reason; if names are
+// given, only for folders with these names.
 func passedOver(v catalog.View, names []skill.Key) []problem {
 	var out []problem
 	for _, r := range v.Roots {
@@ -61,7 +61,7 @@ func (p problem) line() string {
 	return fmt.Sprintf("'%s' was skipped: %s", p.skill, p.reason)
 }
 
-// namesIn are the names that a query may mean: the whole of it, and its words.
+// namesIn returns the names that a query may mean: the whole of it, and its words.
 func namesIn(query string) []skill.Key {
 	cut := skill.CutBytes(query, skill.EchoLimit)
 	words := strings.Fields(cut)

@@ -13,8 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// unreadRoot is a root that cannot be read, or that takes its time: until it is
-// told to go on.
+// unreadRoot is a root that cannot be read, or whose scan blocks until it is released.
 type unreadRoot struct {
 	*memory
 	err     error
@@ -43,8 +42,8 @@ const (
 	lateWhy   = "it is still being read (ask again in a while; if it stays so, see whether its disk answers)"
 )
 
-// A model is told of every root that is not read, why, and by label alone: in the
-// instructions, by find_skills with a query and without, and where a skill is not
+// A model learns of every root that was not read, with the reason and by label alone: in
+// the instructions, from find_skills with and without a query, and when a skill is not
 // found.
 func TestUnreadRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +83,8 @@ func TestUnreadRoots(t *testing.T) {
 	})
 }
 
-// What is passed over in a root is told without a query, and to a query that names
-// it; never by a path of the host.
+// Skipped folders are reported without a query, and to a query that names them, never with
+// a path of the host.
 func TestPassedOver(t *testing.T) {
 	c := catalog.New([]catalog.Source{&unreadRoot{memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Mend: "let it be read", Err: fs.ErrPermission},
@@ -105,8 +104,8 @@ func TestPassedOver(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
 }
 
-// An agent that asks for a folder that was passed over hears why, and nothing where
-// it asks for another.
+// An agent that asks for a skipped folder gets the reason; one that asks for another gets
+// none.
 func TestPassedOverIsSaid(t *testing.T) {
 	root := &unreadRoot{memory: rootOf("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it holds SKILLS.md and no SKILL.md", Mend: "rename SKILLS.md to SKILL.md"},

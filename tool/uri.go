@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 004: get_skill(uri), with the list_skills that goes with it.
+// Contract 004: get_skill(uri) and its list_skills.
 
 var getByURISchema = json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","minLength":1,"description":"URI of the skill, for example skill://engage/SKILL.md"}},"required":["uri"],"additionalProperties":false}`)
 
@@ -23,7 +23,7 @@ const (
 	listByURIDescription = `List all skills with URI, name and description. Read the one that fits the task with get_skill, by its URI.`
 
 	markdown = "text/markdown"
-	// supportedURIs is how many URIs an error names.
+	// supportedURIs is the number of URIs that an error names.
 	supportedURIs = 20
 
 	errNoURI = "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."
@@ -105,8 +105,8 @@ func getByURI() *Tool {
 	}
 }
 
-// unsupportedEcho is what the answer repeats of a URI that no skill has. If all that is
-// repeated is a URI that a skill does have, it says which part was one too many.
+// unsupportedEcho returns the part of an unknown URI that the answer repeats. If that is a
+// URI of a skill, it says which further part was wrong.
 func unsupportedEcho(v catalog.View, asked string) string {
 	echo := skill.RedactURI(asked)
 	if plain, fault := skill.PlainURI(asked); fault != "" {
@@ -117,9 +117,9 @@ func unsupportedEcho(v catalog.View, asked string) string {
 	return echo
 }
 
-// byURI makes the canonical URI of what is asked for: the URI as it is, or
-// where no skill has it and it is a bare name, that of the skill with this name.
-// It is zero where the text is no URI.
+// byURI returns the canonical URI of a request: the URI itself or, if no skill has it and
+// it is a bare name, the URI of the skill with this name. It returns zero for a text that
+// is not a URI.
 func byURI(v catalog.View, asked string) skill.URI {
 	uri, err := skill.ParseURI(asked)
 	if err == nil {
@@ -143,8 +143,9 @@ func byURI(v catalog.View, asked string) skill.URI {
 	return uri
 }
 
-// bareName reads skill://<name>/SKILL.md where the name is one segment, decoded
-// once. It may hold what no path has, such as a slash, and is only looked up.
+// bareName returns the name in skill://<name>/SKILL.md if that is one segment, decoded
+// once. The name may contain characters that no path has, such as a slash, and is only
+// looked up.
 func bareName(asked string) (string, bool) {
 	segment, file, _ := strings.Cut(asked[len(skill.Scheme):], "/")
 	file, err := url.PathUnescape(file)
@@ -155,8 +156,8 @@ func bareName(asked string) (string, bool) {
 	return name, err == nil && name != "" && utf8.ValidString(name)
 }
 
-// addressable lists every skill that get_skill answers with: those of the listing, then
-// those that another skill shadows, which have a URI of their own.
+// addressable returns every skill that get_skill answers with: those of the listing, then
+// the shadowed ones, which have their own URIs.
 func addressable(v catalog.View) []*catalog.Entry {
 	all := slices.Clip(v.Listed)
 	for _, e := range v.Entries {
@@ -167,7 +168,7 @@ func addressable(v catalog.View) []*catalog.Entry {
 	return all
 }
 
-// supported names the first URIs that get_skill answers, and how many there are more.
+// supported returns the first URIs that get_skill answers, and the number of the others.
 func supported(v catalog.View) string {
 	var uris []string
 	all := addressable(v)
@@ -203,8 +204,8 @@ func listByURI() *Tool {
 	}
 }
 
-// uriList lists every skill that has a URI, since nothing else in this set leads to one
-// that is left out. Its descriptions are shortened until the list keeps the budget.
+// uriList lists every skill that has a URI, since no other tool of this set leads to the
+// rest. It shortens descriptions to keep the budget.
 func uriList(v catalog.View) (string, SkillList) {
 	all := addressable(v)
 	if len(all) == 0 {

@@ -129,8 +129,8 @@ func TestGetByURINamesTwenty(t *testing.T) {
 	}
 }
 
-// A skill whose file cannot be read for the moment answers with what was last
-// served, through the tool as through the resource.
+// For a skill whose file cannot be read now, the tool and the resource answer with the text
+// last served.
 func TestGetByURIFallback(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "never/SKILL.md": md("never", "d"), "h/SKILL.md": "---\nname: h\ndescription: d\ndisable-model-invocation: true\n---\n",
 		"seen/SKILL.md": "---\nname: seen\ndescription: d\ndisable-model-invocation: true\n---\n"})
@@ -173,7 +173,7 @@ func TestGetByURIFallback(t *testing.T) {
 	same(t, ask("never"), got("skill://claude-project/never/SKILL.md", md("never", "d")))
 }
 
-// What is gone, renamed or malformed is no longer registered.
+// A skill that is gone, renamed or malformed is no longer registered.
 func TestGetByURIGone(t *testing.T) {
 	for name, change := range map[string]func(m *memory){
 		"deleted":   func(m *memory) { delete(m.files, "git/SKILL.md") },
@@ -242,8 +242,8 @@ func TestListByURI(t *testing.T) {
 	same(t, call(t, hostOf(t, project(nil)), "uri", "list_skills", "").Text, "There are no skills.")
 }
 
-// list_skills, what is "currently supported", and what get_skill answers are the same
-// skills: shadowed ones and copies too, and none that is kept from models or skipped.
+// list_skills, the "currently supported" URIs and the answers of get_skill cover the same
+// skills: also shadowed ones and copies, but none that is kept from models or skipped.
 func TestURIsAgree(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
 		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))
@@ -268,7 +268,7 @@ func TestURIsAgree(t *testing.T) {
 	same(t, supported, answered)
 }
 
-// However many there are, every URI is listed; descriptions give way.
+// Every URI is listed for any number of skills, with shorter descriptions.
 func TestListByURIIsBudgeted(t *testing.T) {
 	for _, n := range []int{50, 150, 1000} {
 		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
@@ -291,7 +291,7 @@ func TestSetsClash(t *testing.T) {
 	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
 }
 
-// The bare name is a key: decoded once, it may hold what no path has.
+// The bare name is a key: decoded once, it may have characters that no path has.
 func TestGetByURIOddNames(t *testing.T) {
 	odd, pipeline := md("'a:b'", "d"), md("CI/CD Pipeline", "d")
 	h := hostOf(t, project(map[string]string{"odd/SKILL.md": odd, "ci/SKILL.md": pipeline, "x/SKILL.md": md("x", "d")}))
@@ -321,8 +321,8 @@ func TestGetByURIOddNames(t *testing.T) {
 	}
 }
 
-// Whatever is served, skill://engage/SKILL.md answers: a skill of the user's own
-// that models may read first, then the built-in text, unlisted.
+// skill://engage/SKILL.md always answers: first a skill of the user that models may read,
+// then the unlisted built-in text.
 func TestEngageAlwaysAnswers(t *testing.T) {
 	hidden := "---\nname: engage\ndescription: d\ndisable-model-invocation: true\n---\n"
 	own := md("engage", "mine")

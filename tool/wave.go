@@ -25,6 +25,9 @@ const (
 	// waveBrief is the contract's own description in a function definition.
 	waveBrief = "Invoke a skill to apply specialized expertise and capabilities"
 
+	// waveArguments is how arguments are mended that cannot be read.
+	waveArguments = "Give skill_name alone, as a string: the name of one of the available skills"
+
 	// shortLength bounds ToolResult.ShortResult, in characters.
 	shortLength = 80
 )
@@ -108,7 +111,7 @@ func malformedInvocation(ctx context.Context, h *Host, name string, err error) (
 	if viewErr != nil {
 		return ToolResult{}, viewErr
 	}
-	return refusal(v, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: err.Error()}), nil
+	return refusal(v, &SkillErrorDetails{Type: SkillInvalid, SkillName: name, Message: err.Error(), Suggestions: []string{waveArguments}}), nil
 }
 
 func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) {

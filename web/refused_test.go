@@ -24,7 +24,7 @@ func TestRefusalsValidate(t *testing.T) {
 	}
 	hold, begun := make(chan struct{}), make(chan struct{})
 	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: f.catalog}), mcpserver.HTTPOptions{Verifier: tokens, Pages: held{site, begun, hold}, MaxCalls: 1})
+	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: f.catalog, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{Pages: held{site, begun, hold}, MaxCalls: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

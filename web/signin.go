@@ -49,8 +49,10 @@ func (s *Site) askIn(r *request, status int, wrong bool, to string) {
 // signIn takes a token from the form, and gives a cookie for it.
 func (s *Site) signIn(r *request) error {
 	if r.Method != http.MethodPost {
-		if _, ok := s.Known(r.Request); ok {
-			return s.seeOther(r, "/")
+		if token, ok := s.Known(r.Request); ok {
+			if _, ok = s.o.Verifier.Verify(r.Context(), token); ok {
+				return s.seeOther(r, "/")
+			}
 		}
 		s.askIn(r, http.StatusOK, false, "/")
 		return nil
@@ -173,26 +175,25 @@ func passes(r *request, subject access.Subject) {
 	}
 }
 
-// Known is whose session a request's cookie stands for. A cookie lets nobody do
-// anything but look, and counts where the browser says that a page of this server
-// asks, or the person: other servers of the same site, such as those on other ports,
-// have it sent along.
-func (s *Site) Known(r *http.Request) (access.Subject, bool) {
+// Known is the token that a request's cookie stands for. A cookie is good for looking
+// alone, and counts if the browser says that a page of this server asks, or the person:
+// other servers of the same site, such as those on other ports, have it sent along.
+func (s *Site) Known(r *http.Request) (token string, ok bool) {
 	if s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return access.Subject{}, false
+		return "", false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 	default:
 		if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
-			return access.Subject{}, false
+			return "", false
 		}
 	}
 	id, ok := cookieOf(r)
 	if !ok {
-		return access.Subject{}, false
+		return "", false
 	}
-	return s.sessions.Subject(r.Context(), id)
+	return s.sessions.Token(id)
 }
 
 // byCookie: whoever asks has signed in, and can sign out.

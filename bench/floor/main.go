@@ -1,17 +1,19 @@
-// Command floor is what the machine can do at all, for the benchmarks to be
-// measured against: it does the least that the work asks for, and nothing else.
+// Command floor is the least that the machine can do for the work that is measured.
 //
 //	floor stat|skillmd|all DIR   walk a tree; look at, read, or hash its files; the time on stdout
-//	floor stdio FILE             read a line, write the next answer of FILE, over and over
-//	floor http FILE              the same over HTTP; the address on stdout; X-Index names the answer
+//	floor bare FILE              take a line, write the next answer of FILE, over and over
+//	floor bare-http FILE TYPE    the same over HTTP; the address on stdout
+//	floor read TABLE             take a line, read and hash the files it asks for, answer it
+//	floor read-http TABLE        the same over HTTP
 //
-// FILE holds answers of the server that is measured, each behind its length.
+// FILE holds answers of the server that is measured, a list of base64 in JSON. TABLE is a
+// list of skills in JSON: the name, URI and folder of each.
 package main
 
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,14 +37,30 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: floor stat|skillmd|all DIR, or floor stdio|http FILE")
+	if len(args) < 2 {
+		return errors.New("usage: floor stat|skillmd|all DIR, bare FILE, bare-http FILE TYPE, read TABLE, or read-http TABLE")
 	}
 	switch args[0] {
-	case "stdio":
-		return stdio(args[1])
-	case "http":
-		return serve(args[1])
+	case "bare", "bare-http":
+		all, err := answers(args[1])
+		if err != nil {
+			return err
+		}
+		var next atomic.Uint64
+		answer := func(_, _ []byte) []byte { return all[next.Add(1)%uint64(len(all))] }
+		if args[0] == "bare" {
+			return pipe(answer)
+		}
+		return serve(answer, args[2])
+	case "read", "read-http":
+		t, err := readTable(args[1])
+		if err != nil {
+			return err
+		}
+		if args[0] == "read" {
+			return pipe(t.answer)
+		}
+		return serve(t.answer, "application/json")
 	}
 	return scan(args[0], args[1])
 }
@@ -54,69 +72,48 @@ func scan(what, root string) error {
 		return fmt.Errorf("there is no floor called %s", what)
 	}
 	begun := time.Now()
-	w := &walk{work: work, dirs: []string{root}, pending: 1}
-	w.more.L = &w.mu
-	var wg sync.WaitGroup
-	for range 2 * runtime.GOMAXPROCS(0) {
-		wg.Go(w.run)
+	w := &walk{work: work, free: make(chan []byte, 2*runtime.GOMAXPROCS(0))}
+	for range cap(w.free) - 1 {
+		w.free <- nil
 	}
-	wg.Wait()
-	if w.err != nil {
-		return w.err
+	w.dir(root, nil)
+	w.all.Wait()
+	if err := w.err.Load(); err != nil {
+		return *err
 	}
-	fmt.Printf("%d %d\n", time.Since(begun).Nanoseconds(), w.files.Load())
+	fmt.Println(time.Since(begun).Nanoseconds())
 	return nil
 }
 
 type walk struct {
-	work    func(path string, buf []byte) ([]byte, error)
-	files   atomic.Int64
-	mu      sync.Mutex
-	more    sync.Cond
-	dirs    []string
-	pending int // folders not yet read
-	err     error
+	work func(path string, buf []byte) ([]byte, error)
+	free chan []byte // the buffers of the workers that have nothing to do
+	all  sync.WaitGroup
+	err  atomic.Pointer[error]
 }
 
-func (w *walk) run() {
-	var buf []byte
-	for {
-		w.mu.Lock()
-		for len(w.dirs) == 0 && w.pending > 0 {
-			w.more.Wait()
-		}
-		if w.pending == 0 || w.err != nil {
-			w.mu.Unlock()
-			w.more.Broadcast()
-			return
-		}
-		dir := w.dirs[len(w.dirs)-1]
-		w.dirs = w.dirs[:len(w.dirs)-1]
-		w.mu.Unlock()
-
-		entries, err := readDir(dir)
-		var below []string
-		for _, e := range entries {
-			at := dir + "/" + e.Name()
-			if e.IsDir() {
-				below = append(below, at)
-				continue
+// dir works on the files of a folder, and on those below it if no other worker is free.
+func (w *walk) dir(path string, buf []byte) []byte {
+	entries, err := readDir(path)
+	for _, e := range entries {
+		at := path + "/" + e.Name()
+		if !e.IsDir() {
+			if buf, err = w.work(at, buf); err != nil {
+				break
 			}
-			var e error
-			if buf, e = w.work(at, buf); e != nil {
-				err = e
-			}
-			w.files.Add(1)
+			continue
 		}
-		w.mu.Lock()
-		w.dirs = append(w.dirs, below...)
-		w.pending += len(below) - 1
-		if err != nil {
-			w.err = err
+		select {
+		case other := <-w.free:
+			w.all.Go(func() { w.free <- w.dir(at, other) })
+		default:
+			buf = w.dir(at, buf)
 		}
-		w.mu.Unlock()
-		w.more.Broadcast()
 	}
+	if err != nil {
+		w.err.Store(&err)
+	}
+	return buf
 }
 
 // readDir is os.ReadDir without the sorting.
@@ -175,59 +172,52 @@ func read(path string, buf []byte) ([]byte, error) {
 	}
 }
 
-func answers(file string) (out [][]byte, err error) {
+func answers(file string) (all [][]byte, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	for len(data) > 4 {
-		n := binary.BigEndian.Uint32(data)
-		out = append(out, data[4:4+n])
-		data = data[4+n:]
-	}
-	if len(out) == 0 {
-		return nil, errors.New("no answers")
-	}
-	return out, nil
+	return all, json.Unmarshal(data, &all)
 }
 
-func stdio(file string) error {
-	all, err := answers(file)
-	if err != nil {
-		return err
-	}
+// pipe answers each line. answer may use the buffer.
+func pipe(answer func(line, buf []byte) []byte) error {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
-	for i := 0; ; i = (i + 1) % len(all) {
-		if _, err := in.ReadSlice('\n'); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+	var buf []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		if _, err := os.Stdout.Write(all[i]); err != nil {
+		buf = answer(line, buf[:0])
+		if _, err := os.Stdout.Write(buf); err != nil {
 			return err
 		}
 	}
 }
 
-func serve(file string) error {
-	all, err := answers(file)
-	if err != nil {
-		return err
-	}
+// serve answers each body.
+func serve(answer func(body, buf []byte) []byte, kind string) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println(ln.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with whoever measures
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the bench
 		os.Exit(0)
 	}()
+	bufs := sync.Pool{New: func() any { return new([]byte) }}
 	return http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		i, _ := strconv.Atoi(r.Header.Get("X-Index"))
-		w.Header().Set("Content-Type", r.Header.Get("X-Type"))
-		_, _ = w.Write(all[i%len(all)])
+		body, _ := io.ReadAll(r.Body)
+		buf := bufs.Get().(*[]byte)
+		defer bufs.Put(buf)
+		*buf = answer(body, (*buf)[:0])
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Length", strconv.Itoa(len(*buf)))
+		_, _ = w.Write(*buf)
 	}))
 }

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// TestAgentLoops runs the agent loops of doc/agents.md, as they stand there,
-// over the built binary.
+// TestAgentLoops runs the agent loops of doc/agents.md unchanged, with the built binary.
 func TestAgentLoops(t *testing.T) {
 	doc, err := os.ReadFile(filepath.FromSlash("../../doc/agents.md"))
 	if err != nil {
@@ -92,7 +91,7 @@ func TestAgentLoops(t *testing.T) {
 	}
 }
 
-// modules are the npm packages of the interop tests, which bring a Node that runs
+// modules is the folder of the interop tests' npm packages, with a Node that runs
 // TypeScript and a compiler that checks it.
 const modules = "../../interop/node_modules"
 
@@ -110,7 +109,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// typeCheck has the TypeScript compiler judge a file as strictly as it can.
+// typeCheck checks a file with the TypeScript compiler in its strictest mode.
 func typeCheck(t *testing.T, file string) {
 	t.Helper()
 	at, err := filepath.Abs(modules)
@@ -132,7 +131,7 @@ func typeCheck(t *testing.T, file string) {
 	}
 }
 
-// block is the one code block of a language in a Markdown document.
+// block returns the only code block of a language in a Markdown document.
 func block(t *testing.T, doc, language string) string {
 	t.Helper()
 	found := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)\n```\n").FindAllStringSubmatch(doc, -1)

@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// asker sends requests to a server whose audit log is read.
+// asker sends requests to a server and reads its audit log.
 type asker struct {
 	t       *testing.T
 	url     string // of MCP
@@ -34,7 +34,7 @@ type asker struct {
 	want    []string // all lines so far, without their times
 }
 
-// expect waits for the lines of one step: those of the next must not come between.
+// expect waits for the lines of one step, before the next one begins.
 func (a *asker) expect(lines ...string) {
 	a.t.Helper()
 	a.want = append(a.want, lines...)
@@ -49,7 +49,7 @@ func (a *asker) expect(lines ...string) {
 	}
 }
 
-// send sends a request and returns the answer's status and body.
+// send sends a request and returns the status and body of the answer.
 func (a *asker) send(method, path, token, body string, headers ...string) (int, string, http.Header) {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), method, strings.TrimSuffix(a.url, "/mcp")+path, strings.NewReader(body))
@@ -77,7 +77,7 @@ func (a *asker) send(method, path, token, body string, headers ...string) (int, 
 	return resp.StatusCode, string(data), resp.Header
 }
 
-// call calls a method of MCP as clients of an era do.
+// call calls an MCP method in the form of an era.
 func (a *asker) call(era, token, method, name, params string) string {
 	a.t.Helper()
 	headers := []string{"Content-Type: application/json", "Accept: application/json, text/event-stream", "Mcp-Protocol-Version: " + era}
@@ -107,10 +107,10 @@ func digest(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// auditTimes are those of lines, each of which begins with one.
+// auditTimes matches the time at the beginning of each line.
 var auditTimes = regexp.MustCompile(`(?m)^\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)",`)
 
-// withoutTimes checks the times of a log and takes them out.
+// withoutTimes checks the times of a log and removes them.
 func withoutTimes(t *testing.T, log string) string {
 	t.Helper()
 	last := time.Time{}
@@ -124,7 +124,7 @@ func withoutTimes(t *testing.T, log string) string {
 	return auditTimes.ReplaceAllString(log, "{")
 }
 
-// TestAudit: a session of several clients on every surface, and its audit log, whole.
+// TestAudit compares the whole audit log of several clients on every surface.
 func TestAudit(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	const common, secret, note = "---\nname: common\ndescription: One.\n---\nWORDS\n", "---\nname: secret\ndescription: Two.\n---\nWORDS\n", "NOTE\n"
@@ -196,7 +196,7 @@ func TestAudit(t *testing.T) {
 				a.expect(mcp("anna", client, step.method, step.rest))
 			}
 		}
-		// What a client hears of a skill that is kept from it is what it hears of none.
+		// A client gets the same answer for a denied skill as for a missing one.
 		for _, step := range []struct{ method, name, params, none, rest string }{
 			{"tools/call", "skill", `{"name":"skill","arguments":{"name":"secret"}}`, `{"name":"skill","arguments":{"name":"nobody"}}`, `"tool":"skill","asked":"%s",`},
 			{"resources/read", "skill://%s/SKILL.md", `{"uri":"skill://secret/SKILL.md"}`, `{"uri":"skill://nobody/SKILL.md"}`, `"asked":"skill://%s/SKILL.md",`},
@@ -230,7 +230,7 @@ func TestAudit(t *testing.T) {
 			bodies.WriteString(body)
 			a.expect(page(step.surface, map[string]string{anna: "anna", bert: "bert"}[step.token], step.rest))
 		}
-		// Nobody, and nothing that anybody decided.
+		// Requests without a subject and without a decision have no line.
 		for _, path := range []string{"/healthz", "/readyz"} {
 			if code, _, _ := a.send("GET", path, "", ""); code != 200 {
 				t.Errorf("%s: %d", path, code)
@@ -247,7 +247,7 @@ func TestAudit(t *testing.T) {
 		a.send("POST", "/mcp", anna, "no JSON, hunter2", "Content-Type: application/json")
 		a.expect(line("mcp", "anna", `"address":"127.0.0.1","method":"POST","asked":"/mcp","result":"error","status":400}`))
 
-		// A limit that is taken over while the server runs.
+		// A limit that is reloaded while the server runs.
 		put(t, config, text+"limits: {rate: 0.01, burst: 2}\n")
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func TestAudit(t *testing.T) {
 				t.Errorf("request %d: %d %v %s", n, code, header, body)
 			}
 		}
-		body := a.call("2026-07-28", anna, "tools/list", "", `{}`) // another's limit is another's
+		body := a.call("2026-07-28", anna, "tools/list", "", `{}`) // each client has its own limit
 		a.expect(mcp("anna", "new", "tools/list", ok))
 		body += a.call("2026-07-28", anna, "tools/list", "", `{}`)
 		a.expect(mcp("anna", "new", "tools/list", ok))
@@ -300,7 +300,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditOverStdio: there it is the one who started the server.
+// TestAuditOverStdio checks that the subject over stdio is the user who started the server.
 func TestAuditOverStdio(t *testing.T) {
 	env := environment(t)
 	log := filepath.Join(t.TempDir(), "audit.log")
@@ -324,8 +324,8 @@ func TestAuditOverStdio(t *testing.T) {
 	}
 }
 
-// TestReload: SIGHUP opens the audit log anew whatever the settings say, takes over
-// what can be taken over, and names what cannot.
+// TestReload checks that SIGHUP always reopens the audit log, applies the settings that can
+// change, and names the others.
 func TestReload(t *testing.T) {
 	etc := t.TempDir()
 	config, log := filepath.Join(etc, "knack.yaml"), filepath.Join(etc, "audit.log")
@@ -371,7 +371,7 @@ func TestReload(t *testing.T) {
 	}
 	put(t, config, "log: {level: error}\naudit: {to: audit.log}\n")
 	n := strings.Count(said(), "was read again")
-	for range 2 { // from here on nothing is said but errors; at the second the first is done
+	for range 2 { // from here on only errors are logged; the second one shows that the first reload is done
 		moved()
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -385,7 +385,7 @@ func TestReload(t *testing.T) {
 			}
 		}
 	}
-	replace(t, config, "log: {lovel: error}\n") // which the second may be reading
+	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
 	hangUp("there is no key 'lovel' in log")
 	if strings.Count(said(), "was read again") != n {
 		t.Error("the level was not taken over")

@@ -28,13 +28,13 @@ the message that answers it, or the list of those, in the same format:
   gemini     {"functionCall":{"name","args"}} or a content's parts
   mcp        {"name","arguments"}, the params of tools/call
 
-In a list, what a model says beside its calls is passed over. Each call and its
-result are shown on standard error. The exit status is 0 when a
-message was printed, also one that tells the model of an error; 2 when the input
-is no tool call, and then nothing is printed.`,
+In a list, everything besides the calls is skipped. Each call and its result are
+shown on standard error. The exit status is 0 if a message was printed, even one
+that reports an error to the model, and 2 if the input is not a tool call; then
+nothing is printed.`,
 		Args: between(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A program that turns the log away by closing it still waits for its answer.
+			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)
 			tools, format, err := with.parse()
 			if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallWithoutReaderOfStderr: whoever closes the stream that shows the calls to
-// people has the answer on stdout and the exit status all the same.
+// TestCallWithoutReaderOfStderr checks that a program that closes stderr still gets the
+// answer on stdout and the exit status.
 func TestCallWithoutReaderOfStderr(t *testing.T) {
 	for _, tt := range []struct {
 		in, want string
@@ -59,8 +59,8 @@ func TestCallWithoutReaderOfStderr(t *testing.T) {
 	}
 }
 
-// TestNoStorage: contract 004 adds no persistent storage. Neither do the others:
-// whatever is asked, every folder that knack could write to stays as it was.
+// TestNoStorage checks that no contract adds persistent storage, which 004 requires: after
+// any call, every writable folder is unchanged.
 func TestNoStorage(t *testing.T) {
 	world := t.TempDir()
 	for _, folder := range []string{"tmp", "cache", "configs", "state", "data", "run", "project/.claude/skills/git"} {

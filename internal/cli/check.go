@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// tokenVariable holds the token for a server that wants one. It is no flag: other
-// users of a machine can see a process's arguments.
+// tokenVariable holds the token for a server that requires one. It is not a flag, because
+// other users of a machine can see a process's arguments.
 const tokenVariable = "KNACK_TOKEN"
 
 func checkCommand(env *Env) *cobra.Command {
@@ -32,22 +32,22 @@ func checkCommand(env *Env) *cobra.Command {
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder. Without a
 PATH, the skills in the project's folders.
 
-Each finding has a rule, a place and, where there is one, a mend. --fix writes the
-mends that cannot change what a skill means; --fix=guess also gives SKILL.md its
-spelling and adds a missing name from the folder. --diff shows them and writes nothing.
+Each finding has a rule, a place and, if there is one, a fix. --fix writes the fixes
+that cannot change the meaning of a skill; --fix=guess also corrects the spelling of
+SKILL.md and adds a missing name from the folder. --diff shows them and writes nothing.
 
-A knack.yaml in the project, and the user's, can leave out rules and give them other
-severities (doc/configuration.md); flags go before them.
+A knack.yaml in the project, and the user's, can disable rules and change their
+severities (doc/configuration.md); flags override both.
 
 For a URL, check how that MCP server serves skills over the Skills extension
 (SEP-2640): what it declares, the shape of its answers, each entry, and each file's
-size, digest and frontmatter. A token, if it wants one, is taken from the environment
-variable KNACK_TOKEN. Where it answers 429 with Retry-After, the check waits, a minute
-each time and five times at most. An answer over 32 MiB, or one that is not complete
-after a minute, ends the check.
+size, digest and frontmatter. If it requires a token, set the environment variable
+KNACK_TOKEN. If it answers 429 with Retry-After, the check waits, up to a minute each
+time and at most five times. An answer over 32 MiB, or one that is not complete after a
+minute, ends the check.
 
 The exit status is 1 if there are errors (with --strict, or warnings) or, with --diff,
-anything to mend.`,
+anything to fix.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				f.format = "json"
@@ -94,11 +94,11 @@ anything to mend.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
-	flags.BoolVar(&f.strict, "strict", false, "take warnings as errors")
-	flags.StringVar(&f.config, "config", "", "take the settings of `FILE`, not those of the project and the user")
-	flags.BoolVar(&f.info, "info", false, "also show what is merely worth knowing")
-	flags.StringArrayVar(&f.ignore, "ignore", nil, "leave out the findings of this `RULE` (repeatable)")
-	flags.StringVar(&f.fix, "fix", "", "write the mends of this `LEVEL`: certain, which is what --fix alone means, or guess")
+	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
+	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user")
+	flags.BoolVar(&f.info, "info", false, "also show infos")
+	flags.StringArrayVar(&f.ignore, "ignore", nil, "drop the findings of this `RULE` (repeatable)")
+	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")
 	flags.Lookup("fix").NoOptDefVal = "certain"
 	flags.BoolVar(&f.diff, "diff", false, "show what --fix would write, and write nothing")
 	flags.StringVar(&protocol, "protocol", "", "speak this `VERSION` of the protocol, for example 2025-11-25, not the newest that both sides know")
@@ -109,7 +109,7 @@ anything to mend.`,
 	return cmd
 }
 
-// isURL tells a server from a path.
+// isURL reports whether an argument is a URL and not a path.
 func isURL(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
@@ -130,7 +130,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
 		return runError("", "the check was interrupted")
-	case cause != nil: // what that did to the session says less
+	case cause != nil: // the resulting error of the session says less
 		return runError("", "%s", unqueried(u, cause))
 	default:
 		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
@@ -146,19 +146,19 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	return err
 }
 
-// serverClient asks a server that is to be checked. It waits where the server says so,
-// sends the token to that server alone, and calls exceeded when an answer is over a
+// serverClient returns the HTTP client for the checked server. It waits if the server says
+// so, sends the token to that server alone, and calls exceeded if an answer is over a
 // bound.
 func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
 	return &http.Client{
 		Transport: &patient{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
-		// Where a redirect leads is another server, which was not to be checked.
+		// A redirect leads to another server, which the user did not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// unqueried words a failure to reach a server. A token can stand in the query or the
-// userinfo of a URL, and what failed below repeats both.
+// unqueried words a failure to reach a server. A URL can have a token in its query or
+// userinfo, and the underlying error repeats both.
 func unqueried(u *url.URL, err error) string {
 	text := u.Redacted() + ": " + err.Error()
 	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {

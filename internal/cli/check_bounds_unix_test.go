@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// hostile answers initialize as a server does, and everything else with body.
+// hostile answers initialize properly, and everything else with body.
 func hostile(t *testing.T, body func(w http.ResponseWriter, r *http.Request, id string)) string {
 	t.Helper()
 	return newLoopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func hostile(t *testing.T, body func(w http.ResponseWriter, r *http.Request, id 
 	}))
 }
 
-// jsonText is the raw value of a key of an object, "" if there is none.
+// jsonText returns the raw value of a key of an object, or "".
 func jsonText(data []byte, key string) string {
 	_, rest, ok := bytes.Cut(data, []byte(`"`+key+`":`))
 	if !ok {
@@ -62,8 +62,8 @@ func checkedURL(t *testing.T, url string, flags ...string) (memory int64, stderr
 	return memory, errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// A server that answers without end, with a bomb, or with what takes many times its
-// bytes once it is decoded, ends the check and not the machine.
+// An endless answer, a compression bomb, or an answer that grows many times when decoded
+// ends the check with bounded memory.
 func TestCheckBounds(t *testing.T) {
 	begin := func(w http.ResponseWriter, id string) {
 		w.Header().Set("Content-Type", "application/json")
@@ -125,7 +125,7 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// A server that never ends its answer is waited for until the time is up.
+// A server that never ends its answer is given up after the timeout.
 func TestCheckDrip(t *testing.T) {
 	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")

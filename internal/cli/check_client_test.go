@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// counted is a server that counts its requests, and those with a token.
+// counted is a server that counts all requests, and those with a token.
 func counted(t *testing.T, answer http.HandlerFunc) (at *url.URL, requests, withToken *atomic.Int32) {
 	t.Helper()
 	requests, withToken = new(atomic.Int32), new(atomic.Int32)
@@ -29,8 +29,7 @@ func counted(t *testing.T, answer http.HandlerFunc) (at *url.URL, requests, with
 
 func quiet(http.ResponseWriter, *http.Request) {}
 
-// The token goes to the host that is checked, and to no other that the client is sent
-// to, whoever sends it there.
+// The token is sent to the checked host and to no other, even after a redirect.
 func TestTokenForOneHost(t *testing.T) {
 	here, _, hereToken := counted(t, quiet)
 	there, _, thereToken := counted(t, quiet)
@@ -54,8 +53,7 @@ func TestTokenForOneHost(t *testing.T) {
 	}
 }
 
-// A redirect is an answer and is not followed, with a token and without one, to another
-// host and to the same.
+// A redirect is not followed, with or without a token, to another host or to the same.
 func TestNoRedirect(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		there, requests, _ := counted(t, quiet)

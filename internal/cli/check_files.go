@@ -27,7 +27,7 @@ type checkFlags struct {
 	fix    string
 	diff   bool
 	config string
-	// strictGiven: the flag decides, not a file.
+	// strictGiven is set if the flag was given, which overrides files.
 	strictGiven bool
 }
 
@@ -75,10 +75,10 @@ func ruleIDs() []string {
 	return ids
 }
 
-// ignores reports whether a flag leaves out a rule.
+// ignores reports whether a flag disables a rule.
 func (f *checkFlags) ignores(id skill.RuleID) bool { return slices.Contains(f.ignore, string(id)) }
 
-// isStrict: the flag goes before the files.
+// isStrict reports whether warnings are errors. The flag overrides the files.
 func (f *checkFlags) isStrict(c config.Check) bool {
 	if f.strictGiven || c.Strict == nil {
 		return f.strict
@@ -86,8 +86,8 @@ func (f *checkFlags) isStrict(c config.Check) bool {
 	return *c.Strict
 }
 
-// ignored are the rules that nobody wants to hear of in this skill, nor to see
-// mended.
+// ignored returns the rules that are disabled for this skill; they are neither reported nor
+// fixed.
 func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	for _, r := range check.Rules {
 		if f.ignores(r.ID) || c.settings.Severity(r.ID, r.Severity) == config.Off {
@@ -97,7 +97,7 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
-// isOff: the settings leave the finding out.
+// isOff reports whether the settings drop the finding.
 func isOff(f checkedFinding) bool {
 	return f.settings.Severity(f.Rule, f.Severity) == config.Off
 }
@@ -148,7 +148,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	if len(run.skills) == 0 && len(paths) == 0 {
 		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
 	}
-	// Whatever reads a format reads it of an empty run, too.
+	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {
 		if err := checkFormats[f.format](env, run, f); err != nil {
 			return err
@@ -165,7 +165,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	case failed != nil:
 		return failed
 	case missing != nil:
-		return missing // the findings have been said
+		return missing // the findings are printed already
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
@@ -173,8 +173,8 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	return nil
 }
 
-// misspelt is the file to which the mends of this level give the spelling SKILL.md,
-// and the rule that asks for it; "" where none do.
+// misspelt returns the file that the fixes of this level rename to SKILL.md, and the rule
+// for it, or "".
 func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
@@ -188,7 +188,7 @@ func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, 
 	return file, rule
 }
 
-// mend writes what Fix makes of each skill's file.
+// mend writes the result of Fix for each skill's file.
 func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 	failed := run.renameNear(ctx, env, f, level)
 	for _, c := range run.skills {
@@ -222,9 +222,8 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 	return nil
 }
 
-// write changes the file on disk and, if old is not "", the spelling of that file's
-// name. A skill behind a link is left alone: the user did not ask for changes where the
-// link leads.
+// write changes the file on disk and, if old is not "", the spelling of that file's name. A
+// skill behind a link is left alone: the user did not ask for changes at its target.
 func (c *checkedSkill) write(env Env, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
@@ -240,13 +239,12 @@ func (c *checkedSkill) write(env Env, now []byte, old string) error {
 		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
 	}
 	if err != nil {
-		return bare(err) // the file is named already
+		return bare(err) // the message names the file already
 	}
 	return nil
 }
 
-// behindNoLink refuses a change in a folder that a link takes out of the project of
-// base.
+// behindNoLink refuses a change in a folder that a link leads out of the project of base.
 func behindNoLink(env Env, base, folder string) error {
 	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
 		return fmt.Errorf("%w; give that folder itself", err)
@@ -256,7 +254,7 @@ func behindNoLink(env Env, base, folder string) error {
 	return nil
 }
 
-// showDiff prints what mend would do. A person's terminal gets no control
+// showDiff prints the changes that mend would make. A person's terminal gets no control
 // characters; patch gets every byte.
 func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n := 0
@@ -278,7 +276,8 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		if c.Data == nil && old == "" {
 			continue
 		}
-		// What reads patches takes no absolute path; -d / or --directory=/ leads there.
+		// Programs that apply patches refuse absolute paths; -d / or --directory=/ makes
+		// these work.
 		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
 		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
 		diff := edit.Diff(name, c.Data, now)

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Workflow commands escape what ends a message, and in a property also what
-// separates properties (github.com/actions/toolkit, packages/core/src/command.ts).
+// Workflow commands escape characters that end a message, and in a property also those that
+// separate properties (github.com/actions/toolkit, packages/core/src/command.ts).
 var (
 	annotationData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -19,8 +19,8 @@ var annotationLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "notice",
 }
 
-// printAnnotations prints GitHub's workflow commands. GitHub shows ten of a level
-// for a step, so infos are for those who ask.
+// printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a
+// step, so infos are printed only on request.
 func printAnnotations(env *Env, run *checkRun, flags *checkFlags) error {
 	var b strings.Builder
 	for _, f := range run.findings {

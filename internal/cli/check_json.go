@@ -5,11 +5,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// checkReport is the JSON form of check, described in doc/check.md. Fields are
-// added and never change their meaning.
+// checkReport is the JSON form of check, described in doc/check.md. New fields may be
+// added, but no field changes its meaning.
 type checkReport struct {
 	Version  int             `json:"version"`
-	Settings []string        `json:"settings,omitempty"` // the configuration files that hold
+	Settings []string        `json:"settings,omitempty"` // the configuration files in effect
 	Summary  checkSummary    `json:"summary"`
 	Skills   []reportSkill   `json:"skills"`
 	Findings []reportFinding `json:"findings"`
@@ -20,7 +20,7 @@ type checkSummary struct {
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
-	// Silenced is how many findings a configuration file left out.
+	// Silenced is the number of findings that a configuration file dropped.
 	Silenced int `json:"silenced,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// noticed is a notice of a scan as a finding.
+// noticed returns a notice of a scan as a finding.
 func noticed(t target, n skill.Notice) checkedFinding {
 	rule, _ := check.RuleOf(n.Rule)
 	f := checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
@@ -24,14 +24,14 @@ func noticed(t target, n skill.Notice) checkedFinding {
 	f.shown, f.base = path.Join(f.shown, n.File), t.base
 	f.near = filepath.Join(t.root.Dir, filepath.FromSlash(n.Path), n.File)
 	if skill.HeldBack(n.File) {
-		f.Mend += ", once it is to be served" // renaming it would publish what is kept back
+		f.Mend += ", once it is to be served" // renaming it would publish an inactive file
 	} else if n.Meant {
 		f.Fix = check.Guess
 	}
 	return f
 }
 
-// renamed are the files that the mends of this level call SKILL.md.
+// renamed returns the files that the fixes of this level rename to SKILL.md.
 func (r *checkRun) renamed(f *checkFlags, level check.Level) (out []checkedFinding) {
 	for _, n := range r.notices {
 		if n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) && !isOff(n) {
@@ -41,7 +41,7 @@ func (r *checkRun) renamed(f *checkFlags, level check.Level) (out []checkedFindi
 	return out
 }
 
-// renameNear writes these mends, and says how many files would not have it.
+// renameNear applies these fixes, and returns the number of files that failed.
 func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, level check.Level) (failed int) {
 	for _, n := range r.renamed(f, level) {
 		if ctx.Err() != nil {
@@ -61,7 +61,7 @@ func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, leve
 	return failed
 }
 
-// renamePatch is a patch that renames a file and nothing else.
+// renamePatch returns a patch that only renames a file.
 func renamePatch(from, to string) string {
 	from, to = strings.TrimLeft(from, "/"), strings.TrimLeft(to, "/")
 	return fmt.Sprintf("diff --git a/%s b/%s\nrename from %s\nrename to %s\n", from, to, from, to)

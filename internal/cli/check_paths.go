@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// checkedSkill is a verdict with the names under which people know its files.
+// checkedSkill is a verdict with the paths of its files as shown to users.
 type checkedSkill struct {
 	*doctor.Verdict
 	folder   string // the skill's folder as it is shown
@@ -26,31 +26,31 @@ type checkedSkill struct {
 	settings config.Check
 }
 
-// shown is one of the skill's files as it is shown.
+// shown returns the displayed path of one of the skill's files.
 func (c *checkedSkill) shown(file string) string { return path.Join(c.folder, file) }
 
-// checkedFinding is a finding with its file as it is shown. Skill is nil for what a
-// scan met.
+// checkedFinding is a finding with the displayed path of its file. Skill is nil for a
+// notice of a scan.
 type checkedFinding struct {
 	check.Finding
 	shown    string
 	skill    *checkedSkill
 	settings config.Check
-	near     string // the file that should be called SKILL.md, of a near miss
-	base     string // see [target], of a near miss
+	near     string // for a near miss, the file that should be called SKILL.md
+	base     string // for a near miss, see [target]
 }
 
-// checkRun is what one run of check found.
+// checkRun is the result of one run of check.
 type checkRun struct {
 	skills   []*checkedSkill
 	notices  []checkedFinding
-	findings []checkedFinding // without those that are ignored
-	silenced int              // how many a configuration file left out
+	findings []checkedFinding // without the ignored ones
+	silenced int              // the number that a configuration file dropped
 	used     []*configFile
-	lost     []*failure // paths in which nothing could be looked at
+	lost     []*failure // paths that could not be read
 }
 
-// files names the configuration files that hold.
+// files lists the configuration files in effect.
 func (r *checkRun) files() string {
 	names := make([]string, len(r.used))
 	for i, f := range r.used {
@@ -59,19 +59,19 @@ func (r *checkRun) files() string {
 	return strings.Join(names, " and ")
 }
 
-// target is a place to look for skills: a root, and whether only the skill that
-// the root itself is counts.
+// target is a root in which to look for skills, and whether only the skill in the root's
+// own folder counts.
 type target struct {
 	catalog.Source // made when the target is scanned
 	root           skill.Root
 	only           bool
-	given          string // as the user wrote it, "" for a root that nobody named
+	given          string // as the user wrote it, "" for a well-known root
 	base           string // where the search for a configuration file begins
 	settings       config.Check
 }
 
-// targets are the paths that were given, or else the project's roots. Lost are the
-// paths that are not there.
+// targets returns the given paths, or else the project's roots. lost has the paths that do
+// not exist.
 func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []*failure, err error) {
 	if len(paths) == 0 {
 		if err := from.check(*env); err != nil {
@@ -125,12 +125,12 @@ func checkRoot(abs, shown string) skill.Root {
 	return skill.Root{Label: shown, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(shown))}
 }
 
-// Scan is that of the folder, or of the skill that the folder is.
+// Scan scans the folder, or only the skill in the folder itself.
 func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 	scan, err := t.Source.Scan(ctx)
 	if t.only {
 		scan.Bundles = slices.DeleteFunc(slices.Clone(scan.Bundles), func(b *skill.Bundle) bool { return b.Path != "." })
-		scan.Version = 0 // it is another one now
+		scan.Version = 0 // it was replaced meanwhile
 	}
 	return scan, err
 }
@@ -148,7 +148,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 		}
 		by[t.root.Label] = t
 		if t.given != "" && len(all) > 1 {
-			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as several --dir have
+			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as with several --dir
 		}
 		t.Source = dir.New(dir.Options{Root: t.root, Required: t.given != "", Watches: watches})
 		sources = append(sources, t)
@@ -191,8 +191,8 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	return run, nil
 }
 
-// noSkill says that nothing was found in a place that somebody named, and which
-// file there was perhaps meant for a SKILL.md.
+// noSkill returns the error for a named place without a skill, with the file there that was
+// perhaps meant as a SKILL.md.
 func noSkill(t target) *failure {
 	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
 	entries, _ := os.ReadDir(t.root.Dir)
@@ -204,8 +204,8 @@ func noSkill(t target) *failure {
 	return f
 }
 
-// failure is the error for the paths that were lost, or nil. All but one are said
-// on their own; where there are findings, all are.
+// failure returns the error for the lost paths, or nil. It prints all but one as separate
+// messages; if there are findings, it prints all.
 func (r *checkRun) failure(env *Env) *failure {
 	if len(r.lost) == 0 {
 		return nil
@@ -223,8 +223,8 @@ func (r *checkRun) failure(env *Env) *failure {
 	return &failure{code, last.err, last.hint}
 }
 
-// collect gathers the findings but those that flags or files leave out, with the
-// severities that these give them. Strict makes errors of warnings.
+// collect returns the findings without those that flags or files drop, with the configured
+// severities. Strict turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags) {
 	r.findings, r.silenced = nil, 0
 	add := func(found checkedFinding) {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// How long a server may have a request wait that it answers 429: each time, and how
-// often. A server with limits says seconds; one that says more does not want us.
+// The longest wait after an answer 429, and the largest number of waits. A server with
+// limits asks for seconds; one that asks for more refuses the check.
 const (
 	longestWait = time.Minute
 	mostWaits   = 5
 )
 
-// patient sends a request again that came too often, when the server says so in
-// Retry-After. An answer without it, or with a longer time, is the answer. So is the
-// one after mostWaits, and one to a body that cannot be had again.
+// patient repeats a request after an answer 429 with Retry-After. It returns the answer if
+// the header is missing or asks for a longer time, after mostWaits, and if the body cannot
+// be sent again.
 type patient struct{ next http.RoundTripper }
 
 func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {

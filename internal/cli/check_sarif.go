@@ -9,8 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The part of SARIF 2.1.0 that a linter fills
-// (docs.oasis-open.org/sarif/sarif/v2.1.0).
+// The part of SARIF 2.1.0 that a linter uses (docs.oasis-open.org/sarif/sarif/v2.1.0).
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -107,7 +106,7 @@ func printSARIF(env *Env, run *checkRun, _ *checkFlags) error {
 		if p := f.Position; p.Line > 0 {
 			at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(f.Length, 1)}
 		} else {
-			at.Region = &sarifRegion{StartLine: 1} // GitHub shows no result without one
+			at.Region = &sarifRegion{StartLine: 1} // GitHub ignores a result without one
 		}
 		r.Locations = []sarifLocation{{at}}
 		if p := f.Related; p != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// sarifSchema reads the published schema. It is one of draft 4 and uses nothing
-// that draft 7 reads differently but the name of its id.
+// sarifSchema reads the published schema. It is a draft 4 schema, which draft 7 reads alike
+// except for the name of its id.
 func sarifSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	data, err := os.ReadFile("testdata/sarif/sarif-schema-2.1.0.json")
@@ -76,7 +76,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// The schema is no rubber stamp.
+// The schema rejects wrong documents.
 func TestSARIFSchemaBites(t *testing.T) {
 	schema := sarifSchema(t)
 	out, _ := checkPaths(t, "--format", "sarif", writeSkills(t))

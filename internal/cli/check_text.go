@@ -9,8 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// paint gives text a colour, where a person looks at a terminal and did not ask
-// for none (no-color.org).
+// paint colours text on a terminal, unless the user disabled it (no-color.org).
 func paint(env *Env, code, text string) string {
 	if !env.StdoutTerminal || env.Getenv("NO_COLOR") != "" {
 		return text
@@ -60,7 +59,7 @@ func (r *checkRun) fixable(level check.Level) (n int) {
 	return n
 }
 
-// placed is something to say about a place in a file.
+// placed is a message about a position in a file.
 type placed struct {
 	file     string
 	severity skill.Severity
@@ -71,8 +70,8 @@ type placed struct {
 	mend     string
 }
 
-// write writes it as compilers do: where, what, the line with a mark under the
-// token, and what to do. Without the file's text there is no line.
+// write prints it like a compiler: position, message, the line with a mark under the token,
+// and the fix. Without the file's text it omits the line.
 func (p placed) write(env *Env, b *strings.Builder, source *check.Source) {
 	where := p.file
 	if p.at.Line > 0 {

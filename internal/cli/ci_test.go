@@ -31,7 +31,7 @@ func atRoot(t *testing.T, name string) []byte {
 	return data
 }
 
-// ran is what a command line prints, and its exit status.
+// ran returns the output and the exit status of a command line.
 func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return ranWith(t, dir, "", args...)
@@ -56,7 +56,7 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-// goodAndBad is a folder with a skill that is well and one that is not.
+// goodAndBad returns a folder with a valid skill and an invalid one.
 func goodAndBad(t *testing.T) (dir, good, bad string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -73,8 +73,7 @@ func goodAndBad(t *testing.T) (dir, good, bad string) {
 	return dir, filepath.Join(dir, "good", "SKILL.md"), bad
 }
 
-// The hooks match every spelling of SKILL.md and nothing else, and run a command
-// that there is.
+// The hooks match every spelling of SKILL.md and nothing else, and run an existing command.
 func TestPreCommitHooks(t *testing.T) {
 	var hooks []struct {
 		ID, Name, Entry, Language, Files string
@@ -118,7 +117,7 @@ func TestPreCommitHooks(t *testing.T) {
 	}
 }
 
-// underHyphen is a skill that is not well, by a path that looks like a flag.
+// underHyphen returns an invalid skill with a path that looks like a flag.
 func underHyphen(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join("--ignore=name-missing", "SKILL.md")
@@ -131,8 +130,8 @@ type step struct {
 	Env, With              map[string]string
 }
 
-// The action parses, pastes no input into a script, and its scripts do what they
-// should on this machine.
+// The action parses and pastes no input into a script, and its scripts work on this
+// machine.
 func TestAction(t *testing.T) {
 	var action struct {
 		Name, Description string
@@ -209,7 +208,7 @@ func TestAction(t *testing.T) {
 }
 
 // The examples in doc/ci.md parse, use this repository's hooks and inputs, and name
-// commands that there are.
+// existing commands.
 func TestCIExamples(t *testing.T) {
 	text := string(atRoot(t, "doc/ci.md"))
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)

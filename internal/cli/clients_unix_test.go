@@ -19,11 +19,11 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// noModel is a model that is not there: a client that has no command to ask a server
+// noModel is the address of a missing model. A client without a command that asks a server
 // begins a conversation, and connects before it fails.
 const noModel = "http://127.0.0.1:9/v1"
 
-// asked is a client of npm, and how it is made to connect to its servers without an
+// asked is a client on npm, with the way to make it connect to its servers without an
 // account.
 var asked = map[string]struct {
 	npm, program string
@@ -43,8 +43,8 @@ var asked = map[string]struct {
 	"copilot-cli": {"@github/copilot", "copilot", []string{"-p", "hi"}, []string{"COPILOT_PROVIDER_BASE_URL=" + noModel, "COPILOT_MODEL=x"}, nil},
 }
 
-// TestClientsConnect: the entry that connect writes makes the real client send the
-// token; with another token it is refused, so that it was not let in without.
+// TestClientsConnect checks that the entry written by connect makes the real client send
+// the token. With another token it is refused, which proves that the token counts.
 func TestClientsConnect(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestClientsConnect(t *testing.T) {
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // most are a script that starts the client
 					cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 					cmd.Env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "KNACK_TOKEN=" + sent}, a.env...)
-					_ = cmd.Run() // one that begins a conversation fails
+					_ = cmd.Run() // a client that begins a conversation fails
 				})
 				if len(got) == 0 || slices.ContainsFunc(got, func(r string) bool { return r != what }) {
 					t.Errorf("with the %s token the server answered %q, want %q alone; the client said\n%s", map[bool]string{true: "right", false: "wrong"}[sent == token], got, what, said.String())
@@ -82,9 +82,9 @@ func TestClientsConnect(t *testing.T) {
 	}
 }
 
-// owned is how a client of npm adds a server by its own command line, and how it lists
-// its servers. OLD and DIR stand for a command and an argument; shows is what the list
-// has once for each server that it connects to, or would connect to.
+// owned has the commands of a client on npm that add a server and list its servers. OLD and
+// DIR are placeholders for a command and an argument. shows is text that the list has once
+// for each server.
 var owned = map[string]struct {
 	add, list []string
 	shows     string
@@ -98,8 +98,8 @@ var owned = map[string]struct {
 	"copilot-cli": {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "get", "knack"}, "Enabled"},
 }
 
-// TestClientsOwnEntry: after the client's own command line has added a server called
-// knack, connect keeps its arguments and leaves one entry, which the client connects to.
+// TestClientsOwnEntry checks that connect keeps the arguments of an entry that the client's
+// own command added, and leaves one entry, to which the client connects.
 func TestClientsOwnEntry(t *testing.T) {
 	knack, err := exec.LookPath("knack") // this test, see TestMain
 	if err != nil {
@@ -160,7 +160,7 @@ func clientOfNPM(t *testing.T, id string) string {
 	return ""
 }
 
-// settle makes the files that a client needs at home.
+// settle makes the files that a client needs in its home folder.
 func settle(t *testing.T, id, home string) {
 	t.Helper()
 	for at, text := range asked[id].files {
@@ -174,9 +174,8 @@ func settle(t *testing.T, id, home string) {
 	}
 }
 
-// resultsOf runs a client and returns what the server answered to its requests by
-// POST, or what it asked of the server in a session. It ends the client at the first
-// answer, after a moment for another.
+// resultsOf runs a client and returns the server's answers to its POST requests, or the
+// requests of its session. It ends the client shortly after the first answer.
 func resultsOf(t *testing.T, audit string, run func(context.Context)) (results []string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)

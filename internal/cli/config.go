@@ -31,8 +31,8 @@ func tokenCommand(env *Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Print a new access token, and the line by which a token file knows it",
-		Long: `Print a new access token, and the line by which a token file knows it.
+		Short: "Print a new access token, and its line for a token file",
+		Long: `Print a new access token, and its line for a token file.
 
 Give the token to the client, which sends it in the header "Authorization: Bearer";
 it is shown this once and kept nowhere. Add the line to the file that is given to
@@ -54,7 +54,7 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 	return cmd
 }
 
-// reasonOf words an error about a file that a person named.
+// reasonOf words an error about a file that the user named.
 func reasonOf(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such file"

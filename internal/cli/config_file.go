@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// configFile is a knack.yaml as it was read.
+// configFile is a parsed knack.yaml.
 type configFile struct {
 	path     string // absolute
 	shown    string
@@ -43,7 +43,7 @@ func newSettings(env *Env, given string) *settings {
 	return &settings{env: env, given: given, read: map[string]*configFile{}}
 }
 
-// userFile is where the user's file lies, "" where there is no place for it.
+// userFile returns the path of the user's file, or "" if the system has no place for it.
 func (s *settings) userFile() string {
 	if at := s.env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(at) {
 		return filepath.Join(at, "knack", config.Name)
@@ -57,7 +57,8 @@ func (s *settings) userFile() string {
 	return filepath.Join(s.env.Home, ".config", "knack", config.Name)
 }
 
-// files are those that hold for a folder, the one that goes first in front.
+// files returns the files in effect for a folder, the one with the highest precedence
+// first.
 func (s *settings) files(folder string) ([]*configFile, error) {
 	if s.given != "" {
 		f, err := s.load(absolute(*s.env, s.given), s.given, readGiven)
@@ -87,8 +88,8 @@ func (s *settings) files(folder string) ([]*configFile, error) {
 	return append(out, f), err
 }
 
-// own is the file that its user named, or the user's; nil where there is none. A
-// project's is never asked: it may be somebody else's.
+// own returns the file of --config, or the user's, or nil. It never reads a project's,
+// which may come from a stranger.
 func (s *settings) own() (*configFile, error) {
 	file, shown := absolute(*s.env, s.given), s.given
 	if s.given == "" {
@@ -109,8 +110,8 @@ func (s *settings) own() (*configFile, error) {
 	return f, nil
 }
 
-// checkOf is what the files say of check for a folder. A file with a problem is
-// wrong usage: half a configuration is none.
+// checkOf returns the settings of check for a folder. A file with a problem is wrong usage,
+// since half a configuration is not usable.
 func (s *settings) checkOf(folder string) (config.Check, error) {
 	files, err := s.files(folder)
 	if err != nil {
@@ -141,14 +142,14 @@ func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (
 	return f, nil
 }
 
-// readError words why a file cannot be read, and stays what it is.
+// readError words why a file cannot be read, and keeps the error in its chain.
 type readError struct{ err error }
 
 func (e readError) Error() string { return reasonOf(e.err) }
 func (e readError) Unwrap() error { return e.err }
 
-// readContained reads a file that came with a project as a skill's file is read:
-// it may be somebody else's, and no link in it leads elsewhere.
+// readContained reads a project's file like a skill's file, without following links out of
+// the folder, since the project may come from a stranger.
 func readContained(file string) ([]byte, error) {
 	fsys, err := dir.FS(filepath.Dir(file))
 	if err != nil {
@@ -158,13 +159,12 @@ func readContained(file string) ([]byte, error) {
 	return data, err
 }
 
-// readGiven reads a configuration that its user named.
+// readGiven reads a configuration that the user named.
 func readGiven(file string) ([]byte, error) { return readOwn(file) }
 
-// readOwn reads a file that the operator named, through links, and no more of it than
-// shows that it is larger than [config.MaxSize]. A pipe or a device is none: it could
-// hold up the command, or a server that reads it again, for ever. The null device is
-// an empty file.
+// readOwn reads a file that the operator named, following links, and at most one byte more
+// than [config.MaxSize]. It refuses a pipe or a device, which could block the command, or a
+// server that reloads it, for ever. The null device is an empty file.
 func readOwn(file string) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
@@ -172,7 +172,7 @@ func readOwn(file string) ([]byte, error) {
 		}
 		return err
 	}
-	info, err := os.Stat(file) // opening some devices does things
+	info, err := os.Stat(file) // opening some devices has effects
 	if null, nullErr := os.Stat(os.DevNull); err == nil && nullErr == nil && os.SameFile(info, null) {
 		return nil, nil
 	}
@@ -184,13 +184,13 @@ func readOwn(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := regular(f.Stat()); err != nil { // it may be another by now
+	if err := regular(f.Stat()); err != nil { // it may have been replaced
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(f, config.MaxSize+1))
 }
 
-// refused is the first problem as an error, with its place.
+// refused returns the first problem as an error, with its position.
 func (f *configFile) refused() error {
 	p := f.problems[0]
 	hint := p.Mend
@@ -219,11 +219,10 @@ func (f *configFile) warnings() (all []string) {
 	return all
 }
 
-// secrets are tokens that somebody wrote where their hashes belong.
+// secrets returns tokens that were written in place of their hashes.
 var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
 
-// hide makes stars of what may be a token: it must not get into a terminal's memory or
-// a log.
+// hide replaces possible tokens by stars, to keep them out of terminals and logs.
 func hide(source *check.Source, problems []skill.Problem) {
 	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
 	source.Hide(func(n int, line string) string {
@@ -238,7 +237,7 @@ func hide(source *check.Source, problems []skill.Problem) {
 	})
 }
 
-// token is how many characters the key or word at a position has.
+// token returns the length in characters of the key or word at a position.
 func token(source *check.Source, at skill.Position) int {
 	line, _ := source.Line(at.Line)
 	runes := []rune(line)
@@ -254,7 +253,7 @@ type configReport struct {
 	Version  int               `json:"version"`
 	Files    []string          `json:"files"`
 	Findings []configReportRow `json:"findings"`
-	// Warnings are of what may be meant, and change no exit status.
+	// Warnings do not change the exit status, since the file may be intended.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -273,10 +272,10 @@ func configCheckCommand(env *Env) *cobra.Command {
 	var project string
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say what is wrong with a configuration file",
-		Long: `Say all that is wrong with a configuration file, each with its place and what to
-write instead. Without FILE, the files that hold here: the project's ` + config.Name + ` and the
-user's. doc/configuration.md lists the keys.
+		Short: "Report the problems of a configuration file",
+		Long: `Report every problem of a configuration file, with its position and what to write
+instead. Without FILE, check the files in effect here: the project's ` + config.Name + ` and
+the user's. doc/configuration.md lists the keys.
 
 The exit status is 1 if anything is wrong.`,
 		Args: between(0, 1, "one file, or nothing"),

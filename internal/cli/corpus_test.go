@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// corpus is the folder of real skills: KNACK_CORPUS, or beside the checkout.
+// corpus returns the folder of real skills: KNACK_CORPUS, or a folder beside the checkout.
 // Continuous integration always has it.
 func corpus(t *testing.T, part string) string {
 	t.Helper()
@@ -65,8 +65,8 @@ func list(t *testing.T, args ...string) (skills []listed, found int) {
 	return got.Skills, got.Roots[0].Count
 }
 
-// Every one of 776 real skills is available: each file has its entry, and each
-// entry a URI of its own.
+// Each of the 776 real skills is available: each file has its entry, and each entry its own
+// URI.
 func TestCorpusSkills(t *testing.T) {
 	dir := corpus(t, "skills")
 	skills, found := list(t, "--dir", dir)
@@ -87,8 +87,8 @@ func TestCorpusSkills(t *testing.T) {
 	}
 }
 
-// Every file of the edge cases, in any spelling, is accounted for: as an entry's
-// file, or as another spelling beside it. What is skipped says why.
+// Every file of the edge cases, in any spelling, is an entry's file or another spelling
+// beside it. A skipped one has a reason.
 func TestCorpusEdge(t *testing.T) {
 	dir := corpus(t, "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))

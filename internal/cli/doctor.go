@@ -18,14 +18,13 @@ func doctorCommand(env *Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor [SKILL]",
-		Short: "Say where skills are looked for, what became of each, and why one is missing",
-		Long: `Say where skills are looked for, what became of each one found, and what a
-client is shown of them.
+		Short: "Explain where skills are looked for, what became of each, and why one is missing",
+		Long: `Explain where skills are looked for, what became of each one found, and what
+clients are shown of them.
 
-With SKILL, the story of that name alone: every skill that has it, or that
-nearly does, what is wrong with it and what to write instead. SKILL is a name, a
-folder's name, LABEL:NAME, a skill:// URI or a path. The exit status is 1 when
-no agent can load it.`,
+With SKILL, explain that name alone: every skill with that name or a similar one,
+its faults, and what to write instead. SKILL is a name, a folder's name,
+LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load it.`,
 		Args: between(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(*env); err != nil {
@@ -35,7 +34,7 @@ no agent can load it.`,
 			if err != nil {
 				return err
 			}
-			// Without the server's patience: a person who asks wants all of it.
+			// Without the server's time limit, since the user wants the complete report.
 			_, v, err := scanned(cmd.Context(), env, sources)
 			if err != nil {
 				return err
@@ -92,8 +91,8 @@ func (f *sourceFlags) doctorOptions(env Env, sources []catalog.Source) doctor.Op
 	return o
 }
 
-// serving is the command that serves a folder beside all others, those that the
-// variable names today included.
+// serving returns the command that serves a folder in addition to all others, including
+// those in KNACK_DIRS.
 func serving(env Env, folder string) string {
 	at := atHome(env, folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {

@@ -15,8 +15,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The skill engage names every tool that is served and no other, and calls each as its
-// schema says.
+// The skill engage names exactly the served tools, and calls each by its schema.
 func TestEngageFollowsTheTools(t *testing.T) {
 	var every []string
 	for _, set := range tool.SetNames() {
@@ -63,7 +62,7 @@ func TestEngageFollowsTheTools(t *testing.T) {
 	}
 }
 
-// takes reports whether arguments are what a tool's schema asks for.
+// takes reports whether arguments satisfy a tool's schema.
 func takes(t *testing.T, tl *tool.Tool, arguments map[string]any) bool {
 	t.Helper()
 	var schema struct{ Properties map[string]any }
@@ -78,8 +77,8 @@ func takes(t *testing.T, tl *tool.Tool, arguments map[string]any) bool {
 	return !slices.ContainsFunc(tl.Required(), func(key string) bool { return arguments[key] == nil })
 }
 
-// A command that serves tools has the engage of these tools; one that shows a skill
-// as it is has that of the default set.
+// A command that serves tools has the engage for these tools; one that shows a skill has
+// that of the default set.
 func TestEngageByCommand(t *testing.T) {
 	const call = `{"name":"get_skill","arguments":{"skill_name":"engage"}}`
 	dir := t.TempDir()
@@ -101,7 +100,7 @@ func TestEngageByCommand(t *testing.T) {
 	}
 }
 
-// What engage says of skills with one name is what the product shows: in one root, a
+// The text of engage about skills with equal names matches the product: in one root, a
 // skill loads with its root's label and its folder's path.
 func TestShadowedNames(t *testing.T) {
 	dir := t.TempDir()

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Env is everything a command takes from the process around it.
+// Env has everything that a command takes from its process.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Dir            string // the working directory
 	Home           string // the user's home folder, "" if unknown
-	// StdinTerminal and so on: a person sits at that end.
+	// StdinTerminal and the like report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
 	// Width is the terminal's width in columns, 0 if unknown.
 	Width int
@@ -22,7 +22,7 @@ type Env struct {
 
 // SystemEnv is the environment of this process.
 func SystemEnv() Env {
-	dir, _ := os.Getwd() // without one, only --dir and the home folder are served
+	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,

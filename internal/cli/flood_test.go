@@ -38,12 +38,12 @@ func newWatched(t *testing.T, rate limit.Rate) *watched {
 	if err := c.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Audit: true, Observe: func(u mcpserver.Use) {
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens}), Audit: true, Observe: func(u mcpserver.Use) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.log = append(w.log, u.Event)
 	}})
-	w.HTTP, err = mcpserver.NewHTTP(server, mcpserver.HTTPOptions{Verifier: tokens, Limit: rate, Pages: web.New(web.Options{Catalog: c, Verifier: tokens})})
+	w.HTTP, err = mcpserver.NewHTTP(server, mcpserver.HTTPOptions{Limit: rate, Pages: web.New(web.Options{Catalog: c, Verifier: tokens})})
 	if err != nil {
 		t.Fatal(err)
 	}

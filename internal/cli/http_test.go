@@ -26,7 +26,7 @@ func serving(t *testing.T, args ...string) string {
 	return url
 }
 
-// servingLog is serving with what the server says on stderr.
+// servingLog is serving with the server's stderr.
 func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 	t.Helper()
 	return servingWith(t, append([]string{"serve", "--no-builtin", "--http", "0"}, args...))
@@ -141,8 +141,8 @@ func TestCheckOurselves(t *testing.T) {
 	}
 }
 
-// TestCheckFindsFaults: a server that does nothing of the extension, and one that
-// changes what it serves.
+// TestCheckFindsFaults checks a server without the extension, and one that changes its
+// files.
 func TestCheckFindsFaults(t *testing.T) {
 	dir := skills(t)
 	url := serving(t, "--dir", dir)

@@ -20,7 +20,7 @@ func listCommand(env *Env) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the skills that are available; with --all also those that are not, and why",
+		Short: "List the available skills; with --all also the others, with reasons",
 		Args:  between(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
@@ -49,9 +49,9 @@ func listCommand(env *Env) *cobra.Command {
 	return cmd
 }
 
-// listing is the JSON form of list. Skills holds every available skill, those that
-// another one shadows marked by their status; with --all the skipped too. Count is of
-// all that was found.
+// listing is the JSON form of list. Skills has every available skill, with a status for
+// shadowed ones, and with --all the skipped ones too. Count covers everything that was
+// found.
 type listing struct {
 	Count  doctor.Count        `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
@@ -77,7 +77,7 @@ func listJSON(ctx context.Context, v catalog.View, all bool) (listing, error) {
 	return out, nil
 }
 
-// printList shows names, where each lies, and descriptions cut to the terminal.
+// printList prints names, places, and descriptions shortened to the terminal.
 func printList(env *Env, v catalog.View, all bool) {
 	w := env.Stdout
 	width := 0
@@ -153,7 +153,7 @@ func printRest(w io.Writer, v catalog.View) {
 	printRoots(w, v)
 }
 
-// printUnlisted names the skills of excluded roots, and what loads them.
+// printUnlisted prints the skills of excluded roots, and the names that load them.
 func printUnlisted(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {
@@ -168,7 +168,7 @@ func printUnlisted(w io.Writer, v catalog.View) {
 	}
 }
 
-// printVariants accounts for further spellings of SKILL.md beside the one read.
+// printVariants prints other spellings of SKILL.md beside the one that is read.
 func printVariants(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {

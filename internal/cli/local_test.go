@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// A server over HTTP is for the user of this machine alone only if nothing says that
-// others may ask: then it names folders.
+// A server over HTTP counts as local, and names folders, only if no setting invites other
+// clients.
 func TestIsLocal(t *testing.T) {
 	for name, row := range map[string]struct {
 		f     *httpFlags

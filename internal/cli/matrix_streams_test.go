@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// stream is what a server tells of its own accord.
+// stream is a server's stream of notifications.
 type stream struct {
 	mu   sync.Mutex
 	said strings.Builder
@@ -75,8 +75,8 @@ func (s *stream) await(t *testing.T, text string) {
 	t.Fatalf("it was never told of %s:\n%s", text, s.text())
 }
 
-// TestMatrixStreams: what waits for news is told of nothing that is kept from its
-// subject, neither at once nor when it asks again for what it missed.
+// TestMatrixStreams checks that a stream carries nothing about hidden skills, neither at
+// once nor when it is resumed.
 func TestMatrixStreams(t *testing.T) {
 	dir := t.TempDir()
 	for _, files := range []map[string]string{openSkills, hiddenSkills} {
@@ -108,10 +108,13 @@ func TestMatrixStreams(t *testing.T) {
 			h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"` + uri + `"}}`})
 		}
 		h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"debug"}}`})
+		if name == "anna" { // the skipped one is hidden from the guest
+			streams["anna legacy"].await(t, "skill skipped: ")
+		}
 		streams[name+" modern"] = h.listen("POST", modern, "Authorization: Bearer "+tokens[name], "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen")
 		streams[name+" modern"].await(t, "acknowledged")
 	}
-	// The lists first, so that anna's first event is of one, and the others come behind it.
+	// The lists first, so that anna's first event is about one, and the others follow.
 	// Whole files, so that each is one change.
 	replace(t, filepath.Join(dir, "zqx/SKILL.md"), "---\nname: zqx\ndescription: Other zqxword.\n---\n")
 	put(t, filepath.Join(dir, "zqx-new/SKILL.md"), "no frontmatter zqxword\n")
@@ -129,7 +132,7 @@ func TestMatrixStreams(t *testing.T) {
 		s.await(t, `"uri":"skill://open/notes.md"`)
 		said := s.text()
 		if strings.HasPrefix(name, "guest") {
-			if name == "guest modern" { // what it asked for is confirmed in its own words
+			if name == "guest modern" { // the confirmation repeats the request
 				_, said, _ = strings.Cut(said, "acknowledged")
 				_, said, _ = strings.Cut(said, "\n")
 			}
@@ -150,7 +153,7 @@ func TestMatrixStreams(t *testing.T) {
 		}
 	}
 
-	// What was missed can be had again by who had it, and by nobody else.
+	// A missed event can be replayed by its recipient, and by no other client.
 	ids := func(name string) []string {
 		var all []string
 		for _, found := range regexp.MustCompile(`(?m)^id: (\S+)$`).FindAllStringSubmatch(streams[name+" legacy"].text(), -1) {
@@ -168,8 +171,8 @@ func TestMatrixStreams(t *testing.T) {
 	for _, s := range streams {
 		s.end()
 	}
-	// resume asks for what came after an event, once the stream before it is known to
-	// be over.
+	// resume asks for the events after a given one, once the previous stream is known to be
+	// over.
 	resume := func(id string, headers []string) *stream {
 		for range 4000 {
 			s := h.listen("GET", "", append(headers, "Last-Event-Id: "+id)...)
@@ -191,7 +194,7 @@ func TestMatrixStreams(t *testing.T) {
 		if id == guests[0] {
 			s.await(t, `"uri":"skill://open/notes.md"`)
 		} else {
-			time.Sleep(20 * time.Millisecond) // what must not come would be there
+			time.Sleep(20 * time.Millisecond) // a forbidden event would be there
 		}
 		if strings.Contains(s.text(), "zqx") {
 			t.Errorf("guest is told again from %s: %d\n%s", id, s.code, s.text())

@@ -20,19 +20,17 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestMeasuresOfLimits: each reason of a 429 that a client can be given is counted as
-// often as the client was given it. (The reason "busy" is counted where there can be
-// too much at once: TestNumbersOfTooMuch in mcpserver.)
+// TestMeasuresOfLimits checks that each reason of a 429 is counted as often as clients got
+// it. TestNumbersOfTooMuch in mcpserver checks the reason "busy".
 func TestMeasuresOfLimits(t *testing.T) {
 	etc := t.TempDir()
 	anna, annaLine := access.NewToken()
 	bert, bertLine := access.NewToken()
-	// One request in 100 seconds: none comes back while the test runs, or the counts
-	// of both sides are of more.
+	// One request in 100 seconds, so that no allowance returns while the test runs.
 	put(t, filepath.Join(etc, "knack.yaml"), "limits: {rate: 0.01, burst: 20}\naccess:\n  tokens:\n    - {hash: "+annaLine+", subject: anna}\n    - {hash: "+bertLine+", subject: bert}\n")
 	url, _ := servingLog(t, "--dir", t.TempDir(), "--config", filepath.Join(etc, "knack.yaml"))
 	a := &asker{t: t, url: url}
-	// until asks until it was refused n times, and says how often each status came.
+	// until repeats a request until it was refused n times, and counts each status.
 	until := func(n int, method, path, token string) map[int]int {
 		codes := map[int]int{}
 		for end := time.Now().Add(time.Minute); codes[429] < n; {
@@ -66,16 +64,16 @@ func TestMeasuresOfLimits(t *testing.T) {
 	}
 }
 
-// TestMeasuresOfLostLines: what the metrics say was written stands in the files, and
-// what they say was lost is what the log itself says is missing. The log's folder goes
-// when a new file is due, and comes back.
+// TestMeasuresOfLostLines checks that the counts of written and lost lines in the metrics
+// match the files and the log's own report. The log's folder vanishes when a new file is
+// due, and comes back.
 func TestMeasuresOfLostLines(t *testing.T) {
 	etc := t.TempDir()
 	logs := filepath.Join(etc, "logs")
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// What stands in the file is of a server before; a new one is due at 1 MiB.
+	// The file is from an earlier server; a new one is due at 1 MiB.
 	const old = `{"time":"2026-01-02T03:04:05Z","surface":"web","result":"ok"}` + "\n"
 	before := (1<<20 - 10<<10) / len(old)
 	put(t, filepath.Join(logs, "audit.log"), strings.Repeat(old, before))
@@ -99,9 +97,9 @@ func TestMeasuresOfLostLines(t *testing.T) {
 		}
 		return written, lost
 	}
-	// in reads all files of the log, and counts this server's lines and what they say is
-	// missing. A line that is being written and a file that gets another name count the
-	// next time.
+	// in reads all files of the log, and counts this server's lines and the lines that they
+	// report as missing. A half-written line and a file that is being renamed count at the
+	// next call.
 	in := func(folder string) (lines, missing int) {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(folder, "audit.log*"))
@@ -153,8 +151,8 @@ func TestMeasuresOfLostLines(t *testing.T) {
 	if err := os.Rename(away, logs); err != nil {
 		t.Fatal(err)
 	}
-	// Each asking has a line, which is written at any time after its answer; the first
-	// that is written now has one before it that says how many are missing.
+	// Each request has a line, which is written some time after the answer. A line with the
+	// number of missing ones precedes the first one now.
 	var lines, missing int
 	settled("with the folder", func(written, lost int) bool {
 		if lines > 0 && written == lines && lost == missing {

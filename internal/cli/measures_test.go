@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestMeasures compares the metrics of a session with calls, failures and refusals,
-// whole, and has promtool check them.
+// TestMeasures compares the whole metrics of a session with calls, failures and refusals,
+// and checks them with promtool.
 func TestMeasures(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(dir, "one/SKILL.md"), "---\nname: one\ndescription: One.\n---\n")
@@ -40,9 +40,9 @@ func TestMeasures(t *testing.T) {
 	a.send("GET", "/", token, "", "Host: elsewhere.example")           // a host
 	a.send("POST", "/mcp", token, "{}", "Origin: http://evil.invalid") // an origin
 	a.send("HEAD", "/metrics", "", "")
-	// The log is written by and by: what is counted is what stands in it. Each request
-	// up to here has its line, but for notifications/initialized, which decides nothing;
-	// those for the metrics below come to it.
+	// The log is written in the background, and only written lines count. Each request so
+	// far has a line, except notifications/initialized, which decides nothing. The requests
+	// for metrics below add theirs.
 	const before = 14
 	got, asked := "", 0
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -62,7 +62,7 @@ func TestMeasures(t *testing.T) {
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,
-		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 6`, // of a skill that there is not contract 002 says so in an answer
+		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 6`, // for a missing skill, contract 002 answers without an error
 		`knack_http_refusals_total{code="401",reason="no-token"} 2`,
 		`knack_http_refusals_total{code="401",reason="token"} 1`,
 		`knack_http_refusals_total{code="403",reason="host"} 1`,

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// garbage is how many bytes of it may grow beside what lives, between 20 and 200 % of
-	// that: a few skills need no collection to be read, and a hundred thousand no second
-	// copy of their memory.
+	// garbage is the number of bytes that may be allocated between collections, bounded to
+	// 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
+	// thousand no second copy of their memory.
 	garbage = 16 << 20
 	// spare is the memory that giveBack leaves to every process.
 	spare = 64 << 20
 )
 
-// tuneCollector fits the collector to what lives, after each collection, unless the
-// operator has set GOGC or GOMEMLIMIT.
+// tuneCollector adapts GOGC to the live heap after each collection, unless the operator has
+// set GOGC or GOMEMLIMIT.
 func tuneCollector(env *Env) {
 	if env.Getenv("GOGC") == "" && env.Getenv("GOMEMLIMIT") == "" {
 		fitCollector(0)
@@ -36,10 +36,10 @@ func fitCollector(was int) {
 	runtime.AddCleanup(collected, fitCollector, percent)
 }
 
-// giveBack returns to the system what a flood of calls has left: once no collection was
-// needed for 15 s, it makes one. The runtime alone would wait two minutes.
+// giveBack returns memory to the system after a flood of calls: it collects when no
+// collection ran for 15 s. The runtime alone would wait two minutes.
 func giveBack(ctx context.Context) {
-	var seen, own uint64 // collections at the last look, and with the last of these
+	var seen, own uint64 // the number of collections at the last tick, and after the last giveBack
 	held := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for {
 		select {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestTuneCollector: the percentage follows what lives, and an operator's choice stands.
+// TestTuneCollector checks that the percentage follows the live heap, and that the
+// operator's choice is kept.
 func TestTuneCollector(t *testing.T) {
 	was := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(was)
@@ -32,7 +33,7 @@ func TestTuneCollector(t *testing.T) {
 	runtime.KeepAlive(live)
 	live = nil
 	for end := time.Now().Add(time.Minute); percent() == 20 && time.Now().Before(end); {
-		runtime.GC() // a cleanup runs some time after the collection that finds it
+		runtime.GC() // a cleanup runs some time after its collection
 		runtime.Gosched()
 	}
 	if got := percent(); got <= 20 {

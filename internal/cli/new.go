@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// newFolder is where a new skill goes, below the project: the one folder of the
-// well-known ones that belongs to no client (agentskills.io), which most read.
+// newFolder is the folder for new skills in a project: the well-known one that belongs to
+// no client (agentskills.io) and that most clients read.
 const newFolder = ".agents/skills"
 
 func newCommand(env *Env) *cobra.Command {
@@ -25,7 +25,7 @@ func newCommand(env *Env) *cobra.Command {
 		Use:   "new NAME",
 		Short: "Write a valid skill to start from",
 		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from, and
-print its path. What is there already stays as it is.
+print its path. Existing files stay unchanged.
 
 It goes below ` + newFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,
@@ -51,8 +51,8 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
-// projectFolder is the folder that is worked in: --project, or the working directory;
-// "" if that is not known.
+// projectFolder returns the project's folder: --project, or the working directory, or "" if
+// that is unknown.
 func projectFolder(env Env, project string) string {
 	if project != "" {
 		return absolute(env, project)
@@ -60,8 +60,8 @@ func projectFolder(env Env, project string) string {
 	return env.Dir
 }
 
-// projectRoot is the root of the repository that is worked in, or the folder
-// itself outside of one.
+// projectRoot returns the root of the project's repository, or the folder itself outside of
+// a repository.
 func projectRoot(env Env, project string) string {
 	at := projectFolder(env, project)
 	if at == "" {
@@ -71,8 +71,8 @@ func projectRoot(env Env, project string) string {
 	return chain[len(chain)-1]
 }
 
-// makeSkill writes the skill's folder into the folder below. project is the folder that
-// is worked in, "" if it is not known.
+// makeSkill writes the skill's folder into the folder below. project is the project's
+// folder, or "" if it is unknown.
 func makeSkill(env *Env, project, below, name, description string) error {
 	if !skill.ValidName(name) {
 		return usageError("for example: knack new "+skill.SuggestName(name),
@@ -117,11 +117,11 @@ func existsError(env Env, file, name string) error {
 	return &failure{exitNo, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor " + name}
 }
 
-// atHome is a path as people write it.
+// atHome returns a path with ~ for the home folder.
 func atHome(env Env, path string) string { return shown(path, []string{env.Dir}, env.Home) }
 
-// template is a skill that satisfies the specification, and whose description
-// says what it does and when to use it.
+// template returns a skill that satisfies the specification, with a description of its
+// purpose and when to use it.
 func template(name, description string) string {
 	words := strings.ReplaceAll(name, "-", " ")
 	if description = skill.OneLine(description); description == "" {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// becomeNobody gives up the superuser's rights, which no file is closed to.
+// becomeNobody gives up the rights of root, to which file modes do not apply.
 func becomeNobody() {
 	if os.Geteuid() != 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestOptions: Allow tells the truth of each route: what it names is answered, and what
-// it does not name is 405 with the same methods. HEAD is answered like GET.
+// TestOptions checks the Allow header of each route: its methods are answered, and others
+// get 405 with the same methods. HEAD is answered like GET.
 func TestOptions(t *testing.T) {
 	token, line := access.NewToken()
 	file := t.TempDir() + "/tokens"

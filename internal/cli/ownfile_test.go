@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestIrregularFiles: a pipe that nobody writes, a device or a folder where a file
-// should be is named, at once.
+// TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of
+// a file is reported at once.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "ok.yaml"), filepath.Join(dir, "link.yaml")
@@ -63,8 +63,8 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
-// TestTokenFileBecomesPipe: a server whose token file is a pipe by now says so, and
-// takes over the next one.
+// TestTokenFileBecomesPipe checks that a server whose token file became a pipe says so, and
+// accepts the next file.
 func TestTokenFileBecomesPipe(t *testing.T) {
 	token, line := access.NewToken()
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -102,7 +102,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 }
 
-// TestTokenInsteadOfHash: a token that was written where its hash belongs is not shown.
+// TestTokenInsteadOfHash checks that a token in place of its hash is not shown.
 func TestTokenInsteadOfHash(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()
@@ -125,7 +125,8 @@ func TestTokenInsteadOfHash(t *testing.T) {
 	}
 }
 
-// TestGroupsNobodyIsIn: config check names them, and one that is near.
+// TestGroupsNobodyIsIn checks that config check names groups without members, and a similar
+// one.
 func TestGroupsNobodyIsIn(t *testing.T) {
 	_, line := access.NewToken()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPatient: a request that came too often is sent again, whole, when the server says
-// so; not where it says nothing or asks for too long, and not for ever.
+// TestPatient checks that a refused request is repeated, with its body, if the server asks
+// for that, but not without Retry-After, after a longer time, or for ever.
 func TestPatient(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  string
@@ -19,7 +19,7 @@ func TestPatient(t *testing.T) {
 		asked  int
 	}{
 		"twice":       {"0", 2, 200, 3},
-		"hung up":     {"0", 2, 200, 3}, // net/http has a body again by itself where the connection is the same
+		"hung up":     {"0", 2, 200, 3}, // net/http repeats a body by itself on the same connection
 		"past date":   {"Mon, 02 Jan 2006 15:04:05 GMT", 1, 200, 2},
 		"no header":   {"", 1, 429, 1},
 		"too long":    {"61", 1, 429, 1},

@@ -8,10 +8,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// insideProject refuses a write to file if a link in the project of folder takes it
-// out of that project: the author of a clone decides where its links lead. A file that
-// the user named by its own path passes. Beside the error, target is the place that the
-// link leads to, as users are shown it; they can name that instead.
+// insideProject refuses a write to file if a link in the project of folder leads out of
+// that project, because the links of a clone come from its author. It accepts a file that
+// the user named by its own path. With the error it returns the link's target in displayed
+// form, which the user can name instead.
 func insideProject(env Env, folder, file string) (target string, err error) {
 	chain := dir.Repository(folder)
 	top := chain[len(chain)-1]

@@ -34,6 +34,12 @@ func TestReadme(t *testing.T) {
 		t.Errorf("knack list prints otherwise: %s", diff)
 	}
 
+	url, log := servingWith(t, []string{"serve", "--http", "0"})
+	_, port, _ := strings.Cut(strings.TrimSuffix(url, "/mcp"), "127.0.0.1:")
+	if diff := cmp.Diff(strings.ReplaceAll(log(), ":"+port, ":8080"), outputs["go run ./cmd/knack serve --http 8080"]); diff != "" {
+		t.Errorf("knack serve prints otherwise: %s", diff)
+	}
+
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Dir = "../.."
 	packages, err := cmd.Output()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasRoom reports whether a pipe takes n bytes at once: one that is empty does, up
-// to its size less one page. Whoever writes to it besides can prove this wrong.
+// hasRoom reports whether a pipe takes n bytes at once: an empty pipe does, up to its size
+// less one page. Another writer can make the answer wrong.
 func hasRoom(f *os.File, n int) bool {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// slow is a source with one skill, which takes its time to find it.
+// slow is a source that finds its one skill after a while.
 type slow struct{ takes time.Duration }
 
 func (s slow) Root() skill.Root {
@@ -32,8 +32,8 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{Bundles: []*skill.Bundle{{Path: "late", Entry: "SKILL.md", FS: fsys}}}, nil
 }
 
-// A command that answers once waits for its roots, however long they take, and says so
-// at a terminal; doctor does too.
+// A command that answers once waits for its roots without a limit, and says so at a
+// terminal; doctor does too.
 func TestScannedWaits(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestScannedInterrupted(t *testing.T) {
 	})
 }
 
-// A --dir that goes away between the look at it and the scan is an error with words, not
-// a list without its skills.
+// A --dir that vanishes between the check and the scan is an error, not a list without its
+// skills.
 func TestRootErrorOfMissing(t *testing.T) {
 	at := t.TempDir() + "/gone"
 	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: at, Shown: "gone"}, Required: true})

@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 
-// TestMain makes the test binary knack itself, so that scripts run what users
-// run: a process with pipes, signals and an exit status.
+// TestMain makes the test binary run as knack, so that scripts run a real process with
+// pipes, signals and an exit status.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"knack": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// TestScript runs what a person types. Every script starts with an empty home
+// TestScript runs command lines as users type them. Every script starts with an empty home
 // and, as its working directory, an empty folder outside of any repository.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -49,7 +49,8 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
 			env.Setenv("KNACK_DIRS", "")
-			// Where knack is, for scripts that must not see the programs of this machine.
+			// The folder of knack, for scripts that must not see the programs of this
+			// machine.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			return os.MkdirAll(home, 0o755)
 		},

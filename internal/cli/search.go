@@ -24,9 +24,9 @@ func searchCommand(env *Env) *cobra.Command {
 		Short: "Find skills by words of their name, tags, description or headings, best first",
 		Long: `Find skills by words of their name, tags, description or headings, best first.
 
-A skill is found when one word fits: as it is, with another ending, as a beginning,
-or with a letter or two wrong. Case and accents do not count. Skills that are kept
-from models are found too, and marked; models do not find them.`,
+A skill is found if one word matches: unchanged, with another ending, as a prefix, or
+with a letter or two wrong. Case and accents do not count. Skills that are hidden from
+models are found too, and marked; models do not find them.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !search.HasWords(strings.Join(args, " ")) {
 				return usageError("usage: "+cmd.UseLine(), "%s takes words to look for", cmd.CommandPath())
@@ -61,7 +61,7 @@ from models are found too, and marked; models do not find them.`,
 	}
 	from.register(cmd, env)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "show at most `N` skills")
-	cmd.Flags().BoolVar(&explain, "explain", false, "say below each skill which words were found, where and how")
+	cmd.Flags().BoolVar(&explain, "explain", false, "print below each skill which words matched, where and how")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the reasons")
 	return cmd
 }
@@ -126,8 +126,8 @@ func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
 	}
 }
 
-// reasons says where and how each word was found: "deploy in name (deployment,
-// another ending), description".
+// reasons words where and how each word was found: "deploy in name (deployment, another
+// ending), description".
 func reasons(all []search.Match) string {
 	var words []string
 	for i, m := range all {

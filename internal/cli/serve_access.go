@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -23,13 +22,8 @@ import (
 type admission struct {
 	env       *Env
 	tokenFile string
-	tokens    atomic.Pointer[access.Tokens] // nil: everybody may ask
-	held      []byte                        // the token file that holds
-}
-
-// Verify knows the tokens that were read last.
-func (a *admission) Verify(ctx context.Context, token string) (access.Subject, bool) {
-	return a.tokens.Load().Verify(ctx, token)
+	tokens    *access.Tokens // nil: everyone may ask
+	held      []byte         // the token file that holds
 }
 
 // read reads the token file, whose bytes it gives too, and adds the tokens of the
@@ -55,8 +49,15 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 
 // take lets hold what read gave.
 func (a *admission) take(tokens *access.Tokens, data []byte) {
-	a.tokens.Store(tokens)
-	a.held = data
+	a.tokens, a.held = tokens, data
+}
+
+// stateOf is the state of access of tokens and rules.
+func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
+	if tokens == nil {
+		return access.State{Policy: policy}
+	}
+	return access.State{Verifier: tokens, Policy: policy}
 }
 
 // reloader takes over what the configuration says now.
@@ -110,7 +111,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens.Load()); loses {
+	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens); loses {
 		switch {
 		case own != nil && cutShort(r.data, data):
 			return lessThan(what)
@@ -118,14 +119,13 @@ func (r *reloader) reload(ctx context.Context) error {
 			return lessThan("--token-file " + r.admission.tokenFile)
 		}
 	}
-	if (tokens == nil) != (r.admission.tokens.Load() == nil) {
+	if (tokens == nil) != (r.admission.tokens == nil) {
 		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
 	}
 	r.admission.take(tokens, tokenData)
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
-	r.server.Restrict(policy)
-	r.http.Recheck()
+	r.server.SetAccess(stateOf(tokens, policy))
 	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))

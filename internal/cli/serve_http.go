@@ -32,6 +32,7 @@ type httpFlags struct {
 	cert, key      string
 
 	admission admission
+	gate      *access.Gate // of both, from admit on
 	policy    *access.Policy
 	tokens    bool // are required
 }
@@ -102,15 +103,13 @@ func (f *httpFlags) admit(env *Env, o *operation) error {
 	}
 	f.admission.take(tokens, data)
 	f.policy, f.tokens = o.given().Access.Policy, tokens != nil
+	f.gate = access.NewGate(stateOf(tokens, f.policy))
 	return nil
 }
 
 // options reads what the flags name.
 func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
 	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Over(mcpserver.DefaultLimit)}
-	if f.tokens {
-		o.Verifier = &f.admission
-	}
 	if f.cert == "" {
 		return o, nil, nil
 	}
@@ -207,12 +206,11 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
-	server.Restrict(f.policy)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
 	defer signal.Stop(hangups)
 	go func() {
-		warnOfStrangers(f.policy, f.admission.tokens.Load(), log)
+		warnOfStrangers(f.policy, f.admission.tokens, log)
 		warnOfIdle(ctx, c, f.policy, log)
 		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access}
 		if op.file != nil {
@@ -270,7 +268,7 @@ func count(usage *web.Usage, u mcpserver.Use) {
 // pages is the web catalogue.
 func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
 	if f.tokens {
-		o.Verifier = &f.admission
+		o.Verifier = f.gate
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		o.Command = executable() // who reads the page is on this machine

@@ -12,7 +12,7 @@ import (
 
 const unitFile = "../../deploy/knack.service"
 
-// unit is the service with another program in place of the installed one.
+// unit returns the service with another program in place of the installed one.
 func unit(t *testing.T, program string) string {
 	t.Helper()
 	data, err := os.ReadFile(unitFile)
@@ -26,7 +26,7 @@ func unit(t *testing.T, program string) string {
 	return strings.Replace(string(data), installed, program+" ", 1)
 }
 
-// systemd itself finds nothing wrong with the unit, and little exposed.
+// systemd accepts the unit, and rates its exposure as low.
 func TestServiceUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestServiceUnit(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), analyze, append(args, file)...).CombinedOutput()
 		return string(out), err
 	}
-	// It warns of what it does not know, and goes on.
+	// It warns of unknown settings, and continues.
 	if out, err := run("verify", "--man=no"); err != nil || out != "" {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -51,7 +51,7 @@ func TestServiceUnit(t *testing.T) {
 	}
 }
 
-// What the unit promises stands in it, whether or not there is a systemd to ask.
+// The unit has the promised settings; this needs no systemd.
 func TestServiceIsClosed(t *testing.T) {
 	text := unit(t, "knack")
 	for _, line := range []string{
@@ -64,7 +64,7 @@ func TestServiceIsClosed(t *testing.T) {
 	}
 }
 
-// The unit's command line starts a server, with settings as doc/running.md has them.
+// The unit's command line starts a server, with the settings of doc/running.md.
 func TestServiceStarts(t *testing.T) {
 	_, line, _ := strings.Cut(unit(t, "knack"), "ExecStart=knack serve ")
 	line, _, _ = strings.Cut(line, "\n")

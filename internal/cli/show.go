@@ -19,15 +19,15 @@ func showCommand(env *Env) *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "show SKILL [FILE]",
-		Short: "Print a skill's SKILL.md, or another of its files, as it is",
-		Long: `Print a skill's SKILL.md, or another of its files, byte for byte as it is.
+		Short: "Print a skill's SKILL.md, or another of its files, byte for byte",
+		Long: `Print a skill's SKILL.md, or another of its files, byte for byte.
 
 SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,
 or a skill:// URI.
 
 With --as TOOL: exactly what that tool answers when a model calls it with this
 SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
-status is 1 when that answer is an error, or that there is no such skill.`,
+status is 1 if that answer is an error or reports that there is no such skill.`,
 		Args: between(1, 2, "the name of a skill and, if you like, one of its files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("as") {
@@ -66,7 +66,7 @@ status is 1 when that answer is an error, or that there is no such skill.`,
 	return cmd
 }
 
-// findSkill resolves what a person types: a URI, a name, a folder.
+// findSkill finds a skill by a URI, a name or a folder.
 func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
@@ -80,7 +80,7 @@ func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
 		return e, skill.MainFile, nil
 	}
 	if e := v.InFolder(name); e != nil && e.Entry != "" {
-		return e, skill.MainFile, nil // a skipped one too: its author wants to see it
+		return e, skill.MainFile, nil // also a skipped skill, which its author wants to see
 	}
 	hint := "knack list shows all names"
 	if near := v.SkippedNear(name, 1); len(near) > 0 {
@@ -121,7 +121,7 @@ func show(env *Env, e *catalog.Entry, file string) error {
 	return err
 }
 
-// filesHint names the first files of the skill.
+// filesHint returns a hint with the first files of the skill.
 func filesHint(e *catalog.Entry) string {
 	files, _, err := e.List(context.Background(), 20)
 	if err != nil && !errors.Is(err, skill.ErrIncomplete) || len(files) == 0 {

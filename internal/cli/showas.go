@@ -12,9 +12,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// showAs prints what a tool answers when a model calls it with this skill, and
-// file: the text, whole. An answer that is an error, or that there is no such
-// skill, is printed too, and then the exit status says so.
+// showAs prints the whole text that a tool answers for this skill and file. It also prints
+// an answer that is an error or reports a missing skill; then the exit status is 1.
 func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []string) error {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
@@ -60,9 +59,9 @@ func showAs(cmd *cobra.Command, env *Env, from *sourceFlags, as string, args []s
 	return &failure{exitNo, errors.New("the tool's answer is an error"), ""}
 }
 
-// toolFor finds a tool that takes a skill: by name in the default set first, then
-// in the others; or as SET:TOOL. Of two that differ in how they call a skill, a
-// skill:// URI chooses the one that takes it. set is the set that it is found in.
+// toolFor finds a tool that takes a skill: by name in the default set first, then in the
+// others; or as SET:TOOL. If two differ in how they name a skill, a skill:// URI selects
+// the one that accepts it. set is the set of the tool.
 func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	sets := append([]string{tool.DefaultSet}, tool.SetNames()...)
 	name := as

@@ -26,7 +26,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// surfer is a browser without a memory: what it sends is what a test says.
+// surfer is a browser without state: the test decides what it sends.
 type surfer struct {
 	t    *testing.T
 	base string
@@ -46,8 +46,8 @@ type reply struct {
 	body   string
 }
 
-// ask sends a request as a browser does that wants to see a page; headers, as
-// "key: value", come instead of its own.
+// ask sends a request like a browser that opens a page. Headers, as "key: value", replace
+// its own.
 func (s *surfer) ask(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, strings.NewReader(body))
@@ -88,7 +88,7 @@ func (s *surfer) get(path string, headers ...string) reply {
 	return s.ask("GET", path, "", headers...)
 }
 
-// signIn gives the cookie that a token gets.
+// signIn signs in with a token and returns the cookie.
 func (s *surfer) signIn(token string, headers ...string) *http.Cookie {
 	s.t.Helper()
 	r := s.ask("POST", "/signin", url.Values{"token": {token}, "to": {"/"}}.Encode(), headers...)
@@ -108,7 +108,7 @@ type company struct {
 	log              func() string
 }
 
-// employ serves skills to two who have tokens.
+// employ serves skills to two users with tokens.
 func employ(t *testing.T, args ...string) company {
 	t.Helper()
 	var c company
@@ -123,7 +123,7 @@ func employ(t *testing.T, args ...string) company {
 	return c
 }
 
-// hangUp has the configuration read again.
+// hangUp makes the server reload its configuration.
 func (c company) hangUp(t *testing.T) {
 	t.Helper()
 	const said = "the configuration was read again"
@@ -138,13 +138,13 @@ func (c company) hangUp(t *testing.T) {
 	}
 }
 
-// TestSignIn: a browser signs in with a token once, until it signs out or the token
-// is revoked; what it gets for it opens pages and nothing else.
+// TestSignIn checks that a browser signs in once with a token, until it signs out or the
+// token is revoked, and that the cookie opens pages and nothing else.
 func TestSignIn(t *testing.T) {
 	c := employ(t)
 	s := newSurfer(t, c.base)
 
-	// Without a session every page is the same one, whether there is a skill or not.
+	// Without a session every page is the same, with or without a skill behind it.
 	asked := s.get("/skills/one/")
 	want := strings.Replace(asked.body, `value="/skills/one/"`, `value="/skills/nobody/"`, 1)
 	if asked.code != 401 || asked.header.Get("WWW-Authenticate") != "Bearer" || asked.header.Get("Cache-Control") != "no-store" || !strings.Contains(asked.body, `<form method="post" action="/signin">`) {
@@ -153,7 +153,7 @@ func TestSignIn(t *testing.T) {
 	if diff := cmp.Diff(want, s.get("/skills/nobody/").body); diff != "" || strings.Contains(asked.body, "One.") || strings.Contains(asked.body, "devel") {
 		t.Errorf("the page tells what there is: %s", diff)
 	}
-	// Programs are told in their words.
+	// Programs get answers in their own formats.
 	for path, accept := range map[string]string{"/": "*/*", "/api/v1/skills": "text/html", "/metrics": "text/html", "/.well-known/agent-skills/index.json": "text/html"} {
 		r := s.get(path, "Accept: "+accept)
 		if r.code != 401 || r.header.Get("WWW-Authenticate") != "Bearer" || r.header.Get("Content-Type") != "application/problem+json" {
@@ -166,7 +166,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// A wrong token is said to be one, and gets nothing.
+	// A wrong token is reported and gets nothing.
 	for _, token := range []string{"", "x", c.anna + "x", c.anna[:len(c.anna)-1], c.annaLine, "Bearer " + c.anna, strings.Repeat("a", 9000)} {
 		r := s.ask("POST", "/signin", url.Values{"token": {token}, "to": {"/usage"}}.Encode())
 		if r.code != 401 || r.header.Get("Set-Cookie") != "" || !strings.Contains(r.body, "This token is not known here.") || !strings.Contains(r.body, `value="/usage"`) || token != "" && len(token) > 8 && strings.Contains(r.body, token) {
@@ -189,7 +189,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// A right one gets a cookie that is not the token, and leads back.
+	// A valid token gets a cookie that differs from the token, and a redirect back.
 	r := s.ask("POST", "/signin", url.Values{"token": {" " + c.anna + "\n"}, "to": {"/skills/one/?view=files"}}.Encode())
 	if r.code != 303 || r.header.Get("Location") != "/skills/one/?view=files" {
 		t.Fatalf("%d %v %s", r.code, r.header, r.body)
@@ -208,8 +208,8 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("%s %q: %d", path, headers[1:], r.code)
 			}
 		}
-		// Another page's pictures, scripts and frames see nothing with it, and neither
-		// does who has a header that is wrong.
+		// The cookie does not work for another page's pictures, scripts and frames, or with
+		// a wrong Authorization header.
 		for _, headers := range [][]string{
 			{mine, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, {mine, "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: cors"},
 			{mine, "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"},
@@ -231,7 +231,7 @@ func TestSignIn(t *testing.T) {
 		t.Error("one who has a header is offered to sign out")
 	}
 
-	// It is nothing to MCP, and changes nothing.
+	// The cookie does not work for MCP, and cannot change anything.
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		r := s.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, mine, "Content-Type: application/json", "Mcp-Protocol-Version: "+version)
 		if r.code != 401 {
@@ -244,7 +244,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// Signing out ends the session itself, and no other's page can do it.
+	// Signing out ends the session, and another site's page cannot do it.
 	if r := s.ask("POST", "/signout", "", mine, "Sec-Fetch-Site: cross-site"); r.code != 403 || s.get("/", mine).code != 200 {
 		t.Errorf("another's page signs out: %d", r.code)
 	}
@@ -260,7 +260,7 @@ func TestSignIn(t *testing.T) {
 		t.Error("a session goes on after it was signed out of, or another one does not")
 	}
 
-	// A token that is revoked ends its sessions at once, and for good.
+	// Revoking a token ends its sessions at once, for good.
 	bert := bearing1(s.signIn(c.bert))
 	put(t, c.config, c.common)
 	c.hangUp(t)
@@ -287,7 +287,7 @@ func assetOf(t *testing.T, page string) string {
 	return path
 }
 
-// TestSignInOverTLS: the cookie goes over TLS alone, also where a proxy ends it.
+// TestSignInOverTLS checks that the cookie is sent over TLS only, also if a proxy ends TLS.
 func TestSignInOverTLS(t *testing.T) {
 	cert, key := certificate(t)
 	c := employ(t, "--tls-cert", cert, "--tls-key", key, "--allow-host", "skills.example")
@@ -300,7 +300,7 @@ func TestSignInOverTLS(t *testing.T) {
 	if code := s.get("/", bearing1(cookie)).code; code != 200 {
 		t.Errorf("with it: %d", code)
 	}
-	// One without the prefix could have been set by another server of the domain.
+	// Another server of the domain could have set a cookie without the prefix.
 	if code := s.get("/", "Cookie: knack-"+port+"="+cookie.Value).code; code != 401 {
 		t.Errorf("under another name: %d", code)
 	}
@@ -320,7 +320,7 @@ func TestSignInOverTLS(t *testing.T) {
 	}
 }
 
-// TestNoSignInWithoutTokens: where nobody needs a token there is no way in.
+// TestNoSignInWithoutTokens checks that a server without tokens has no sign-in.
 func TestNoSignInWithoutTokens(t *testing.T) {
 	s := newSurfer(t, strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp"))
 	if r := s.get("/signin"); r.code != 404 {
@@ -334,7 +334,7 @@ func TestNoSignInWithoutTokens(t *testing.T) {
 	}
 }
 
-// certificate makes one for the loopback, signed by itself.
+// certificate returns a self-signed certificate for the loopback.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

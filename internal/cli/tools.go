@@ -71,7 +71,7 @@ func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	flags.StringVar(&f.format, "format", string(format), "write as `FORMAT` does: "+strings.Join(formats, ", "))
+	flags.StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -88,7 +88,7 @@ func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
 	return tools, format, nil
 }
 
-// host scans everything once and gives it to tools.
+// host scans everything once and returns a host for tools.
 func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
 	c, _, err := f.scan(ctx, env)
 	if err != nil {
@@ -105,8 +105,7 @@ func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.T
 	return printText(env, tool.Prompt(v, tools))
 }
 
-// printText writes data to stdout as it is, and to a terminal without what
-// would steer it.
+// printText writes data to stdout unchanged, and to a terminal without control characters.
 func printText(env *Env, s string) error {
 	if env.StdoutTerminal {
 		s = clean(strings.ToValidUTF8(s, "\ufffd"))

@@ -33,8 +33,8 @@ func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// TestToolsEqualMCP: what knack tools and knack call print for MCP is what a
-// client of knack serve gets.
+// TestToolsEqualMCP checks that knack tools and knack call print for MCP what a client of
+// knack serve gets.
 func TestToolsEqualMCP(t *testing.T) {
 	for _, set := range tool.SetNames() {
 		t.Run(set, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestToolsEqualMCP(t *testing.T) {
 				if want["isError"] == nil {
 					want["isError"] = false // MCP's default
 				}
-				// Links for the client stand beside the text in MCP alone.
+				// Only MCP has links for the client beside the text.
 				if content, ok := want["content"].([]any); ok {
 					want["content"] = slices.DeleteFunc(content, func(c any) bool { return c.(map[string]any)["type"] == "resource_link" })
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// buildInfo is what knack version tells.
+// buildInfo is the output of knack version.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -17,7 +17,7 @@ type buildInfo struct {
 	Platform string `json:"platform"`
 }
 
-// build reads the version that the Go toolchain wrote into the binary.
+// build returns the version that the Go toolchain wrote into the binary.
 func build() buildInfo {
 	b := buildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

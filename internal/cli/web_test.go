@@ -43,8 +43,8 @@ func fetch(t *testing.T, url string, headers ...string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestPagesStandBehindTheGuards: host, origin and token are asked of pages as of
-// MCP, and of no health check.
+// TestPagesStandBehindTheGuards checks host, origin and token for pages as for MCP, and
+// none of them for health checks.
 func TestPagesStandBehindTheGuards(t *testing.T) {
 	token, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")
@@ -83,7 +83,7 @@ func TestPagesStandBehindTheGuards(t *testing.T) {
 	}
 }
 
-// TestPagesCountUses: what a client did stands on the page and in the metrics.
+// TestPagesCountUses checks that a client's uses are on the page and in the metrics.
 func TestPagesCountUses(t *testing.T) {
 	url := serving(t, "--dir", skills(t))
 	ctx := context.Background()
@@ -104,7 +104,7 @@ func TestPagesCountUses(t *testing.T) {
 			t.Fatalf("%s: %v %v", name, res, err)
 		}
 	}
-	// What fails is no use.
+	// A failed call is not a use.
 	if res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "one", "file_path": "none"}}); err != nil || !res.IsError {
 		t.Fatalf("%v %v", res, err)
 	}
@@ -124,8 +124,8 @@ func TestPagesCountUses(t *testing.T) {
 	}
 }
 
-// TestPagesKeepOutOfSight: no page, answer, list, number or error tells somebody of
-// a skill that the rules keep from them, and each tells those who may know.
+// TestPagesKeepOutOfSight checks that no page, answer, list, number or error reveals a
+// hidden skill, and that each shows it to permitted subjects.
 func TestPagesKeepOutOfSight(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -145,7 +145,7 @@ func TestPagesKeepOutOfSight(t *testing.T) {
 		"  rules:\n    - {groups: [in], allow: [\"skill://**\"]}\n    - allow: [\"skill://open\"]\n")
 	base := strings.TrimSuffix(serving(t, "--dir", dir, "--config", config), "/mcp")
 	ask := func(token, path string) (int, string) { return fetch(t, base+path, "Authorization: Bearer "+token) }
-	// Somebody uses it, so that there are numbers that could tell.
+	// A client uses the skill, so that there are numbers that could reveal it.
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "hush-agent", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: base + "/mcp", HTTPClient: &http.Client{Transport: bearing(insider)}}, nil)
 	if err != nil {
@@ -193,8 +193,8 @@ func TestPagesKeepOutOfSight(t *testing.T) {
 	}
 }
 
-// TestLongSearch: a search of 100 kB is refused before anybody reads it, and what is
-// let through is cut.
+// TestLongSearch checks that a search of 100 kB is refused unread, and that a shorter one
+// is cut.
 func TestLongSearch(t *testing.T) {
 	base := strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp")
 	for _, path := range []string{"/?q=", "/api/v1/skills?q="} {

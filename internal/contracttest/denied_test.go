@@ -31,7 +31,7 @@ func (w *world) deny(name string) (allow func()) {
 	return allow
 }
 
-// Modes do not bind root, so these tests run as user nobody.
+// Modes do not bind root, so these tests run as the user nobody.
 func TestDeniedAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as such a user already")

@@ -90,8 +90,8 @@ func TestWave(t *testing.T) {
 		call("003-input", "skill-1", one),
 		call("003-validation-1", "nope", waveMissing("nope")),
 		{id: "003-validation-2", tool: "Skill", args: `{}`, want: waveMissing("")},
-		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":5}`, want: waveError("", "'skill_name' must be a string", "")},
-		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":"skill-1","x":1}`, want: waveError("skill-1", "unrecognized key 'x'; the only one is 'skill_name'", "")},
+		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":5}`, want: waveInvalid("", "'skill_name' must be a string", "Give skill_name alone, as a string: the name of one of the available skills")},
+		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":"skill-1","x":1}`, want: waveInvalid("skill-1", "unrecognized key 'x'; the only one is 'skill_name'", "Give skill_name alone, as a string: the name of one of the available skills")},
 		call("003-validation-3", "Skill-1", waveMissing("Skill-1")),
 		call("003-validation-3", "../../etc/passwd", waveMissing("../../etc/passwd")),
 		call("003-validation-3", strings.Repeat("é", 200), waveMissing(strings.Repeat("é", 200))),
@@ -176,7 +176,7 @@ func (failingFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
 }
 
-// What the system refuses is an error of the system, in every contract's words.
+// An error of the system is reported as such, in every contract's words.
 func TestSystemError(t *testing.T) {
 	w := newWorld(t, map[string]string{"x/SKILL.md": md("x", "d")})
 	w.catalog = catalog.New([]catalog.Source{failing{sourceOf(skill.Root{Label: "claude-project", Scope: skill.ScopeProject, Dir: w.dirs[0], Shown: ".claude/skills"})}}, catalog.Options{})

@@ -34,9 +34,9 @@ func auditPart() part {
 	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
 		broken: []variant{
 			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
-			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/http_watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
-			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/http_watch.go", "		e.Times = x.denied\n", ""}}},
-			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/http_watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
+			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/internal/httpd/watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
+			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/internal/httpd/watch.go", "		e.Times = x.denied\n", ""}}},
+			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/internal/httpd/watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
 			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
 		}}
 }
@@ -94,7 +94,7 @@ func reloads(r *trial) {
 		}
 	}
 
-	// Cut short at any byte: rules that close, rules that open to some, tokens and
+	// Files cut short at any byte: rules that deny, rules that allow some, tokens and
 	// groups in the settings, and names in the token file.
 	revoked := 0
 	cut := func(name, whole, token string) {
@@ -113,7 +113,8 @@ func reloads(r *trial) {
 				serves(what, token)
 				continue
 			}
-			// The token went as a whole, and what was taken is the beginning no more.
+			// The token was removed as a whole, so the file is no longer a beginning of the
+			// current one.
 			for _, at := range []string{"/skills/git/", "/skills/vault/"} {
 				a, err := r.browse(client, "GET", base+at, "", "Authorization", "Bearer "+token)
 				r.check(what+", without the token", errors.Join(err, status(a.status, 401)))
@@ -153,7 +154,7 @@ func reloads(r *trial) {
 	r.check("no rules, in words", errors.Join(err, status(a.status, 200)))
 	r.ends([]*knack{k})
 
-	// The user's own file, which nobody named, is taken away.
+	// The user's own file, which no flag named, is removed.
 	own := filepath.Join(home, ".config", "knack", "knack.yaml")
 	r.write(home, map[string]string{".config/knack/knack.yaml": rules})
 	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--token-file", tokens)
@@ -165,7 +166,7 @@ func reloads(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// auditLines are those of a file, each of which has to be whole.
+// auditLines returns the lines of a file, each of which must be whole.
 func (r *trial) auditLines(what, file string) []map[string]any {
 	r.Helper()
 	data, err := os.ReadFile(file)
@@ -191,7 +192,7 @@ func audits(r *trial) {
 	root := filepath.Join(home, "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
 
-	// Names that end a line, or what people see of it.
+	// Names that end a line, or its visible part.
 	file := filepath.Join(home, "forged")
 	k := r.stdio(setting{home: home}, "--no-builtin", "--dir", root, "--audit", file)
 	before := 0
@@ -234,7 +235,7 @@ func audits(r *trial) {
 	r.write(home, map[string]string{"small.yaml": "limits: {rate: 0}\naudit: {to: " + filepath.Join(home, "killed") + ", max-size: 1, keep: 3}\n"})
 	filler := []byte("{\"result\":\"ok\",\"filler\":\"" + strings.Repeat("x", 4000) + "\"}\n")
 	for round := range r.pick(3, 20) {
-		// The file has nearly all that it may: the next begins while this is killed.
+		// The file is nearly full: the next one begins while the process is killed.
 		fill, err := os.OpenFile(filepath.Join(home, "killed"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		r.must(err)
 		for size := 0; size < 1<<20-2*len(filler); {
@@ -343,9 +344,9 @@ func audits(r *trial) {
 	r.check("what was lost", err)
 }
 
-// tokenless floods a server whose callers need a token with requests that have none,
-// or one that nobody has: each sort from an address of its own, with limits and
-// without. Whoever has a token goes on, and the audit log has a few lines of it.
+// tokenless floods a server that requires tokens with requests that have none, or an
+// unknown one: each kind from its own address, with limits and without. A client with a
+// token is still served, and the audit log gets a few lines.
 func (r *trial) tokenless() {
 	const token = "knack_token-of-one-whom-a-flood-is-to-hide"
 	sorts := []struct{ method, at, form, token string }{
@@ -367,7 +368,7 @@ func (r *trial) tokenless() {
 			if sort.token != "" {
 				headers = []string{"Authorization", "Bearer " + sort.token}
 			}
-			// The limit is of so many in a second, and a busy machine answers few.
+			// The limit is a number of requests a second, and a busy machine answers few.
 			for asked := 0; asked < n || limited && waits == 0 && asked < 10*n; asked++ {
 				a, err := r.browse(client, sort.method, base+sort.at, sort.form, headers...)
 				if a.status == 429 {

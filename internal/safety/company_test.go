@@ -27,16 +27,16 @@ func signInPart() part {
 			{name: "leads-out", says: "leads to", changes: []change{{page, "	u, err := url.Parse(to)\n", "	if to != \"\" {\n		return to\n	}\n	u, err := url.Parse(to)\n"}}},
 			{name: "cookie-writes", says: "a cookie with", changes: []change{{page, "s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {", "s.sessions == nil {"}}},
 			{name: "stays-in", says: "signed out", changes: []change{{page, "		s.sessions.End(id)\n", ""}}},
-			{name: "comes-back", says: "known again", changes: []change{{"internal/cli/serve_access.go", "	r.http.Recheck()\n", ""}}},
+			{name: "comes-back", says: "known again", changes: []change{{"mcpserver/internal/httpd/handler.go", "		door.Recheck(h.ended)\n", "		_ = door\n"}}},
 			{name: "no-cap", says: "17 sessions", changes: []change{{"access/session.go", "maxSessionsOfOne = 16", "maxSessionsOfOne = 1600"}}},
 		}}
 }
 
 func limitsPart() part {
-	const watch = "mcpserver/http_watch.go"
+	const watch = "mcpserver/internal/httpd/watch.go"
 	return part{name: "limits", promise: "who asks too often is told when to come again, whatever headers and addresses they come with; others are not, nor is who has a token where others guess", run: rates,
 		broken: []variant{
-			{name: "no-limit", says: "over the limit", changes: []change{{watch, "	wait, denied := l.clients.Take(who)\n", "	wait, denied := l.clients.Take(who)\n	wait = 0\n"}}},
+			{name: "no-limit", says: "over the limit", changes: []change{{watch, "	wait, denied := l.clients.Take(nameOf(who.Subject, x.address))\n", "	_, denied := l.clients.Take(nameOf(who.Subject, x.address))\n	wait := time.Duration(0)\n"}}},
 			{name: "one-for-all", says: "another's", changes: []change{{watch, "who := \"subject \" + subject.Name", "who := \"subject \""}}},
 			{name: "believes-headers", says: "guesses", changes: []change{{watch, "	host, _, err := net.SplitHostPort(r.RemoteAddr)\n", "	if f := r.Header.Get(\"X-Forwarded-For\"); f != \"\" {\n		return f\n	}\n	host, _, err := net.SplitHostPort(r.RemoteAddr)\n"}}},
 		}}
@@ -47,8 +47,8 @@ func hashOf(token string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// admitting is a configuration that lets in who has one of the tokens, each under
-// the name of its place, at the given rate.
+// admitting returns a configuration that admits the holders of the tokens, each named after
+// its index, at the given rate.
 func admitting(limits string, tokens ...string) string {
 	text := "limits: " + limits + "\naccess:\n  default: allow\n  tokens:\n"
 	for i, token := range tokens {
@@ -57,7 +57,7 @@ func admitting(limits string, tokens ...string) string {
 	return text
 }
 
-// answered is what a test looks at of an answer.
+// answered has the parts of an answer that tests check.
 type answered struct {
 	status int
 	header http.Header
@@ -83,7 +83,7 @@ func (r *trial) browse(client *http.Client, method, at, form string, headers ...
 	return answered{resp.StatusCode, resp.Header, string(data)}, err
 }
 
-// from is a client that comes from an address of this machine's own.
+// from returns a client with a given address of this machine.
 func (r *trial) from(address string) *http.Client {
 	dialer := &net.Dialer{}
 	if address != "" {
@@ -93,7 +93,7 @@ func (r *trial) from(address string) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// hangUp sends SIGHUP, and waits until the log says once more what is expected.
+// hangUp sends SIGHUP, and waits until the log has the expected text once more.
 func (r *trial) hangUp(k *knack, says string) error {
 	before := strings.Count(k.said(), says)
 	r.must(k.cmd.Process.Signal(syscall.SIGHUP))
@@ -171,7 +171,7 @@ func signIns(r *trial) {
 		want("a link on another's page, "+site, 200, "GET", "/", "", "Cookie", mine, "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
 	}
 
-	// A cookie lets one look at pages, and do nothing else.
+	// A cookie permits to read pages, and nothing else.
 	for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
 		want("a cookie at /mcp, "+method, 401, method, "/mcp", "", "Cookie", mine)
 	}
@@ -181,7 +181,7 @@ func signIns(r *trial) {
 		}
 	}
 
-	// Ids that nobody was given.
+	// Ids that were never issued.
 	for _, id := range []string{"", "0", strings.Repeat("A", 43), strings.Repeat("A", 4096), token, hashOf(token), mine, "../" + mine, strings.TrimPrefix(mine, name+"=")[:42]} {
 		want("an invented session", 401, "GET", list, "", "Cookie", name+"="+id)
 	}
@@ -209,7 +209,7 @@ func signIns(r *trial) {
 	} {
 		a := want("signing in", http.StatusSeeOther, "POST", "/signin", url.Values{"token": {other}, "to": {to}}.Encode())
 		location := a.header.Get("Location")
-		// A browser takes \ for /, and leaves tabs and ends of lines out.
+		// A browser reads \ as /, and drops tabs and line ends.
 		seen := strings.NewReplacer(`\`, "/", "\t", "", "\n", "", "\r", "").Replace(strings.TrimSpace(location))
 		var err error
 		if u, bad := here.Parse(seen); bad != nil || u.Host != here.Host || u.Scheme != "http" || strings.HasPrefix(seen, "//") || !strings.HasPrefix(seen, "/") {
@@ -218,7 +218,7 @@ func signIns(r *trial) {
 		r.check(fmt.Sprintf("to %q", to), err)
 	}
 
-	// More sessions than one may have: the oldest ends.
+	// With more sessions than allowed, the oldest ends.
 	oldest := enter()
 	var newest string
 	for range 16 {
@@ -241,7 +241,7 @@ func signIns(r *trial) {
 
 func rates(r *trial) {
 	const anna, bob = "knack_token-of-one-who-asks-a-lot", "knack_token-of-one-who-does-not"
-	// One more in 100 seconds: nothing comes back while this runs.
+	// One more in 100 seconds, so that no allowance returns while this runs.
 	k, base, _ := r.company("{rate: 0.01, burst: 60}", anna, bob)
 	const list = "/api/v1/skills"
 	get := func(client *http.Client, token string, headers ...string) (answered, error) {
@@ -284,7 +284,8 @@ func rates(r *trial) {
 		let("another's request", a, err)
 	}
 
-	// Who guesses is told to wait, whatever headers they write, and not those who know.
+	// A client that guesses tokens is limited whatever headers it sends; clients with a
+	// token are not.
 	for _, header := range []string{"", "X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
 		guesser, waits := r.from("127.0.0.9"), 0
 		for i := range 400 {
@@ -313,7 +314,7 @@ func rates(r *trial) {
 		let("a token that is known, where others guess", a, err)
 	}
 
-	// Many addresses take little.
+	// Many addresses take little memory.
 	before := r.resident(k)
 	for i := range 2000 {
 		one := r.from(fmt.Sprintf("127.1.%d.%d", i/250, 1+i%250))
@@ -334,7 +335,7 @@ func rates(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// resident is how many MiB a server has.
+// resident returns the resident memory of a server in MiB.
 func (r *trial) resident(k *knack) int {
 	r.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", k.cmd.Process.Pid))

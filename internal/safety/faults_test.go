@@ -41,13 +41,13 @@ func faultParts() []part {
 				{"catalog/refresh.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
 				{"catalog/look.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
 		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination,
-			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "DefaultDrainTimeout = 10 * time.Second", "DefaultDrainTimeout = 1"}}}}},
+			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "DefaultDrainTimeout = stdio.Patience", "DefaultDrainTimeout = 1"}}}}},
 		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills,
 			broken: []variant{{name: "in-place", says: "neither the old nor the new", changes: inPlace}}},
 	}
 }
 
-// mount mounts a small file system for the part, or says why it cannot.
+// mount mounts a small file system for the part, or returns why it cannot.
 func (r *trial) mount(at string, size string) bool {
 	r.Helper()
 	r.must(os.MkdirAll(at, 0o755))
@@ -59,12 +59,12 @@ func (r *trial) mount(at string, size string) bool {
 	return true
 }
 
-// faulty is a SKILL.md that --fix mends: a large one, so that writing takes a while.
+// faulty returns a SKILL.md that --fix repairs, large enough for a slow write.
 func faulty() string {
 	return "---\nname: git\ndescription: Does: things\n---\n" + strings.Repeat("A line of the text.\n", 10_000)
 }
 
-// unwritable is what holds on every file system that takes no bytes.
+// unwritable checks the promises on every file system that refuses writes.
 func (r *trial) unwritable(at string) {
 	old := faulty()
 	settings := "{\n  // comment\n  \"mcpServers\": {}\n}\n" + strings.Repeat(" \n", 40_000)
@@ -146,8 +146,8 @@ func readOnly(r *trial) {
 	r.unwritable(at)
 }
 
-// badDisk puts a file that fails to be read in the place of one that did not: the
-// memory of this process, whose first page is not there, mounted over it.
+// badDisk replaces a file by one that fails to be read: it mounts this process's memory
+// over it, whose first page is missing.
 func badDisk(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{
@@ -212,7 +212,7 @@ func badDisk(r *trial) {
 	r.ends(append(servers, uris))
 }
 
-// noDescriptors leaves a server fewer descriptors than what is asked of it takes.
+// noDescriptors gives a server fewer descriptors than its requests need.
 func noDescriptors(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	for i := range 200 {
@@ -225,7 +225,7 @@ func noDescriptors(r *trial) {
 	}
 	_, err := ask()
 	r.check("with descriptors", err)
-	// Connections that take them all, then calls over those there are.
+	// Connections take all descriptors, then calls use these connections.
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	for round := range r.pick(2, 6) {
 		var held []net.Conn
@@ -267,7 +267,7 @@ func noDescriptors(r *trial) {
 		}
 		r.check("with descriptors again", err)
 	}
-	// A command with hardly any.
+	// A command with hardly any descriptors.
 	for _, n := range []int{8, 10, 12, 16} {
 		o := r.run(setting{files: n}, "list", "--no-builtin", "--dir", root)
 		err := error(nil)
@@ -297,7 +297,8 @@ func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) 
 	}
 }
 
-// every is the longest that a change may take to be seen, and what a loaded machine adds.
+// every is the longest time until a change is noticed, with an allowance for a loaded
+// machine.
 func (r *trial) every() time.Duration {
 	if len(r.changes) > 0 {
 		return 5 * time.Second
@@ -316,7 +317,7 @@ func rootShut(r *trial) {
 	r.write(b, map[string]string{"tar/SKILL.md": skillMD("tar", "INSIDE tar")})
 	k := r.stdio(setting{nobody: true, home: "/"}, "--no-builtin", "--dir", a, "--dir", b)
 	r.must(os.Chmod(a, 0))
-	// A change elsewhere makes it look again.
+	// A change elsewhere triggers a refresh.
 	r.write(b, map[string]string{"sed/SKILL.md": skillMD("sed", "x")})
 	r.check("the other root is looked at", r.becomes(k, "sed", true, r.every()))
 	is, err := listed(k, "git")
@@ -384,7 +385,7 @@ func termination(r *trial) {
 			r.must(err)
 			answers = append(answers, to)
 		}
-		// It is taken last, and answered while the others are made.
+		// It is sent last, and answered while the others run.
 		_, err := k.call("ping", map[string]any{})
 		r.must(err)
 		r.must(k.cmd.Process.Signal(syscall.SIGTERM))
@@ -396,7 +397,7 @@ func termination(r *trial) {
 					got++
 				}
 			case <-k.ended:
-				select { // it may have come last
+				select { // it may have arrived last
 				case line := <-to:
 					if len(line) > 1_200_000 {
 						got++
@@ -419,9 +420,9 @@ func termination(r *trial) {
 	}
 }
 
-// endsHTTP signals a server while half of the calls have begun to be answered and
-// the other half are on their way. The first are answered whole; of the others some
-// are refused, or find nobody, but nobody gets half an answer.
+// endsHTTP signals a server while half of the calls have begun to be answered and the other
+// half are on their way. The first are answered whole. Some of the others are refused or
+// find no server, but none gets half an answer.
 func (r *trial) endsHTTP(k *knack, calls int) {
 	ask := func(begun chan<- bool) error {
 		req, err := request(k, modernEra, "", "resources/read", map[string]any{"uri": "skill://big/data.txt"})
@@ -435,7 +436,7 @@ func (r *trial) endsHTTP(k *knack, calls int) {
 			if begun != nil {
 				begun <- false
 			}
-			return nil // it was not taken
+			return nil // the request was not accepted
 		}
 		defer resp.Body.Close()
 		if begun != nil {

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// load is what a server process holds, seen from outside.
+// load has the resources of a server process, measured from outside.
 type load struct {
 	memory int64
 	files  int
@@ -43,16 +43,16 @@ func (k *knack) load() (l load) {
 	return l
 }
 
-// goroutines ends a server and counts them in what it says then.
+// goroutines ends a server and counts the goroutines in its last dump.
 func (k *knack) goroutines() int {
 	_ = k.cmd.Process.Signal(syscall.SIGQUIT)
 	<-k.ended
 	return strings.Count(k.said(), "\ngoroutine ")
 }
 
-// busy is how many processors others take during a while: neither this test nor what
-// it started. The average of the system is no use: it still holds what this test
-// itself did a minute ago.
+// busy returns how many processors other programs use during an interval, without this test
+// and its children. The system's load average still contains the test's own work of a
+// minute ago.
 func busy(during time.Duration) float64 {
 	taken := func() (ticks, all float64) {
 		data, _ := os.ReadFile("/proc/stat")
@@ -74,8 +74,8 @@ func busy(during time.Duration) float64 {
 	return max(after-before, 0) / max(allAfter-allBefore, 1) * float64(runtime.NumCPU())
 }
 
-// ownTicks is the processor time of this process and all that it started: what has
-// ended counts for its parent.
+// ownTicks returns the processor time of this process and its children; an ended child
+// counts for its parent.
 func ownTicks() (ticks float64) {
 	for _, pid := range family() {
 		_, n, _ := ticksOf(pid)
@@ -84,8 +84,8 @@ func ownTicks() (ticks float64) {
 	return ticks
 }
 
-// ticksOf is a process's parent, and the processor time that it and its ended
-// children took.
+// ticksOf returns a process's parent, and the processor time of the process and its ended
+// children.
 func ticksOf(pid string) (parent string, ticks float64, ok bool) {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, ok := strings.Cut(string(data[bytes.LastIndexByte(data, ')')+1:]), " ")
@@ -100,7 +100,7 @@ func ticksOf(pid string) (parent string, ticks float64, ok bool) {
 	return fields[1], ticks, true
 }
 
-// family is this process and all that it started, as long as their parents live.
+// family returns this process and its descendants whose parents live.
 func family() (pids []string) {
 	parents := map[string]string{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -112,7 +112,7 @@ func family() (pids []string) {
 	own := strconv.Itoa(os.Getpid())
 	for pid := range parents {
 		at := pid
-		for range 100 { // a pid may come again while this looks
+		for range 100 { // a pid may be reused meanwhile
 			if at == own || parents[at] == "" {
 				break
 			}
@@ -125,10 +125,10 @@ func family() (pids []string) {
 	return pids
 }
 
-// TestOwnTicks: what a child takes is this test's own, while it runs and once it has
-// ended, so that it makes no machine busy.
+// TestOwnTicks checks that a child's time counts as the test's own, while it runs and after
+// it ended.
 func TestOwnTicks(t *testing.T) {
-	beside := func() float64 { // what this process does itself
+	beside := func() float64 { // this process's own work
 		var u syscall.Rusage
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 			t.Fatal(err)
@@ -153,8 +153,8 @@ func TestOwnTicks(t *testing.T) {
 	}
 }
 
-// quiet waits until others leave the machine alone, and returns how many processors
-// they take. Nothing of the test runs meanwhile.
+// quiet waits until other programs are idle, and returns how many processors they use. The
+// test itself is idle meanwhile.
 func (r *trial) quiet(most float64, patience time.Duration) float64 {
 	for end := time.Now().Add(patience); ; {
 		others := busy(3 * time.Second)
@@ -164,7 +164,7 @@ func (r *trial) quiet(most float64, patience time.Duration) float64 {
 	}
 }
 
-// active are clients that each call once in a while, over a connection of their own.
+// active is a set of clients that each call now and then, over their own connection.
 type active struct {
 	mu      sync.Mutex
 	took    []time.Duration
@@ -206,7 +206,7 @@ func (r *trial) active(k *knack, n int, pause time.Duration) *active {
 	return a
 }
 
-// p99 measures for a while.
+// p99 returns the 99th percentile during an interval.
 func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
 	a.mu.Lock()
 	a.took = nil
@@ -259,16 +259,16 @@ func floods(r *trial) {
 	close(a.stop)
 	a.wg.Wait()
 	if others > most && !r.fast || others > float64(runtime.NumCPU())*0.9 {
-		// Then whom a flood keeps waiting, and who waits for others, cannot be told.
+		// Then waiting for the flood and waiting for other programs cannot be
+		// distinguished.
 		r.untry("p99 and refusals: others took %.1f of %d processors all the time before it began, at most %.1f would do; wants a machine that does nothing else", others, runtime.NumCPU(), most)
 		r.calms(k, before, base, clients)
 		return
 	}
 	err = nil
-	// Each round has a base of its own, and the middle one of the three counts: one in
-	// which the machine did something else proves nothing, nor does the best. CI, on a
-	// machine that can double any time, only looks for a stall: one that is there in each
-	// of three rounds, of which it has the others where there is one in the first.
+	// Each round has its own base, and the median of three counts, since other work on the
+	// machine can disturb one. In CI, where any time can double, only a stall fails, and
+	// only if it occurs in each of three rounds; the later rounds run if the first has one.
 	slices.Sort(ratios)
 	if middle := ratios[len(ratios)/2]; !r.fast && middle > 2 {
 		err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f", middle, ratios)
@@ -285,13 +285,13 @@ func floods(r *trial) {
 	r.calms(k, before, base, clients)
 }
 
-// calms waits until the server holds again what it held before.
+// calms waits until the server is back to its earlier resources.
 func (r *trial) calms(k *knack, before load, goroutines, clients int) {
 	var now load
 	begin := time.Now()
 	for time.Since(begin) < 60*time.Second {
 		now = k.load()
-		// The active clients are gone too, each of which had a descriptor.
+		// The active clients have ended too, each of which had a descriptor.
 		if now.files <= before.files-clients+8 && now.memory <= before.memory*3/2+32<<20 {
 			break
 		}
@@ -317,7 +317,7 @@ func (r *trial) calms(k *knack, before load, goroutines, clients int) {
 	r.note("back after %.1f s: %d descriptors, %d MiB (%d before), %d goroutines", took.Seconds(), now.files, now.memory>>20, before.memory>>20, after)
 }
 
-// flooding is what attackers do until they are told to stop.
+// flooding runs the attackers until they are stopped.
 type flooding struct {
 	stop  chan struct{}
 	wg    sync.WaitGroup
@@ -366,8 +366,8 @@ func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 			})
 		}
 	}
-	// Slow bodies, more than there are calls at once; half of them of the size that
-	// arrives at fewer places.
+	// Slow bodies, more than the bound on concurrent calls; half of them of the size with
+	// fewer places.
 	for i := range 400 {
 		if c := dial(); c != nil {
 			_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", [2]int{2000, 17_000}[i%2])
@@ -440,18 +440,18 @@ func drip(stop <-chan struct{}, c net.Conn, text string) {
 	}
 }
 
-// end looks at what became of the attackers, and lets them go.
+// end checks the attackers' connections and closes them.
 func (f *flooding) end(r *trial) {
-	// The server ends what is half open: 10 s for headers, and some more for a busy
-	// machine.
+	// The server closes half-open connections: 10 s for headers, with an allowance for a
+	// busy machine.
 	within := 10*time.Second + r.patience()
 	deadline := f.begun.Add(within)
 	if soonest := time.Now().Add(time.Second); deadline.Before(soonest) {
-		deadline = soonest // what came in time can still be read
+		deadline = soonest // data that arrived in time can still be read
 	}
 	var gone atomic.Int64
 	var looks sync.WaitGroup
-	for _, c := range f.halfs { // at once: those that are not ended take until the deadline
+	for _, c := range f.halfs { // in parallel, since open connections wait until the deadline
 		looks.Go(func() {
 			_ = c.SetReadDeadline(deadline)
 			_, err := c.Read(make([]byte, 512))

@@ -23,7 +23,7 @@ func forbiddenPart() part {
 		}}
 }
 
-// forbidden asks as two people: one sees all, the other what two rules leave.
+// forbidden asks as two subjects: one sees everything, two rules restrict the other.
 func forbidden(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -64,8 +64,8 @@ func forbidden(r *trial) {
 		way.name = "signed in, " + way.name
 		mine = append(mine, way)
 	}
-	// A page shows what it finds in another order while there is no index, for which the
-	// API waits.
+	// Without an index, a page shows its results in another order. The API waits for the
+	// index.
 	indexed := func() {
 		_, err := bob.get(strings.TrimSuffix(web.url, "/mcp") + "/api/v1/skills?q=git")
 		r.check("the index", err)
@@ -77,7 +77,7 @@ func forbidden(r *trial) {
 			{"vault-9", "vault-8", "SKILL.md", ""}, {"quorum", "murouq", "SKILL.md", "INSIDE quorum"}, {"quorum", "murouq", "inner/SKILL.md", "INSIDE inner"}, {"quorum/inner", "murouq/inner", "SKILL.md", ""}, {"VAULT-7", "VAULT-8", "SKILL.md", ""}, {"vault-70", "vault-80", "SKILL.md", ""},
 		} {
 			what := fmt.Sprintf("%s, %s, %s", way.name, c.skill, c.path)
-			if way.reads && c.inside != "" { // or nothing would be proved
+			if way.reads && c.inside != "" { // otherwise the test proves nothing
 				answer, err := theirs[i].ask(c.skill, c.path)
 				if err == nil && !strings.Contains(answer, c.inside) {
 					err = fmt.Errorf("is not had by who may: %s", excerpt(answer))
@@ -134,7 +134,7 @@ func forbidden(r *trial) {
 		list("GET "+at, "", func() (string, error) { return bob.get(base + at) })
 		list("signed in, GET "+at, "", func() (string, error) { return bobIn.get(base + at) })
 	}
-	// Nor does any list show that a hidden skill has changed.
+	// No list reveals a change of a hidden skill.
 	var before []string
 	lists := slices.DeleteFunc(slices.Clone(webLists), func(at string) bool { return at == "/metrics" }) // which counts requests
 	for _, at := range lists {
@@ -171,7 +171,7 @@ func forbidden(r *trial) {
 			})
 		}
 	}
-	// Without a token nothing is told at all.
+	// Without a token the answers contain nothing.
 	for _, at := range webLists {
 		answer, err := (&ways{r: r}).get(base + at)
 		if open := at == "/signin"; err == nil && !strings.HasPrefix(answer, "401") && !open {
@@ -182,17 +182,17 @@ func forbidden(r *trial) {
 	r.ends([]*knack{web})
 }
 
-// ofTheMoment is what differs between two answers to one question.
+// ofTheMoment matches the parts that differ between two answers to one request.
 var ofTheMoment = regexp.MustCompile(`(?m)Date:\[[^\]]*\]|Etag:\[[^\]]*\]|^id: .*$|[0-9.]+ ?(ms|µs)`)
 
-// still is a page or an answer without what counts requests and time.
+// still returns a page or an answer without counts of requests and times.
 func still(answer string) string {
 	return timeOfDay.ReplaceAllString(ofTheMoment.ReplaceAllString(answer, ""), "")
 }
 
 var timeOfDay = regexp.MustCompile(`(?m)Looked at .*? took |Content-Length:\[\d+\]|Last-Modified:\[[^\]]*\]`)
 
-// firstDifference shows where two texts part.
+// firstDifference shows the first difference of two texts.
 func firstDifference(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -201,7 +201,7 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%s, and before %s", excerpt(b[max(0, n-40):]), excerpt(a[max(0, n-40):]))
 }
 
-// plain takes the name that was asked for out of an answer, in any case.
+// plain removes the requested name from an answer, in any case.
 func plain(answer, name string) string {
 	answer = ofTheMoment.ReplaceAllString(answer, "")
 	return regexp.MustCompile(`(?i)`+regexp.QuoteMeta(name)+`|`+regexp.QuoteMeta(url.PathEscape(name))+`|`+regexp.QuoteMeta(url.QueryEscape(name))).ReplaceAllString(answer, "NAME")

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// hostileSkillFiles has every list made and every faulty skill asked for by name,
-// by every tool of every set and every command.
+// hostileSkillFiles requests every list, and every faulty skill by name, with every tool of
+// every set and every command.
 func hostileSkillFiles(r *trial) {
 	f := r.plantForest()
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
@@ -106,7 +106,7 @@ func hostileSkillFiles(r *trial) {
 	r.ends(servers)
 }
 
-// hostileArguments asks every way for paths that name no file of the skill.
+// hostileArguments requests paths that name no file of the skill, in every way.
 func hostileArguments(r *trial) {
 	f := r.plantForest()
 	base := filepath.Dir(f.root)
@@ -123,7 +123,7 @@ func hostileArguments(r *trial) {
 			}
 			r.check(fmt.Sprintf("%s, %s", way.name, excerpt(path)), err)
 		}
-		// The skill's name is no way out either.
+		// The skill's name does not lead out either.
 		for _, name := range []string{"..", ".", "", "victim/..", "../outside", "victim/../sibling", base, base + "/outside", "/", "sibling/../../outside", "\x00", "victim\x00", "%2e%2e", "dir-1:../outside", "dir-1:", ":", "victim/.git", strings.Repeat("../", 1000), strings.Repeat("x", 50_000)} {
 			for _, file := range []string{"file.txt", "private.md", "config"} {
 				answer, err := timed(func() (string, error) { return way.ask(name, file) })
@@ -149,7 +149,7 @@ func hostileArguments(r *trial) {
 			break
 		}
 	}
-	// What is called by a name alone.
+	// Tools that take a name alone.
 	for _, c := range longArguments(r.fast) {
 		for _, q := range []struct {
 			method string
@@ -172,15 +172,14 @@ func hostileArguments(r *trial) {
 	r.ends(servers)
 }
 
-// mostAnswer is more than any answer about the forest holds, where it does not repeat
-// what it was asked for.
+// mostAnswer is larger than any answer about the forest that does not repeat the request.
 const mostAnswer = 64 << 10
 
 // longArgument is a skill and a file to ask for.
 type longArgument struct{ what, skill, path string }
 
-// longArguments are names and paths that take long to read: many parts, and many
-// characters that fold or compose. CI has those that cost most.
+// longArguments returns names and paths that are expensive to parse: many parts, and many
+// characters that fold or compose. CI uses the most expensive ones.
 func longArguments(inCI bool) (all []longArgument) {
 	all = append(all, longArgument{"a name of 3 MiB that folds", "a" + strings.Repeat("İ", 3<<19), "docs/in.md"})
 	for _, size := range []int{1 << 20, 64 << 10} {
@@ -204,7 +203,7 @@ func longArguments(inCI bool) (all []longArgument) {
 	return all
 }
 
-// withoutEcho takes out of an answer what only repeats the question.
+// withoutEcho removes the parts of an answer that only repeat the request.
 func withoutEcho(answer, asked string) string {
 	if asked == "" {
 		return answer
@@ -212,8 +211,8 @@ func withoutEcho(answer, asked string) string {
 	return strings.ReplaceAll(answer, asked, "")
 }
 
-// hostilePermissions is the one part in which the mode of a file matters: root may
-// read everything.
+// hostilePermissions is the only part in which file modes matter, since root can read
+// everything.
 func hostilePermissions(r *trial) {
 	if os.Getuid() != 0 {
 		r.untry("only root can make files that its other users may not read")
@@ -249,7 +248,7 @@ func hostilePermissions(r *trial) {
 			r.check(fmt.Sprintf("%s, %s/%s", way.name, c.skill, c.path), err)
 		}
 	}
-	// Every fault is told, with its place and never silently.
+	// Every fault is reported with its place.
 	o := r.run(w.set, append([]string{"list", "--all"}, w.flags...)...)
 	for _, want := range []string{"noread", "closed", "below/closed", "permission denied"} {
 		var err error

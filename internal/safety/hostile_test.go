@@ -47,7 +47,7 @@ func treeParts() []part {
 	}
 }
 
-// hostileEntries asks for every entry through every way.
+// hostileEntries requests every entry in every way.
 func hostileEntries(r *trial) {
 	f := r.plantForest()
 	stop := f.grow(r)
@@ -64,18 +64,17 @@ func hostileEntries(r *trial) {
 				err = f.judge(answer, e, way)
 			}
 			if !r.check(fmt.Sprintf("%s, %q", way.name, e.path), err) && errors.Is(err, errNoAnswer) && dead(servers) {
-				return // every further case would say the same
+				return // all further cases would fail alike
 			}
 		}
 	}
 	r.ends(servers)
 }
 
-// sampled says what to leave out in CI: of the ways that start a process, four
-// questions in five.
+// sampled selects the cases to skip in CI: four in five of the ways that start a process.
 func (r *trial) sampled(w way, i int) bool { return r.fast && w.slow && i%5 != 0 }
 
-// judge compares an answer with what the entry may yield.
+// judge compares an answer with the permitted content of the entry.
 func (f *forest) judge(answer string, e entry, w way) error {
 	if err := leaks(answer, f.canaries); err != nil {
 		return err
@@ -135,7 +134,7 @@ func dead(servers []*knack) bool {
 	return false
 }
 
-// ends counts, as a case for each server, that it is still there and ends in order.
+// ends counts a case for each server: it is still alive and ends properly.
 func (r *trial) ends(servers []*knack) {
 	for _, k := range servers {
 		err := func() error {

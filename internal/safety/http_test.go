@@ -14,7 +14,7 @@ import (
 )
 
 func httpParts() []part {
-	const guard, server = "mcpserver/http_guard.go", "mcpserver/http.go"
+	const guard, server = "mcpserver/internal/httpd/guard.go", "mcpserver/internal/httpd/post.go"
 	return []part{
 		signInPart(), limitsPart(),
 		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
@@ -24,22 +24,21 @@ func httpParts() []part {
 			}},
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{
-				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/http_serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
+				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/internal/httpd/serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
 				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "if r.ContentLength > 0 && r.ContentLength <= smallBody {", "if false {"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
-					{server, "		w.Header().Set(\"Connection\", \"close\") // what comes is not read\n		h.tooLarge(w)\n		return nil, false\n", "		return h.read(w, r)\n"}, {server, "io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))", "io.ReadAll(r.Body)"}}},
+					{server, "	if r.ContentLength > h.o.MaxBody {\n", "	if r.ContentLength > h.o.MaxBody {\n		all, err := io.ReadAll(r.Body)\n		return all, err == nil\n	}\n	if r.ContentLength < -1 {\n"}}},
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{
-				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/http_session.go", "	if n >= h.o.MaxSessions && !h.handshakes.evict(\"\") {", "	if n < 0 {"}}},
+				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/internal/httpd/session.go", "	case all >= most && !t.evict(\"\"):\n", "	case all < 0:\n"}}},
 				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"mcpserver/subscribe.go", "len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max", "len(mine) < 0"}}},
 			}},
 		sharesPart(),
 	}
 }
 
-// hostsAndOrigins compares every cell with what the two lists mean, said over again
-// in a few lines.
+// hostsAndOrigins compares every cell with a second, short implementation of the two lists.
 func hostsAndOrigins(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -52,7 +51,7 @@ func hostsAndOrigins(r *trial) {
 	client := &http.Client{Timeout: r.patience(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, host := range slices.Concat(good, bad) {
 		for _, origin := range []string{"", "self", "https://app.example", "https://evil.example", "null", "http://app.example", "https://app.example.evil.example", "https://app.example:444", "http://localhost:1", "file://", "two"} {
-			// The protocol, and what is beside it: everything is behind the same lists.
+			// The protocol and all other routes are behind the same lists.
 			for _, place := range []string{"GET /mcp", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "PUT /mcp", "HEAD /mcp", "GET /", "GET /skills/git/", "GET /raw/git/SKILL.md", "GET /api/v1/skills", "GET /.well-known/agent-skills/index.json", "GET /metrics", "POST /api/v1/skills"} {
 				method, at, _ := strings.Cut(place, " ")
 				req, err := http.NewRequest(method, strings.TrimSuffix(k.url, "/mcp")+at, nil)
@@ -98,7 +97,7 @@ func hostsAndOrigins(r *trial) {
 	}
 }
 
-// caps opens one more than there may be, of everything that lasts.
+// caps opens one more than permitted of everything that lasts.
 func caps(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -119,7 +118,7 @@ func caps(r *trial) {
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
 		id := resp.Header.Get("Mcp-Session-Id")
-		if id != "" { // one that never says so gives way to others
+		if id != "" { // a session without initialized gives way to others
 			err = errors.Join(err, initialized(client, k, id))
 		}
 		return id, resp.Status + string(data), err

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kills ends --fix and --write at any moment and looks at what is left.
+// kills kills --fix and --write at any moment and checks the files.
 func kills(r *trial) {
 	home := r.dir()
 	file, config := filepath.Join(home, "skills/git/SKILL.md"), filepath.Join(home, ".cursor/mcp.json")
@@ -44,7 +44,7 @@ func kills(r *trial) {
 			r.write(filepath.Dir(c.file), map[string]string{filepath.Base(c.file): c.old})
 			cmd := r.command(setting{home: home}, c.args...)
 			r.must(cmd.Start())
-			// From its start to a little behind its end, in steps that no two rounds share.
+			// From its start to shortly after its end, in steps that differ between rounds.
 			time.Sleep(whole * time.Duration(i) * 13 / time.Duration(n) / 10)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
@@ -68,8 +68,8 @@ func kills(r *trial) {
 	}
 }
 
-// replace gives a file a new content in one step, as editors do: a file that is cut
-// first and written then is no skill in between, which an answer may say.
+// replace gives a file a new content in one step, as editors do: a file that is truncated
+// and then written is no skill in between, and an answer may say so.
 func (r *trial) replace(at, text string) {
 	r.must(os.WriteFile(at+"~", []byte(text), 0o644))
 	r.must(os.Rename(at+"~", at))
@@ -82,9 +82,9 @@ var jumping = change{"std:time/time.go", "func Now() Time {\n	sec, nsec, mono :=
 	sec += [4]int64{0, 10 * 365 * 86400, -20 * 365 * 86400, -3600}[mono/1e9%4]
 `}
 
-// untilJump waits until so long before the clock that jumps goes from its latest year
-// to its earliest, which is when the time since the machine's start passes 2 of every
-// 4 seconds; less than nothing is after that.
+// untilJump waits until a given time before the clock jumps from its latest year to its
+// earliest. It jumps when the machine's uptime passes 2 of every 4 seconds; a negative time
+// is after the jump.
 func untilJump(before time.Duration) {
 	const cycle = 4 * time.Second
 	var since unix.Timespec
@@ -107,7 +107,7 @@ func clockJumps(r *trial) {
 	w := r.pick(60, 120)
 	for i := 1; i <= w; i++ {
 		at := filepath.Join(root, "git/SKILL.md")
-		if i%10 == 0 { // what calls find out is of the latest year, and what comes next of the earliest
+		if i%10 == 0 { // results of calls have the latest year, and the next ones the earliest
 			untilJump(50 * time.Millisecond)
 		}
 		r.replace(at, text(i))
@@ -124,7 +124,7 @@ func clockJumps(r *trial) {
 			}
 			r.check(fmt.Sprint(q["name"], " after a change"), err)
 		}
-		// What is listed follows, too.
+		// Lists follow, too.
 		if i%10 == 0 {
 			untilJump(-20 * time.Millisecond)
 		}

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// overlaid writes the changed files and the list of them that the go command takes
-// with -overlay. A change whose text does not stand in its file exactly once is an
-// error: the code has moved on, and the change must follow.
+// overlaid writes the changed files and the list of them that the go command takes with
+// -overlay. A change whose text is not exactly once in its file is an error: the code has
+// changed, and the change must follow.
 func overlaid(dir string, changes []change) (string, error) {
 	if len(changes) == 0 {
 		return "", nil
@@ -53,7 +53,7 @@ func overlaid(dir string, changes []change) (string, error) {
 	return list, os.WriteFile(list, data, 0o644)
 }
 
-// TestVariantsApply keeps the changes up with the code, without building anything.
+// TestVariantsApply checks that the changes fit the code, without building anything.
 func TestVariantsApply(t *testing.T) {
 	for _, p := range properties() {
 		for _, part := range p.parts {

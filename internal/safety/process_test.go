@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// patience is for what must happen at some time; what must happen soon is counted
-// as a case and says its bound. A broken variant is given up sooner.
+// patience bounds the wait for events without a promised time; promised times are cases
+// with their own bound. A broken variant is given up sooner.
 func (r *trial) patience() time.Duration {
 	if r.says != nil {
 		return 4 * time.Second
@@ -27,7 +27,7 @@ func (r *trial) patience() time.Duration {
 	return 20 * time.Second
 }
 
-// setting is how a knack is run.
+// setting configures a run of knack.
 type setting struct {
 	env    []string
 	home   string // "" is a fresh one
@@ -45,7 +45,7 @@ func (r *trial) command(s setting, args ...string) *exec.Cmd {
 	}
 	name := r.knackBinary()
 	if s.files > 0 {
-		// What whoever started this test has left open is no descriptor of knack's.
+		// Descriptors that the test inherited must not reach knack.
 		args = append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-`, s.files), name}, args...)
 		name = "/bin/sh"
 	}
@@ -60,7 +60,7 @@ func (r *trial) command(s setting, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// dir is a fresh folder that everybody may enter.
+// dir returns a new folder that all users may enter.
 func (r *trial) dir() string {
 	r.Helper()
 	dir := r.TempDir()
@@ -72,7 +72,7 @@ func (r *trial) dir() string {
 	return real
 }
 
-// ran is a command that has ended.
+// ran is the result of a command.
 type ran struct {
 	status      int // -1: a signal, or it did not end in time
 	out, errout string
@@ -109,11 +109,11 @@ type knack struct {
 	wait  map[int]chan []byte
 	log   bytes.Buffer
 	heard chan struct{} // closed when the log has its first line
-	other bytes.Buffer  // what came on stdout and answers nothing
-	heaps chan string   // what it says of its heap
+	other bytes.Buffer  // lines on stdout that are not answers
+	heaps chan string   // its reports about the heap
 }
 
-// start runs a server over stdio, or over HTTP where args say so.
+// start runs a server over stdio, or over HTTP if args say so.
 func (r *trial) start(s setting, args ...string) *knack {
 	r.Helper()
 	k := &knack{r: r, cmd: r.command(s, append([]string{"serve"}, args...)...), ended: make(chan struct{}), wait: map[int]chan []byte{}, heard: make(chan struct{}), heaps: make(chan string, 1)}
@@ -142,7 +142,7 @@ func (k *knack) kill() {
 	<-k.ended
 }
 
-// hear keeps the log, up to a bound.
+// hear collects the log, up to a bound.
 func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {
@@ -172,7 +172,7 @@ func (k *knack) said() string {
 	return k.log.String() + k.other.String()
 }
 
-// listen hands out the answers.
+// listen delivers the answers.
 func (k *knack) listen(from io.Reader) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
@@ -213,7 +213,7 @@ func (k *knack) alive() bool {
 
 var errNoAnswer = errors.New("no answer")
 
-// send writes a call and returns where its answer will come.
+// send writes a call and returns a channel for its answer.
 func (k *knack) send(method string, params any) (chan []byte, error) {
 	to := make(chan []byte, 1)
 	k.mu.Lock()
@@ -231,7 +231,7 @@ func (k *knack) send(method string, params any) (chan []byte, error) {
 	return to, err
 }
 
-// call returns the whole line that answers.
+// call returns the whole answering line.
 func (k *knack) call(method string, params any) ([]byte, error) {
 	return k.answer(k.send(method, params))
 }
@@ -297,12 +297,12 @@ func (r *trial) http(s setting, args ...string) *knack {
 	}
 }
 
-// tool is the parameters of a tool's call.
+// tool returns the parameters of a tool call.
 func tool(name string, arguments map[string]any) map[string]any {
 	return map[string]any{"name": name, "arguments": arguments}
 }
 
-// write lays files below a folder.
+// write writes files below a folder.
 func (r *trial) write(root string, files map[string]string) {
 	r.Helper()
 	for name, text := range files {
@@ -312,7 +312,7 @@ func (r *trial) write(root string, files map[string]string) {
 	}
 }
 
-// skillMD is a valid SKILL.md.
+// skillMD returns a valid SKILL.md.
 func skillMD(name, body string) string {
 	return "---\nname: " + name + "\ndescription: About " + name + ".\n---\n" + body
 }

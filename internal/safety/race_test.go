@@ -32,7 +32,7 @@ func raceParts() []part {
 	}}
 }
 
-// version is one of the two contents between which a file is swapped.
+// version is one of the two contents that a file alternates between.
 type version struct{ text, digest string }
 
 func newVersion(text string) version {
@@ -74,7 +74,7 @@ func swaps(r *trial) {
 					return
 				}
 				count.Add(1)
-				// Not in step with the readers, who need the processor too.
+				// Not in step with the readers, which need the processor too.
 				if n%(11+i) == 0 {
 					time.Sleep(time.Millisecond)
 				}
@@ -114,7 +114,8 @@ func swaps(r *trial) {
 	}
 	var good sync.Map
 	begin, most := time.Now(), time.Duration(r.pick(4, 60))*time.Second
-	// met: each question was answered once, for which a busy machine needs longer.
+	// met is set when each request was answered once, for which a busy machine needs
+	// longer.
 	met := func() bool {
 		for name := range questions {
 			if _, ok := good.Load(name); !ok && !strings.HasPrefix(name, "the directory") {
@@ -170,8 +171,8 @@ func swaps(r *trial) {
 	r.ends([]*knack{k, web})
 }
 
-// agrees checks that what an answer says of a file is said of one of its versions:
-// the text whole, the digest with its size, the frontmatter with its digest.
+// agrees checks that an answer describes one version of a file: the whole text, the digest
+// with its size, the frontmatter with its digest.
 func agrees(name, answer string, main, data [2]version) error {
 	if strings.HasPrefix(name, "raw ") { // the file itself, behind a status
 		status, body, _ := strings.Cut(answer, "\n")

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// mostFiles is the constant: 5 of the process, 8 of the runtime and the watcher, and
-// for each of the workers of a scan and the calls at once a folder or two and a file.
+// mostFiles bounds the open files: 5 of the process, 8 of the runtime and the watcher, and
+// up to two folders and a file for each scan worker and concurrent call.
 const mostFiles = 96
 
 func resourceParts() []part {
 	leak := []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}
 	hoard := []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	return f.data, f.err\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), f.data...))\n	v.catalog.mu.Unlock()\n	return f.data, f.err\n"}}
-	// By objects, since a busy machine reads little in the seconds that a variant is given.
+	// By objects, since a busy machine reads little in the seconds of a variant.
 	hoardMany := []change{hoard[0], {hoard[1].file, hoard[1].from, strings.Replace(hoard[1].to, "	hoard = append(hoard, append([]byte(nil), f.data...))\n", "	for range 300 {\n		hoard = append(hoard, make([]byte, 32))\n	}\n", 1)}}
 	return []part{
 		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors,
@@ -32,7 +32,9 @@ func resourceParts() []part {
 		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing, nor do 20,000 calls in one", run: memory,
 			broken: []variant{
 				{name: "hoards", says: "MiB", changes: hoard},
-				{name: "keeps-streams", says: "objects", changes: []change{{"mcpserver/http_events.go", "		delete(s.sessions[st.session], st.id)\n", ""}}},
+				{name: "keeps-calls", says: "objects", changes: []change{
+					{"mcpserver/internal/httpd/session.go", "func (s *session) end(", "var hoard []*[4]int64\n\nfunc (s *session) end("},
+					{"mcpserver/internal/httpd/session.go", "	delete(s.calls, key)\n", "	delete(s.calls, key)\n	for range 3 {\n		hoard = append(hoard, new([4]int64))\n	}\n"}}},
 			}},
 		initializePart(), renderingPart(),
 		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true,
@@ -118,9 +120,8 @@ func memory(r *trial) {
 	r.longSession(root)
 }
 
-// longSession calls often in one session, which leaves nothing either. Large answers
-// first and last push out what is kept of the small ones in between for a client that
-// resumes.
+// longSession calls often in one session, which must not leave anything either. Large
+// answers first and last evict the small ones that are kept for a resuming client.
 func (r *trial) longSession(root string) {
 	web := r.http(setting{}, "--no-builtin", "--dir", root)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
@@ -149,7 +150,7 @@ func (r *trial) longSession(root string) {
 			r.check("a call in a session", err)
 		}
 	}
-	call(1000) // the index, pools, connections and what is bounded fill up first
+	call(1000) // the index, pools, connections and other bounded memory fill up first
 	// The watch of the folders begins some seconds after the start, and takes a few
 	// goroutines and a thousand objects once.
 	for end := time.Now().Add(30 * time.Second); web.watches() < 201; time.Sleep(50 * time.Millisecond) {
@@ -178,7 +179,7 @@ func (r *trial) longSession(root string) {
 	web.kill()
 }
 
-// watches is how many folders a server has the system watch.
+// watches returns the number of folders that a server watches.
 func (k *knack) watches() (n int) {
 	infos, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", k.cmd.Process.Pid))
 	for _, info := range infos {
@@ -211,7 +212,7 @@ func (r *trial) sessions(root string) {
 	}
 	var now load
 	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		// What a stream could be resumed from is kept, up to 32 MiB for all sessions.
+		// Events are kept for resuming streams, up to 32 MiB for all sessions.
 		if now = web.load(); now.memory < before.memory+64<<20 {
 			break
 		}
@@ -227,10 +228,9 @@ func (r *trial) sessions(root string) {
 
 const tellsHeld = "safety: live %d, objects %d, goroutines %d"
 
-// tellsHeap makes a binary collect its garbage when it is asked to, by a signal, and
-// say what is left. What the system counts as the process's memory holds besides
-// garbage, the shadow memory of the race detector, of which every address that was
-// ever used has some.
+// tellsHeap makes a binary collect its garbage on a signal and report the rest. The
+// process's memory as the system counts it also contains garbage, and the race detector's
+// shadow memory for every address that was ever used.
 var tellsHeap = []change{
 	{"cmd/knack/main.go", "	\"context\"\n	\"os\"\n", "	\"context\"\n	\"fmt\"\n	\"os\"\n	\"runtime\"\n"},
 	{"cmd/knack/main.go", "func main() {\n", `func init() {
@@ -251,10 +251,10 @@ func main() {
 `},
 }
 
-// held is what a server says to hold after it has collected its garbage.
+// held is the heap that a server reports after a collection.
 type held struct{ live, objects, goroutines int64 }
 
-// heap asks for it.
+// heap requests the report.
 func (k *knack) heap() (h held, err error) {
 	if err := k.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		return h, err
@@ -269,8 +269,8 @@ func (k *knack) heap() (h held, err error) {
 	return h, fmt.Errorf("%w to what it holds: %s", errNoAnswer, excerpt(k.said()))
 }
 
-// soak is a long day: calls of every kind from many clients over both transports
-// while skills come, change and go.
+// soak simulates a long day: calls of every kind from many clients over both transports
+// while skills are added, changed and deleted.
 func soak(r *trial) {
 	r.race = true
 	r.changes = slices.Concat(r.changes, tellsHeap)

@@ -1,16 +1,14 @@
 //go:build linux
 
-// Package safety counts what knack promises about hostile skills, faulty disks and
-// heavy load. Each property has parts, each part makes cases, and each case drives
-// the built binary. A property is proved able to fail by variants of the binary
-// from which one control was taken: TestSelftest builds them and requires that the
-// part notices.
+// Package safety counts what knack promises about hostile skills, faulty disks and heavy
+// load. Each property has parts, each part makes cases, and each case drives the built
+// binary. Variants of the binary without one control prove that a property can fail:
+// TestSelftest builds them and requires that the part fails.
 //
 //	SAFETY=fast go test ./internal/safety      what CI runs
 //	SAFETY=full go test ./internal/safety      what make safety runs
 //
-// Without SAFETY only what guards the tables in doc/reliability.md and SECURITY.md
-// runs.
+// Without SAFETY only the checks of the tables in doc/reliability.md and SECURITY.md run.
 package safety
 
 import (
@@ -41,19 +39,18 @@ type part struct {
 	run     func(*trial)
 	// slow parts run with SAFETY=full alone.
 	slow bool
-	// broken are the ways to see the part fail. Each must have one.
+	// broken lists the ways to make the part fail. Each part must have one.
 	broken []variant
 }
 
-// A variant is knack with one control taken out, or, where the part looks at no
-// binary, the part with something put in its way.
+// A variant is knack without one control or, if the part uses no binary, a disturbed part.
 type variant struct {
 	name    string
 	changes []change
-	// set is given to the trial, for parts that can be broken only from inside.
+	// set is passed to the trial, for parts that can be broken only from inside.
 	set string
-	// says is what the failure must say: a part that fails for another reason has not
-	// noticed.
+	// says is the text that the failure must contain: a part that fails for another reason
+	// has not noticed the fault.
 	says string
 }
 
@@ -68,7 +65,7 @@ type trial struct {
 	race   bool   // the binary has the race detector
 
 	changes []change
-	says    *regexp.Regexp // what a broken variant is to fail with
+	says    *regexp.Regexp // the expected failure of a broken variant
 	noticed string
 
 	mu       sync.Mutex
@@ -80,7 +77,7 @@ type trial struct {
 	bin      string
 }
 
-// properties are the table, in order.
+// properties lists the rows of the table, in order.
 func properties() []property {
 	return []property{
 		{1, "hostile-tree", treeParts()},
@@ -101,7 +98,7 @@ const (
 	full = "full"
 )
 
-// mostInCI is what the fast part may take where CI is set, but for what it waited for a
+// mostInCI bounds the time of the fast part if CI is set, without its waiting for a
 // processor.
 const mostInCI = 5 * time.Minute
 
@@ -155,7 +152,8 @@ func TestSafety(t *testing.T) {
 		})
 	}
 	t.Log("\n" + table(rows))
-	// What waited for a processor is taken off, of this process and of what still lives.
+	// The time that this process and its live children waited for a processor does not
+	// count.
 	if took := time.Since(begun); mode() == fast {
 		t.Logf("the fast part took %v", took.Round(time.Second))
 		if took -= max(waiting()-waited, 0); os.Getenv("CI") != "" && took > mostInCI {
@@ -169,7 +167,7 @@ func TestSafety(t *testing.T) {
 	}
 }
 
-// TestSelftest breaks knack in each way that a part is to notice.
+// TestSelftest breaks knack in each way that a part must notice.
 func TestSelftest(t *testing.T) {
 	needMode(t)
 	for _, p := range properties() {
@@ -228,15 +226,14 @@ func (r *trial) over() bool {
 	return r.noticed != ""
 }
 
-// count adds cases that went well, of which there are too many to name.
+// count adds successful cases, which are too many to name.
 func (r *trial) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cases += n
 }
 
-// untry says what this machine does not permit. It is in the table: nothing is
-// passed over in silence.
+// untry records a case that this machine does not permit. The table shows it.
 func (r *trial) untry(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,7 +247,7 @@ func (r *trial) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// must ends a part that cannot go on: it is the test that is at fault.
+// must ends a part that cannot continue because of a fault of the test.
 func (r *trial) must(err error) {
 	r.Helper()
 	if err != nil {
@@ -258,7 +255,7 @@ func (r *trial) must(err error) {
 	}
 }
 
-// pick is the first number in CI and the second when there is time.
+// pick returns the first number in the fast mode and the second otherwise.
 func (r *trial) pick(inCI, whole int) int {
 	if r.fast {
 		return inCI
@@ -275,7 +272,7 @@ func moduleDir() string {
 	return dir
 }
 
-var builds sync.Map // of what was asked for to a path
+var builds sync.Map // from a request to a path
 
 // scratch outlives the parts: binaries stay until the tests end.
 var scratch string
@@ -287,7 +284,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil { // nobody runs the binaries too
+		if err := os.Chmod(dir, 0o755); err != nil { // the user nobody runs the binaries too
 			panic(err)
 		}
 		scratch = dir
@@ -307,7 +304,7 @@ func (r *trial) knackBinary() string {
 	return r.bin
 }
 
-// build makes a binary of the module with the changes laid over it.
+// build builds the module with the changes as an overlay.
 func build(changes []change, race bool) (string, error) {
 	key := fmt.Sprint(changes, race)
 	if bin, ok := builds.Load(key); ok {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// everything makes a binary log at the lowest level, whatever it is told: what is in
-// no log then is in none.
+// everything makes a binary log at the lowest level in any case, so that its log contains
+// everything that a log can have.
 var everything = change{"internal/cli/serve_operate.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
@@ -27,29 +27,29 @@ func secretParts() []part {
 		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no audit log nor any other file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
 		broken: []variant{
 			{name: "logs-environment", says: "leaks the environment", changes: []change{{"internal/cli/serve.go", "	c := catalog.New(sources,", "	log.Info(\"started\", \"token\", env.Getenv(\"GITHUB_TOKEN\"))\n	c := catalog.New(sources,"}}},
-			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"errors\"\n", "	\"errors\"\n	\"os\"\n"}, {"mcpserver/tools.go", "		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)\n", "		_, _ = os.Stderr.Write(req.Params.Arguments)\n		r, err := t.Call(tool.WithClient(ctx, s.callerOf(req)), s.host, req.Params.Arguments)\n"}}},
+			{name: "logs-arguments", says: "the log leaks", changes: []change{{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"}, {"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
 			{name: "audits-arguments", says: "a file that was written leaks", changes: []change{{"mcpserver/observe.go", "Asked: skill.RedactURI(cmp.Or(q.uri, q.name))", "Asked: cmp.Or(q.uri, q.name)"}}},
-			{name: "audits-queries", says: "a file that was written leaks", changes: []change{{"mcpserver/http_watch.go", "Asked: skill.RedactURI(r.URL.Path)", "Asked: r.URL.String()"}}},
-			{name: "keeps-requests", says: "a file that was written leaks", changes: []change{{"mcpserver/http_watch.go", "	r := x.r\n	e := audit.Event{\n", "	r := x.r\n	if f, err := os.OpenFile(\"requests\", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {\n		_, _ = fmt.Fprintln(f, r.Header)\n		f.Close()\n	}\n	e := audit.Event{\n"}, {"mcpserver/http_watch.go", "import (\n", "import (\n	\"fmt\"\n	\"os\"\n"}}},
+			{name: "audits-queries", says: "a file that was written leaks", changes: []change{{"mcpserver/internal/httpd/watch.go", "Asked: skill.RedactURI(r.URL.Path)", "Asked: r.URL.String()"}}},
+			{name: "keeps-requests", says: "a file that was written leaks", changes: []change{{"mcpserver/internal/httpd/watch.go", "	r := x.r\n	e := audit.Event{\n", "	r := x.r\n	if f, err := os.OpenFile(\"requests\", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {\n		_, _ = fmt.Fprintln(f, r.Header)\n		f.Close()\n	}\n	e := audit.Event{\n"}, {"mcpserver/internal/httpd/watch.go", "import (\n", "import (\n	\"fmt\"\n	\"os\"\n"}}},
 			{name: "repeats-uris", says: "leaks the (userinfo|query|fragment|path)", changes: []change{{"skill/redact.go", "	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n", "	return s\n	segments := strings.Split(CutBytes(head+rest, 16*EchoLimit), \"/\")\n"}}},
-			{name: "repeats-headers", says: "leaks the header", changes: []change{{"mcpserver/http_guard.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
+			{name: "repeats-headers", says: "leaks the header", changes: []change{{"mcpserver/internal/httpd/guard.go", "		origins := r.Header.Values(\"Origin\")\n", "		origins := r.Header.Values(\"Origin\")\n		w.Header().Set(\"X-Seen\", r.Header.Get(\"Cookie\"))\n"}}},
 			{name: "quotes-files", says: "leaks the line of a token file", changes: []change{{"access/token.go", "\"line %d is no hash", "in.Text()+\"line %d is no hash"}}},
 		},
 	}}
 }
 
-// secretNames are variables that hold secrets on real machines.
+// secretNames lists variables that hold secrets on real machines.
 var secretNames = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "NPM_TOKEN", "DATABASE_URL", "SSH_AUTH_SOCK", "KUBECONFIG",
 	"KNACK_SECRET", "KNACK_TOKEN", "PASSWORD", "LS_COLORS", "PS1", "HTTP_PROXY", "https_proxy", "SLACK_WEBHOOK", "VAULT_TOKEN",
 }
 
-// secretHeaders are those of a request that may carry one.
+// secretHeaders lists request headers that may carry a secret.
 var secretHeaders = []string{
 	"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent", "From", "Via", "Traceparent", "Baggage", "X-Request-Id", "Accept-Language", "If-None-Match",
 }
 
-// secretCanaries counts one case for each canary in each place where it might show.
+// secretCanaries counts a case for each canary in each place where it might appear.
 func secretCanaries(r *trial) {
 	if len(r.changes) == 0 || r.changes[0] != everything {
 		r.changes = append([]change{everything}, r.changes...)
@@ -86,7 +86,7 @@ func secretCanaries(r *trial) {
 		o := r.run(set, args...)
 		what := "knack " + strings.Join(args[:min(2, len(args))], " ")
 		each(what, o.all(), env)
-		if args[0] != "check" { // which shows the lines that it finds fault with to whoever named the file
+		if args[0] != "check" { // which shows faulty lines to the user who named the file
 			each(what, o.all(), inFiles)
 		}
 		each(what, o.all(), fileCanaries)
@@ -98,7 +98,7 @@ func secretCanaries(r *trial) {
 
 	asked := r.secretCalls(set, flags, env, inFiles, plant)
 	maps.Copy(asked, r.secretRequests(set, flags, env, inFiles, plant))
-	// Each way in has its own audit log; what else is there was written unasked.
+	// Each way in has its own audit log; no other file may have been written.
 	var logs []string
 	for at, text := range r.filesBelow(home) {
 		if _, ok := before[at]; ok {
@@ -136,7 +136,7 @@ func prefixed(with string, cs map[string]canary) map[string]canary {
 	return out
 }
 
-// filesBelow are the texts of all files below a folder.
+// filesBelow returns the texts of all files below a folder.
 func (r *trial) filesBelow(folder string) map[string]string {
 	r.Helper()
 	all := map[string]string{}
@@ -152,8 +152,8 @@ func (r *trial) filesBelow(folder string) map[string]string {
 	return all
 }
 
-// secretCalls puts canaries into everything that a client may send over stdio, and
-// returns those that the audit log must not have: all but names and paths.
+// secretCalls puts canaries into everything that a client can send over stdio, and returns
+// those that must not be in the audit log: all except names and paths.
 func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	unwritten := map[string]canary{}
 	for _, tools := range []string{"default", "runner", "wave", "uri", "universal"} {
@@ -178,7 +178,7 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 				}
 				r.check(tools+" "+name, err)
 			}
-			// What is no name and no path is not repeated.
+			// Arguments other than names and paths are not repeated.
 			value := plant(tools + name + "value")
 			line, err := k.call("tools/call", tool(name, map[string]any{"uri": "skill://git/SKILL.md", "name": "git", "skill_name": "git", "file_path": "SKILL.md", "secret": value.text}))
 			if err == nil {
@@ -242,12 +242,12 @@ func prefix(with string, err error) error {
 	return nil
 }
 
-// secretRequests puts canaries into headers, URLs and bodies of requests that are
-// answered, refused and broken, and returns those that the audit log must not have:
-// all but paths.
+// secretRequests puts canaries into headers, URLs and bodies of requests that are answered,
+// refused and broken, and returns those that must not be in the audit log: all except
+// paths.
 func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	k := r.http(set, append([]string{"--audit", "audit-http"}, flags...)...)
-	paths := map[string]bool{} // what of logged is the path of a page
+	paths := map[string]bool{} // those in logged that are the path of a page
 	logged := map[string]canary{}
 	client := &http.Client{Timeout: r.patience()}
 	for _, header := range secretHeaders {
@@ -300,8 +300,8 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 			r.check(method+" "+at, err)
 		}
 	}
-	// A search shows what was searched for, and a page that is not there its name, to
-	// whoever asked; the log shows it to nobody.
+	// A search page shows its query, and a missing page its name, to the client that asked.
+	// The log shows neither.
 	for _, at := range []string{"/?q=%s", "/api/v1/skills?q=%s", "/api/v1/skills?root=%s", "/api/v1/skills?cursor=%s", "/skills/%s/", "/skills/git/%s", "/raw/git/%s", "/api/v1/skills/%s", "/api/v1/files/git/%s", "/api/v1/problems/%s", "/health/%s", "/.well-known/agent-skills/%s/SKILL.md", "/assets/%s"} {
 		c := plant("page " + at)
 		logged["the address "+at] = c
@@ -317,7 +317,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 		if err == nil {
 			err = leaks(answer, env)
 		}
-		if err == nil { // nor do numbers and lists tell of what others asked for
+		if err == nil { // numbers and lists do not reveal other clients' requests
 			err = leaks(answer, logged)
 		}
 		if err == nil {

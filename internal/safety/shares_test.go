@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// places are the sessions that there are, and as many streams.
+// places is the number of sessions, and of streams.
 const places = 1024
 
 func sharesPart() part {
-	all := change{"mcpserver/http_share.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
+	all := change{"mcpserver/internal/httpd/session.go", "client != \"\" && own >= share && all >= most-share", "client == \"\\x00\" && own >= share && all >= most-share"}
 	return part{name: "shares", promise: "one client who takes all the sessions and streams that it can: a quarter is left to others, who find room", run: shares,
 		broken: []variant{
 			{name: "no-share-of-sessions", says: "sessions of one client: 1024 ", changes: []change{all}},
-			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/http_share.go", "if overShare(client, own, all, h.o.MaxStreams) {", "if overShare(\"\", own, all, h.o.MaxStreams) {"}}},
+			{name: "no-share-of-streams", says: "streams of one client: 1024 ", changes: []change{{"mcpserver/internal/httpd/session.go", "case overShare(client, own, t.all, t.most):", "case overShare(\"\", own, t.all, t.most):"}}},
 		}}
 }
 
-// begin asks for a session with an initialize of about so many bytes.
+// begin opens a session with an initialize of about the given size.
 func begin(w *ways, k *knack, size int) (id, said string, err error) {
 	req, err := request(k, legacyEra, "", "initialize", map[string]any{
 		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": strings.Repeat("x", size)}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
@@ -45,7 +45,7 @@ func begin(w *ways, k *knack, size int) (id, said string, err error) {
 	return id, resp.Status + " " + string(data), err
 }
 
-// shares takes what one client can have, and then as another.
+// shares takes all that one client can have, and then connects as another client.
 func shares(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -115,18 +115,18 @@ func shares(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// mostOfSessions is what a server may hold with 1,000 sessions that began with the
-// largest initialize that is taken, above what it held before.
+// mostOfSessions bounds the additional memory of 1,000 sessions that began with the largest
+// permitted initialize.
 const mostOfSessions = 320 << 20
 
 func initializePart() part {
-	const session = "mcpserver/http_session.go"
+	const session = "mcpserver/internal/httpd/session.go"
 	return part{name: "initialize", promise: fmt.Sprintf("1,000 sessions that began with the largest initialize that is taken: %d MiB at most; a larger one is refused", mostOfSessions>>20), run: initializes,
 		broken: []variant{
 			{name: "any-size", says: "is taken", changes: []change{{session, "if r.ContentLength > maxInitialize {", "if r.ContentLength > 1<<30 {"}}},
 			{name: "hoards", says: "MiB with", changes: []change{
 				{session, "// create makes a session,", "var hoard []string\n\n// create makes a session,"},
-				{session, "	client := h.sharer(r)\n", "	client := h.sharer(r)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
+				{session, "	owner := h.sharer(from)\n", "	owner := h.sharer(from)\n	hoard = append(hoard, fmt.Sprintf(\"%01048576d\", 1))\n"}}},
 		}}
 }
 
@@ -164,7 +164,7 @@ func initializes(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// mostToRender is what a server may hold while it shows hostile texts to people.
+// mostToRender bounds the memory of a server that renders hostile texts.
 const mostToRender = 256 << 20
 
 func renderingPart() part {
@@ -176,7 +176,7 @@ func renderingPart() part {
 		}}
 }
 
-// bombs are texts in Markdown of about a size.
+// bombs returns Markdown texts of about a given size.
 func bombs(size int) map[string]string {
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	all := map[string]string{}

@@ -45,7 +45,7 @@ func goCommand(dir string, env []string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// copyModule copies what the build reads.
+// copyModule copies the files that the build reads.
 func (r *trial) copyModule(to string) {
 	r.Helper()
 	from := moduleDir()
@@ -90,7 +90,7 @@ func reproducible(r *trial) {
 	for _, system := range systems {
 		env := []string{}
 		if !r.fast && system == "linux/amd64" {
-			env = append(env, "GOCACHE="+filepath.Join(r.dir(), "cache")) // nothing that was built before
+			env = append(env, "GOCACHE="+filepath.Join(r.dir(), "cache")) // without a build cache
 		}
 		first, err := hash(moduleDir(), system)
 		second, failed := hash(other, system, env...)
@@ -107,7 +107,7 @@ func fileHash(name string) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// module is what the go command says of one.
+// module is a module as reported by the go command.
 type module struct {
 	Path, Version string
 	Main          bool
@@ -161,7 +161,7 @@ func pinned(r *trial) {
 
 func sbom(r *trial) {
 	changes := r.changes
-	r.changes = nil // the binary is whole, the program that describes it is not
+	r.changes = nil // the binary is complete, its description is not
 	args := []string{"run"}
 	overlay, err := overlaid(r.dir(), changes)
 	r.must(err)
@@ -256,7 +256,7 @@ func threatTested(cell string) error {
 	return nil
 }
 
-// TestThreats runs always: a test that is renamed takes its row along.
+// TestThreats always runs: if a test is renamed, its row must follow.
 func TestThreats(t *testing.T) {
 	r := &trial{T: t}
 	threats(r)

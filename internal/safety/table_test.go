@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A row is what became of one part.
+// A row is the result of one part.
 type row struct {
 	property        property
 	part            part
@@ -34,7 +34,7 @@ func (r row) remark() string {
 	return strings.Join(remarks, "; ")
 }
 
-// line is a row as the page has it.
+// line formats a row for the page.
 type line struct {
 	key, promise    string
 	cases, failures int
@@ -45,7 +45,7 @@ func lineOf(r row) line {
 	return line{r.key(), r.part.promise, r.cases, r.failures, strings.ReplaceAll(r.remark(), "|", "\\|")}
 }
 
-// table prints one row for each property, and below them those of the parts.
+// table prints a row for each property, and below them a row for each part.
 func table(rows []row) string {
 	var b strings.Builder
 	var lines []line
@@ -93,7 +93,7 @@ func grouped(n int) string {
 	return s
 }
 
-// Between these marks of the page stands what record writes.
+// record writes between these marks of the page.
 const (
 	tableBegin = "<!-- written by make safety -->\n"
 	tableEnd   = "<!-- end of what make safety writes -->\n"
@@ -103,7 +103,7 @@ var page = filepath.Join("..", "..", "doc", "reliability.md")
 
 var rowLine = regexp.MustCompile(`(?m)^\| ([a-z0-9-]+/[a-z0-9-]+) \| (.*?) \| ([\d,]+) \| ([\d,]+) \| (.*) \|$`)
 
-// readPage returns what stands around the tables, and the rows of the parts.
+// readPage returns the text around the tables, and the rows of the parts.
 func readPage() (before, after string, lines map[string]line, err error) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -122,8 +122,8 @@ func readPage() (before, after string, lines map[string]line, err error) {
 	return before, after, lines, nil
 }
 
-// record writes the rows of this run into the page, and leaves those of parts that
-// did not run in it.
+// record writes the rows of this run into the page, and keeps those of parts that did not
+// run.
 func record(rows []row) error {
 	before, after, known, err := readPage()
 	if err != nil {
@@ -155,8 +155,8 @@ func record(rows []row) error {
 	return os.WriteFile(page, []byte(before+tableBegin+b.String()+tableEnd+after), 0o644)
 }
 
-// TestPage holds the page to the parts: each has its row, tried and without failures,
-// and a line that says what it does not cover.
+// TestPage checks that each part has its row on the page, tried and without failures, and a
+// line about its limits.
 func TestPage(t *testing.T) {
 	before, after, lines, err := readPage()
 	if err != nil {

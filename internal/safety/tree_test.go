@@ -13,26 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An entry is something that lies in a skill's folder.
+// An entry is a file, link or folder in a skill's folder.
 type entry struct {
 	path string // below the skill's folder
-	// inside is the content where an answer may hold it. Without one nothing of the
-	// entry may be served.
+	// inside is the content that an answer may have. If it is empty, nothing of the entry
+	// may be served.
 	inside string
 }
 
-// forest is the hostile tree: the skill "victim" with every entry in it, skills
-// whose SKILL.md is one, and everything around them that must stay outside.
+// forest is the hostile tree: the skill "victim" with every entry, skills whose SKILL.md is
+// an entry, and everything around them that must not be read.
 type forest struct {
 	root     string // the folder that is served
 	entries  []entry
-	faulty   []string // folders whose SKILL.md is no file of theirs
+	faulty   []string // folders whose SKILL.md is not a file of their own
 	canaries map[string]canary
 	env      []string
 	untried  []string
 }
 
-// plantForest makes the tree. Anything that the machine refuses is in untried.
+// plantForest makes the tree. Entries that the machine refuses are in untried.
 func (r *trial) plantForest() *forest {
 	r.Helper()
 	base := r.dir()
@@ -62,8 +62,8 @@ func (f *forest) victim() string { return filepath.Join(f.root, "victim") }
 
 func (f *forest) add(path, inside string) { f.entries = append(f.entries, entry{path, inside}) }
 
-// links of every shape to everything that must not be read, at the top, in a folder,
-// through another link, and with a file's name behind those that lead to folders.
+// links returns links of every shape to everything that must not be read: at the top, in a
+// folder, through another link, and with a file's name after links to folders.
 func (f *forest) links(r *trial, base string) {
 	file, folder := filepath.Join(base, "outside/file.txt"), filepath.Join(base, "outside")
 	depth := strings.Repeat("../", strings.Count(base, "/")+2)
@@ -90,7 +90,7 @@ func (f *forest) links(r *trial, base string) {
 			f.add(p, "")
 		}
 		for _, below := range []string{"file.txt", "private.md", "environ", "config", "x.md", "outside/file.txt", "etc/passwd", "victim/.env"} {
-			// Those that exist, by the eyes of whoever follows links.
+			// Those that exist for a reader that follows links.
 			if _, err := os.Stat(filepath.Join(f.victim(), name, below)); err == nil {
 				f.add(name+"/"+below, "")
 			}
@@ -117,13 +117,13 @@ func (f *forest) links(r *trial, base string) {
 	for _, i := range []int{0, 19, 20, 21, 59} {
 		f.add(fmt.Sprintf("chain-%02d", i), "")
 	}
-	// What a hard link leads to is the skill's own file: nothing tells it from one.
+	// A hard link cannot be distinguished from the skill's own file.
 	r.write(base, map[string]string{"linked.txt": "INSIDE by a hard link"})
 	r.must(os.Link(filepath.Join(base, "linked.txt"), filepath.Join(f.victim(), "hard.txt")))
 	f.add("hard.txt", "INSIDE by a hard link")
 }
 
-// special files: what blocks, what never ends, what is too large.
+// special returns files that block, never end or are too large.
 func (f *forest) special(r *trial) {
 	at := func(name string) string {
 		f.add("special/"+name, "")
@@ -169,8 +169,9 @@ func (f *forest) socket(at string) error {
 	return os.Rename(short+"/s", at)
 }
 
-// oddNames collide, reorder, drive a terminal, or mean something to another system.
-// Each file holds its own number, so that an answer with another's is seen.
+// oddNames returns names that collide, reorder text, drive a terminal, or have a meaning on
+// another system. Each file contains its own number, so that an answer with another file is
+// noticed.
 var oddNames = []string{
 	"README.md", "readme.md", "Readme.MD", "caf\u00e9.md", "cafe\u0301.md", "\u212bngstrom.md", "\u00c5ngstrom.md", "K.md", "\u212a.md", "stra\u00dfe.md", "strasse.md", "\u0130.md", "\u0131.md",
 	"CON", "NUL.txt", "aux.md", "COM1", "LPT9.md", "a:b.md", "C:x.md", "trailing.", "trailing ", " leading.md", "a|b<c>d\"e?.md", "star*.md",
@@ -194,8 +195,8 @@ func (f *forest) names(r *trial) {
 	}
 }
 
-// skillFiles are skills whose SKILL.md is the hostile thing, and folders that are
-// links to what is no skill.
+// skillFiles returns skills with a hostile SKILL.md, and folders that are links to
+// something other than a skill.
 func (f *forest) skillFiles(r *trial, base string) {
 	special := filepath.Join(f.victim(), "special")
 	for name, put := range map[string]func(at string) error{
@@ -226,7 +227,7 @@ func (f *forest) skillFiles(r *trial, base string) {
 		}
 		f.faulty = append(f.faulty, name)
 	}
-	// Folders that lead round in circles, and one of 60 to be crossed.
+	// Folders with cycles of links, and one with 60 levels.
 	for name, target := range map[string]string{"round": ".", "round-up": "..", "round-root": "../skills", "mutual-a": "mutual-b", "mutual-b": "mutual-a", "gone": "nothing"} {
 		r.must(os.Symlink(target, filepath.Join(f.root, name)))
 	}
@@ -240,8 +241,8 @@ func hollow(at string, size int64) error {
 	return os.Truncate(at, size)
 }
 
-// hostilePaths are what a client may ask for where a path within a skill belongs. None
-// of them names a file of the skill.
+// hostilePaths returns paths that a client may request. None of them names a file of the
+// skill.
 func hostilePaths(base string) []string {
 	out := filepath.Join(base, "outside/file.txt")
 	paths := []string{

@@ -31,7 +31,7 @@ type way struct {
 	ask   func(skill, path string) (string, error)
 }
 
-// ways are a trial's ways in.
+// ways has the ways in of a trial.
 type ways struct {
 	r      *trial
 	set    setting
@@ -40,7 +40,7 @@ type ways struct {
 	token  string // of every request over HTTP
 }
 
-// uri is what a careful client makes of a path.
+// uri encodes a path like a careful client.
 func uri(skill, path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -55,7 +55,7 @@ type via struct {
 	ask  func(method string, params map[string]any) (string, error)
 }
 
-// of starts the servers and lists the ways in.
+// of starts the servers and returns the ways in.
 func (w *ways) of() (all []way, servers []*knack) {
 	stdio := w.r.stdio(w.set, w.flags...)
 	web := w.r.http(w.set, w.flags...)
@@ -92,7 +92,7 @@ func (w *ways) of() (all []way, servers []*knack) {
 	return all, servers
 }
 
-// eras are the two over HTTP.
+// eras returns the ways of both eras over HTTP.
 func (w *ways) eras(web *knack) []via {
 	session := w.dial(web)
 	return []via{
@@ -105,7 +105,7 @@ func (w *ways) eras(web *knack) []via {
 	}
 }
 
-// calls are the ways of the protocol to a file.
+// calls returns the protocol's ways to a file.
 func calls(vias []via) (all []way) {
 	for _, via := range vias {
 		all = append(all,
@@ -125,8 +125,8 @@ func calls(vias []via) (all []way) {
 	return all
 }
 
-// webPlaces are the pages and the API, by what they have for a skill's file. A later
-// page has a line here, and so its cases in every part.
+// webPlaces lists the pages and the API routes for a skill's file. A new page needs a row
+// here, which gives it cases in every part.
 var webPlaces = []struct {
 	name  string
 	reads bool // the answer is the file
@@ -142,14 +142,14 @@ var webPlaces = []struct {
 	{"asset", false, func(skill, path string) string { return "/assets/" + skill + "/" + path }},
 }
 
-// webLists are the addresses that tell of all skills.
+// webLists lists the addresses that show all skills.
 var webLists = []string{
 	"/", "/?q=git", "/signin", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
 }
 
-// pages are the ways through the pages and the API: with the path escaped, as a
-// careful client does it, as it is, and with every slash escaped; and the searches,
-// which a page asks for as one types.
+// pages returns the ways through the pages and the API: with the path escaped by a careful
+// client, unescaped, and with every slash escaped, and the searches that a page sends while
+// the user types.
 func (w *ways) pages(k *knack) (all []way) {
 	base := strings.TrimSuffix(k.url, "/mcp")
 	escaped := func(path string) string { return strings.TrimPrefix(uri("", path), "skill:///") }
@@ -173,8 +173,7 @@ func (w *ways) pages(k *knack) (all []way) {
 	return all
 }
 
-// get asks for an address; no redirect is followed. What is no address is asked by
-// nobody.
+// get requests an address without following redirects. An invalid address is not requested.
 func (w *ways) get(at string) (string, error) {
 	req, err := http.NewRequest(http.MethodGet, at, nil)
 	if err != nil {
@@ -191,7 +190,7 @@ func (w *ways) get(at string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	// Only what the disk refuses is the server's fault, and then it says so.
+	// A server error is permitted only for a failing disk, and then with a message.
 	if resp.StatusCode >= 500 && !strings.Contains(string(data), "cannot be read: ") {
 		return "", fmt.Errorf("%s: %s", resp.Status, excerpt(string(data)))
 	}
@@ -217,7 +216,7 @@ func (w *ways) command(args func(skill, path string) []string) func(skill, path 
 	}
 }
 
-// ended insists that a command ended by itself.
+// ended checks that a command ended by itself.
 func (w *ways) ended(o ran) (string, error) {
 	if o.status < 0 || strings.Contains(o.errout, "panic:") {
 		return o.all(), fmt.Errorf("%w: status %d: %s", errNoAnswer, o.status, excerpt(o.errout))
@@ -263,8 +262,8 @@ func request(k *knack, era, session, method string, params map[string]any) (*htt
 	return req, nil
 }
 
-// headerText is what a header can carry; where it differs from the body the server
-// refuses, which is an answer too.
+// headerText is what a header can carry; if it differs from the body, the server refuses,
+// which is an answer too.
 func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -285,7 +284,7 @@ func (w *ways) http() *http.Client {
 	return w.client
 }
 
-// signIn makes the client a browser that has signed in.
+// signIn makes the client a signed-in browser.
 func (w *ways) signIn(k *knack, token string) {
 	w.r.Helper()
 	jar, err := cookiejar.New(nil)
@@ -361,11 +360,11 @@ func initialized(client *http.Client, k *knack, session string) error {
 	return resp.Body.Close()
 }
 
-// soon is what any answer may take, but for what the machine kept it waiting. A slow
-// one is asked for twice more, and then that is known.
+// soon is the longest time for an answer, without waiting for a processor. A slow request
+// is repeated twice before it counts.
 const soon = time.Second
 
-// timed asks until an answer came in time.
+// timed repeats a request until an answer came in time.
 func timed(ask func() (string, error)) (answer string, err error) {
 	for try := range 3 {
 		var waited time.Duration
@@ -386,14 +385,14 @@ func timed(ask func() (string, error)) (answer string, err error) {
 	return answer, err
 }
 
-// waiting is how long the threads of this process and of all that it started had
-// something to do and no processor to do it on. What waits for a disk, a lock or a
-// clock does not count, so that who hangs or works too long is slow on any machine.
+// waiting returns how long the runnable threads of this process and its children had no
+// processor. Waiting for a disk, a lock or a clock does not count, so that a program that
+// hangs or works too long is slow on any machine.
 func waiting() (all time.Duration) {
 	for _, pid := range family() {
 		files, _ := filepath.Glob("/proc/" + pid + "/task/*/schedstat")
 		for _, file := range files {
-			data, _ := os.ReadFile(file) // a thread that has ended has nothing to say
+			data, _ := os.ReadFile(file) // an ended thread has no data
 			if fields := strings.Fields(string(data)); len(fields) == 3 {
 				n, _ := strconv.ParseInt(fields[1], 10, 64)
 				all += time.Duration(n)

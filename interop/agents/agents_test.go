@@ -259,7 +259,7 @@ func listedServers(list string) (out []string) {
 	return out
 }
 
-// testNames: the skills of one repository stand in the first request.
+// testNames checks that the first request has the skills of one repository.
 func testNames(t *testing.T, a agent, version string) {
 	from := corpus(t)
 	of, err := list(from)

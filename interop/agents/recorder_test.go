@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// recorder is the program that a client starts in place of knack: the test binary
-// under another name. What it does is in a file beside it, since clients pass on only
-// a part of the environment.
+// recorder is the program that a client starts in place of knack: the test binary under
+// another name. A file beside it has its settings, since clients pass on only a part of the
+// environment.
 type recorder struct {
 	Knack string // the program to start; empty for a ruler
 	Ruler string // the text of a ruler's instructions and descriptions
@@ -107,8 +107,8 @@ func pass(from string, src io.Reader, dst io.Writer, write func(line)) {
 	}
 }
 
-// ruled is the text of a ruler: numbers of the places at which they stand, twelve of
-// them between two separators. It has no dots, which clients put where they cut.
+// ruled is the text of a ruler: numbers of the places at which they stand, twelve of them
+// between two separators. It has no dots, with which clients mark cuts.
 func ruled(separator string) string {
 	var b strings.Builder
 	for b.Len() < 20_000 {

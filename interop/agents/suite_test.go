@@ -74,8 +74,8 @@ func client(t *testing.T, p *play, tools []string, call func(name string, args o
 	return ""
 }
 
-// TestPlay: the scripted model finds knack's tools under the names of clients, through
-// their searches, and says so where it finds none.
+// TestPlay checks that the scripted model finds knack's tools under the names of clients,
+// through their searches, and reports a missing tool.
 func TestPlay(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -240,7 +240,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestRecorder: what a client says reaches the server and back, and stands in the file.
+// TestRecorder checks that messages reach the server and the client, and are written to the
+// file.
 func TestRecorder(t *testing.T) {
 	var kept []line
 	var out bytes.Buffer

@@ -105,11 +105,11 @@ func look(req model.Request, w wire) view {
 	return v
 }
 
-// prefixOf is as much of the beginning of a text as stands in another.
+// prefixOf returns the longest beginning of a text that another text contains.
 func prefixOf(text, of string) string {
 	n := sort.Search(len(of), func(n int) bool { return !strings.Contains(text, of[:n+1]) })
 	if n < min(20, len(of)) {
-		return "" // a word that stands there anyway
+		return "" // a word that is there anyway
 	}
 	return of[:n]
 }
@@ -119,7 +119,7 @@ var space = regexp.MustCompile(`\s+`)
 // plain takes escapes and line ends away, so that a text is found in any wrapping.
 func plain(s string) string { return space.ReplaceAllString(html.UnescapeString(s), " ") }
 
-// names are those of the skills that stand in a text.
+// names returns the names of the skills in a text.
 func names(text string, of []listed) (out []string) {
 	for _, s := range of {
 		if regexp.MustCompile(`(^|[^a-zA-Z0-9-])` + regexp.QuoteMeta(s.Name) + `($|[^a-zA-Z0-9-])`).MatchString(text) {
@@ -129,8 +129,8 @@ func names(text string, of []listed) (out []string) {
 	return out
 }
 
-// descriptions are the names of the skills whose description stands in a text, or at
-// least its first 40 characters.
+// descriptions returns the names of the skills whose description is in a text, or at least
+// its first 40 characters.
 func descriptions(text string, of []listed) (out []string) {
 	for _, s := range of {
 		d := []rune(plain(s.Description))
@@ -174,7 +174,7 @@ func (s *step) arrived() arrival {
 	return a
 }
 
-// quoted is a text as it stands in a string of JSON, without the quotes around it.
+// quoted returns a text as a JSON string, without the quotes around it.
 func quoted(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -19,6 +19,12 @@ var pollEvery = 30 * time.Second
 // macOS gives a process 10,240. A variable for the tests.
 var maxWatches = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
 
+// firstRest is how long a source rests before it watches its folders: clients wait for
+// their first answers then, and to watch one folder of many names takes the system
+// milliseconds. The scan that follows the watches sees what has changed meanwhile. A
+// variable for the tests.
+var firstRest = 200 * time.Millisecond
+
 type watchState struct {
 	on     bool
 	reason string
@@ -75,6 +81,11 @@ func (s *Source) poll(ctx context.Context, poke func(), once bool) {
 
 // follow watches until ctx ends or watching fails, and says why it failed.
 func (s *Source) follow(ctx context.Context, poke func()) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(firstRest):
+	}
 	f := newFollower(s.opt.Root.Dir)
 	if err := s.opt.Watches.join(f); err != nil {
 		return err

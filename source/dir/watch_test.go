@@ -12,6 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+func init() { firstRest = time.Millisecond }
+
 // watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
 // over a channel that gets the skills found after each.
 func watched(t *testing.T, s *Source) <-chan string {
@@ -65,6 +67,17 @@ func expect(t *testing.T, found <-chan string, want string) {
 			t.Fatalf("saw %q, waited for %q", last, want)
 		}
 	}
+}
+
+// A user's first edit can come after the first scan and before the folders are watched.
+func TestWatchSeesWhatChangedBefore(t *testing.T) {
+	rest := firstRest
+	t.Cleanup(func() { firstRest = rest })
+	firstRest = 100 * time.Millisecond
+	root := tree(t, map[string]string{"a/SKILL.md": "x"})
+	found := watched(t, source(pickDoor(), root))
+	add(t, root, map[string]string{"b/SKILL.md": "x"})
+	expect(t, found, "a b")
 }
 
 func TestWatch(t *testing.T) {

@@ -104,7 +104,9 @@ func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 	case f.beside[filepath.Dir(name)]:
 		return // something else beside a link
 	}
-	if f.missing {
+	// The root may have appeared after the scan that missed it.
+	missing := f.missing && (name == f.root || !within(f.root, name))
+	if missing {
 		if !within(name, f.root) {
 			return // something else beside the place of a missing root
 		}
@@ -115,7 +117,7 @@ func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 	switch {
 	case !op.Has(fsnotify.Create) || len(w.spots) >= maxWatches:
 		// The next scan will tell whether all still fit.
-	case f.missing:
+	case missing:
 		_, err = w.add(f, f.nearest())
 	default:
 		if fi, statErr := os.Lstat(name); statErr == nil && fi.IsDir() {

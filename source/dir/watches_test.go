@@ -158,6 +158,26 @@ func TestWatchesBoundBeforeTheScan(t *testing.T) {
 	}
 }
 
+// A root can appear after the scan that missed it, and before its place is watched. What is
+// made in it then must not go unseen until the next scan.
+func TestWatchesRootAfterTheScan(t *testing.T) {
+	base := tree(t, map[string]string{"r/a/": "", "r/.git/": "", "other/": ""})
+	root := filepath.Join(base, "r")
+	w, f := silent(t), newFollower(root)
+	w.followers[f] = true
+	_, err := w.want(f, nil)
+	must(t, err)
+	for path, want := range map[string]int{"r/a": 1, "r/.git": 0, "other": 0} {
+		w.event(w.fw, fsnotify.Event{Name: filepath.Join(base, path), Op: fsnotify.Create})
+		if got := len(f.poked); got != want || (f.at[filepath.Join(base, path)] != nil) != (want > 0) {
+			t.Errorf("%s: %d pokes, watched: %v", path, got, f.at)
+		}
+		for len(f.poked) > 0 {
+			<-f.poked
+		}
+	}
+}
+
 // A failure of the watcher itself reaches everybody.
 func TestWatchesTrouble(t *testing.T) {
 	defer func(d time.Duration) { pollEvery = d }(pollEvery)

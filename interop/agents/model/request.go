@@ -49,7 +49,7 @@ func parse(api API, data []byte) (Request, error) {
 	reveal(r.body)
 	r.Tools = tools(r.body["tools"], "")
 	if api == Responses {
-		// Tools that a search found stand in its answer.
+		// Tools that a search found are in its answer.
 		for _, item := range list(r.body["input"]) {
 			if m := objectOf(item); text(m["type"]) == "tool_search_output" || text(m["type"]) == "additional_tools" {
 				r.Tools = append(r.Tools, tools(m["tools"], "")...)

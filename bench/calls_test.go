@@ -1,0 +1,37 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+// Each call names another skill, and has an id and metadata of its own: a cache would
+// answer calls that are alike, which no agent makes.
+func TestEachCallIsAnother(t *testing.T) {
+	for _, method := range []string{"tools/call", "resources/read", "skills/get", "built-in"} {
+		c := &client{all: []target{{Name: "a", URI: "skill://a/SKILL.md"}, {Name: "b", URI: "skill://b/SKILL.md"}}}
+		seen := map[string]bool{}
+		for range 2 {
+			body, _ := c.ask(method, legacy, "")
+			var r struct {
+				ID     json.RawMessage
+				Params struct {
+					URI       string
+					Arguments struct{ Name string }
+					Meta      map[string]any `json:"_meta"`
+				}
+			}
+			if err := json.Unmarshal(body, &r); err != nil {
+				t.Fatal(err)
+			}
+			for what, v := range map[string]string{"id": string(r.ID), "skill": r.Params.URI + r.Params.Arguments.Name,
+				"tool-use id": fmt.Sprint(r.Params.Meta["claudecode/toolUseId"]), "progress token": fmt.Sprint(r.Params.Meta["progressToken"])} {
+				if v == "" || v == "<nil>" || seen[what+v] {
+					t.Errorf("%s: the %s %q again, or none: %s", method, what, v, body)
+				}
+				seen[what+v] = true
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Calls come through two doors: as bytes, which this package reads and answers itself,
+// and through the SDK, which has the handshake, notifications and everything that the
+// first door declines. Behind both is [Server.answer], within one chain: [Server.perform].
+
+// request is one call, whichever door it came through.
+type request struct {
+	method string
+	params wire.Params
+	modern bool // of 2026-07-28 or later
+	client tool.Client
+	// session is nil if the call came as bytes over HTTP.
+	session *mcp.ServerSession
+	httpd.Caller
+}
+
+// methods have answers that are functions of what the caller sees and of the parameters.
+// The SDK keeps the others.
+var methods = map[string]func(*Server, context.Context, *request) (reply, error){
+	"tools/list":                  (*Server).listTools,
+	"tools/call":                  (*Server).callTool,
+	"resources/list":              (*Server).listResources,
+	"resources/templates/list":    (*Server).listTemplates,
+	"resources/read":              (*Server).readResource,
+	skillsext.MethodReadDirectory: (*Server).readDirectory,
+	skillsext.MethodList:          (*Server).listSkills,
+	skillsext.MethodGet:           (*Server).getSkill,
+	"prompts/list":                (*Server).listPrompts,
+	"prompts/get":                 (*Server).getPrompt,
+	"completion/complete":         (*Server).complete,
+}
+
+// answer answers a call of one of the methods.
+func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
+	res := &result{}
+	err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+		res.reply, err = methods[r.method](s, ctx, r)
+		return res.failed, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.modern {
+		res.info = s.info
+	}
+	return res, nil
+}
+
+// perform does the work of a request: in the sight of its caller, counted and observed. A
+// panic becomes an internal error, since one bad request must not end the session; its
+// value is logged and never sent.
+func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (failed bool, err error)) (err error) {
+	failed := true
+	defer func() { s.counts.Call(r.method, failed) }()
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+		}
+	}()
+	s.roots.await(ctx, r)
+	r.client.Remote = s.host.Remote || r.Remote
+	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
+	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
+	ctx, observed := s.observed(tool.WithClient(r.Context(ctx), r.client), r)
+	defer func() { observed(failed) }()
+	failed, err = work(ctx)
+	failed = failed || err != nil
+	return err
+}
+
+// read makes a request of a call's bytes. It declines what the SDK has to judge.
+func (s *Server) read(c wire.Call, p wire.Params) (*request, bool) {
+	if methods[c.Method] == nil || c.Params == nil && !missingParams[c.Method] {
+		return nil, false
+	}
+	r := &request{method: c.Method, params: p}
+	if p.Meta.ClientInfo != nil {
+		var ok bool
+		if r.client.Name, r.client.Version, ok = wire.ParseClient(p.Meta.ClientInfo); !ok {
+			return nil, false
+		}
+	}
+	if p.Meta.Version >= skillsext.Since {
+		r.modern = true
+		if p.Meta.Version != skillsext.Since || !plainCapabilities(p.Meta.Capabilities) {
+			return nil, false
+		}
+	}
+	return r, true
+}
+
+// missingParams are the methods that need no params.
+var missingParams = map[string]bool{
+	"tools/list": true, "resources/list": true, "resources/templates/list": true, "prompts/list": true, skillsext.MethodList: true,
+}
+
+// plainCapabilities reports whether a client's capabilities are what the SDK takes.
+func plainCapabilities(raw []byte) bool {
+	if string(raw) == "{}" {
+		return true
+	}
+	var c *mcp.ClientCapabilities
+	return len(raw) > 0 && json.Unmarshal(raw, &c) == nil && c != nil
+}
+
+// paramsOf are a request's params in the form that both doors have.
+func paramsOf(req mcp.Request) (p wire.Params) {
+	switch from := req.GetParams().(type) {
+	case *mcp.ListToolsParams:
+		if from != nil {
+			p.Cursor = from.Cursor
+		}
+	case *mcp.ListResourcesParams:
+		if from != nil {
+			p.Cursor = from.Cursor
+		}
+	case *mcp.ListResourceTemplatesParams:
+		if from != nil {
+			p.Cursor = from.Cursor
+		}
+	case *mcp.ListPromptsParams:
+		if from != nil {
+			p.Cursor = from.Cursor
+		}
+	case *skillsext.ListSkillsParams:
+		if from != nil {
+			p.Cursor = from.Cursor
+		}
+	case *skillsext.GetSkillParams:
+		if from != nil {
+			p.URI = from.URI
+		}
+	case *skillsext.ReadDirectoryParams:
+		if from != nil {
+			p.URI, p.Cursor = from.URI, from.Cursor
+		}
+	case *mcp.CallToolParamsRaw:
+		p.Name, p.Arguments = from.Name, from.Arguments
+	case *mcp.ReadResourceParams:
+		p.URI = from.URI
+	case *mcp.GetPromptParams:
+		p.Name, p.Texts = from.Name, from.Arguments
+	case *mcp.SubscribeParams:
+		p.URI = from.URI
+	case *mcp.UnsubscribeParams:
+		p.URI = from.URI
+	case *mcp.CompleteParams:
+		if from.Ref != nil {
+			p.Ref = wire.Ref(*from.Ref)
+		}
+		p.Argument = wire.Argument(from.Argument)
+	}
+	return p
+}

@@ -1,0 +1,142 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+)
+
+// sent is what must be known of a request before the SDK sees it.
+type sent struct {
+	id        json.RawMessage // of a call, else nil
+	method    string
+	version   string // the protocol version in a call's _meta, "" without one
+	cancelled string // the key of the call that it takes back
+}
+
+// serveSDK leaves a message to the SDK.
+func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, visit *Visit, modern bool) {
+	defer func() {
+		if x := exchangeOf(r); x != nil && visit.begun() {
+			x.handled = true
+		}
+	}()
+	s, ok := peek(w, body)
+	if !ok {
+		return
+	}
+	if x := exchangeOf(r); x != nil && s.id != nil {
+		x.method = s.method
+	}
+	if no := h.objection(r.Header, s, modern); no != nil {
+		refuseRPC(w, http.StatusBadRequest, s.id, no)
+		return
+	}
+	r = carry(r, visit)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	switch {
+	case s.id == nil && strings.HasPrefix(s.method, "notifications/") && !notifications[s.method]:
+		h.ignore(w, r, modern, visit.Caller)
+	case modern && s.method == "subscriptions/listen":
+		visit.wait()
+		h.stream(w, r, h.modern, s, visit.Caller)
+	case modern:
+		h.pass(w, r, h.modern, s)
+	default:
+		h.serveSession(w, r, s, visit.Caller)
+	}
+}
+
+// notifications are those that the SDK knows.
+var notifications = map[string]bool{
+	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
+}
+
+// ignore takes a notification of an unknown kind, which the SDK would refuse: a client may
+// know more of them than this server (JSON-RPC, Notification).
+func (h *Handler) ignore(w http.ResponseWriter, r *http.Request, modern bool, from Caller) {
+	if !modern {
+		in := h.sessions.enter(r.Header, from.Token)
+		if in == nil {
+			h.serveSession(w, r, sent{}, from) // says what is wrong with the session
+			return
+		}
+		h.sessions.leave(in, false)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// peek looks into a message as far as a refusal needs it.
+func peek(w http.ResponseWriter, body []byte) (s sent, ok bool) {
+	trimmed := bytes.TrimSpace(body)
+	if len(trimmed) > 0 && trimmed[0] == '[' && json.Valid(trimmed) {
+		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported"})
+		return s, false
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+		refuseRPC(w, http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body is not one valid JSON-RPC message"})
+		return s, false
+	}
+	// The same check as over stdio: the SDK would take a message without a method
+	// for nothing to answer, and round an id.
+	m, no := wire.Parse(trimmed)
+	if no != nil {
+		refuseRPC(w, http.StatusBadRequest, no.ID, &no.Error)
+		return s, false
+	}
+	if req, ok := m.(*jsonrpc.Request); ok {
+		s.method, s.cancelled = req.Method, wire.Cancelled(req)
+		if req.IsCall() {
+			s.id, s.version = wire.EncodeID(req.ID), metaVersion(req.Params)
+		}
+	}
+	return s, true
+}
+
+// metaVersion is the protocol version that a call names in its _meta, as every one
+// does since 2026-07-28.
+func metaVersion(params json.RawMessage) string {
+	// Maps, because the fields of a struct would match in any case.
+	var p, meta map[string]json.RawMessage
+	var version string
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["_meta"], &meta) != nil || json.Unmarshal(meta[mcp.MetaKeyProtocolVersion], &version) != nil {
+		return ""
+	}
+	return version
+}
+
+// stream serves what waits for news until the client or the server ends.
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c Caller) {
+	client := h.sharer(c)
+	if no := h.streams.take(client); no != "" {
+		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
+		return
+	}
+	defer h.streams.leave(client)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.ended, cancel)()
+	open := &openStream{c.Token, cancel}
+	h.streams.open.Store(open, nil)
+	defer h.streams.open.Delete(open)
+	if _, ok := h.know(r, open.token); !ok {
+		cancel() // the token was taken back after it was asked for
+	}
+	h.pass(w, r.WithContext(ctx), next, s)
+}
+
+// pass reports whether the SDK took the request.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next http.Handler, s sent) bool {
+	a := newAnswer(w, h.o.WriteTimeout, s)
+	next.ServeHTTP(a, r)
+	a.finish()
+	return a.refused == 0
+}

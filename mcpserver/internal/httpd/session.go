@@ -1,0 +1,320 @@
+package httpd
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skillsext"
+)
+
+// sessions are those that the SDK has begun, of versions before 2026-07-28. The SDK does
+// not hear of the calls that the core takes, so that the table, and not the SDK, ends a
+// session after its time.
+//
+// A client that never sends notifications/initialized has left, or means to take places
+// from others: its session ends soon if nothing comes, and gives way if there are too many.
+// One that goes on calling without it keeps its session.
+type sessions struct {
+	idle, begun time.Duration // without a request; the second before notifications/initialized
+
+	mu     sync.Mutex
+	of     map[string]*session // by id
+	making map[string]int      // by client, sessions that are being made: they count for the cap
+}
+
+type session struct {
+	in    *sessions
+	ss    *mcp.ServerSession
+	init  *mcp.InitializeParams
+	token string // that began it; empty if none was needed
+	owner string // the client whose share it counts for, see [Handler.sharer]
+
+	// Guarded by the table's mu.
+	initialized bool
+	busy        int // requests that are being answered
+	last        time.Time
+	timer       *time.Timer
+	calls       map[string]context.CancelFunc // of the core, by [wire.Key]
+}
+
+// add takes a session in, until it ends.
+func (t *sessions) add(ss *mcp.ServerSession, token, owner string) {
+	s := &session{in: t, ss: ss, init: ss.InitializeParams(), token: token, owner: owner, last: time.Now(), calls: map[string]context.CancelFunc{}}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[ss.ID()] = s
+	s.timer = time.AfterFunc(t.begun, s.expire)
+	go func() {
+		_ = ss.Wait()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		s.timer.Stop()
+		delete(t.of, ss.ID())
+	}()
+}
+
+// most is how long the session lasts without a request.
+func (s *session) most() time.Duration {
+	if s.initialized {
+		return s.in.idle
+	}
+	return s.in.begun
+}
+
+// expire ends the session if its time is over.
+func (s *session) expire() {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	left := time.Until(s.last.Add(s.most()))
+	switch {
+	case s.in.of[s.ss.ID()] != s:
+	case s.busy > 0:
+		s.timer.Reset(s.most()) // its last request is yet to end
+	case left > 0:
+		s.timer.Reset(left)
+	default:
+		s.close()
+	}
+}
+
+// close ends the session. The caller holds mu. Closing waits for handlers.
+func (s *session) close() {
+	delete(s.in.of, s.ss.ID())
+	s.timer.Stop()
+	go func() { _ = s.ss.Close() }()
+}
+
+// enter notes a request to a session, if there is one for its headers and its token;
+// [sessions.leave] must follow.
+func (t *sessions) enter(h http.Header, token string) *session {
+	ids := h["Mcp-Session-Id"]
+	if len(ids) != 1 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.of[ids[0]]
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.token), []byte(token)) == 0 {
+		return nil
+	}
+	s.busy++
+	return s
+}
+
+// leave notes the end of a request, and whether it was the one that ends the handshake.
+func (t *sessions) leave(s *session, initialized bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.busy--
+	s.last = time.Now()
+	if initialized && !s.initialized {
+		s.initialized = true
+		s.timer.Reset(t.idle)
+	}
+}
+
+// speaks reports whether a request of the session may have that version in its header.
+func (s *session) speaks(version []string) bool {
+	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(Versions(), version[0])
+}
+
+// begin enters a call of the core's, unless one of that id is being worked on.
+func (s *session) begin(key string, cancel context.CancelFunc) bool {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	if s.calls[key] != nil {
+		return false
+	}
+	s.calls[key] = cancel
+	return true
+}
+
+func (s *session) end(key string) {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	delete(s.calls, key)
+}
+
+// cancel takes a call of the core's back, if there is one.
+func (s *session) cancel(key string) {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	if cancel := s.calls[key]; cancel != nil {
+		cancel()
+	}
+}
+
+// count counts the sessions.
+func (t *sessions) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.of)
+}
+
+// reserve takes room for one more session of a client, or says why it cannot. If room was
+// taken, it must be given back once the session is in the table or refused.
+func (t *sessions) reserve(owner string, most int) (no string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, own := len(t.of), t.making[owner]
+	for _, n := range t.making {
+		all += n
+	}
+	for _, s := range t.of {
+		if s.owner == owner {
+			own++
+		}
+	}
+	const end = "end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
+	switch {
+	case overShare(owner, own, all, most) && !t.evict(owner):
+		return fmt.Sprintf("you have %d of the %d sessions that there are, and the rest is for others: %s", own, all, end)
+	case all >= most && !t.evict(""):
+		return fmt.Sprintf("there are %d sessions, and no more can be had: %s", all, end)
+	}
+	t.making[owner]++
+	return ""
+}
+
+// release gives back the room that a session took while it was made.
+func (t *sessions) release(owner string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.making[owner]--; t.making[owner] == 0 {
+		delete(t.making, owner)
+	}
+}
+
+// evict ends the session without notifications/initialized that has been silent for
+// longest, if there is one: a client's, or with "" any. The caller holds mu.
+func (t *sessions) evict(owner string) bool {
+	var oldest *session
+	for _, s := range t.of {
+		if !s.initialized && s.busy == 0 && (owner == "" || s.owner == owner) && (oldest == nil || s.last.Before(oldest.last)) {
+			oldest = s
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.close()
+	return true
+}
+
+// closeAll ends all sessions.
+func (t *sessions) closeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.of {
+		s.close()
+	}
+}
+
+// serveSession leaves a POST of the versions that have sessions to the SDK.
+func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from Caller) {
+	switch {
+	case r.Header.Get("Mcp-Session-Id") != "":
+		in := h.sessions.enter(r.Header, from.Token)
+		if in == nil { // the SDK says what is wrong with it
+			h.pass(w, r, h.legacy, s)
+			return
+		}
+		if s.cancelled != "" {
+			in.cancel(s.cancelled)
+		}
+		taken := h.pass(w, r, h.legacy, s)
+		h.sessions.leave(in, taken && s.method == "notifications/initialized")
+	case s.method == "initialize" && s.id != nil:
+		h.create(w, r, s, from)
+	default:
+		// The SDK would make a session, refuse, and log it as an error of its own.
+		refuseRPC(w, http.StatusBadRequest, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "there is no session: send initialize first, then its Mcp-Session-Id with every request"})
+	}
+}
+
+// create makes a session, unless there are enough that are in use.
+func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from Caller) {
+	if r.ContentLength > maxInitialize { // the body is here, and that is its length
+		refuseRPC(w, http.StatusRequestEntityTooLarge, s.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
+		return
+	}
+	owner := h.sharer(from)
+	if no := h.sessions.reserve(owner, h.o.MaxSessions); no != "" {
+		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
+		return
+	}
+	made := sync.OnceFunc(func() { h.sessions.release(owner) })
+	defer made()
+	a := newAnswer(w, h.o.WriteTimeout, s)
+	a.held = func() { // the SDK has answered, and nothing was written
+		defer made()
+		id := w.Header().Get("Mcp-Session-Id")
+		for ss := range h.core.SDK.Sessions() {
+			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {
+				h.sessions.add(ss, from.Token, owner)
+				return
+			}
+		}
+		w.Header().Del("Mcp-Session-Id")
+	}
+	h.legacy.ServeHTTP(a, r)
+	a.finish()
+}
+
+// overShare reports whether a client that has own of all has had its share of most: no
+// client gets the last quarter that has a quarter already, so that another that comes for
+// its first finds room. The client "" has no share.
+func overShare(client string, own, all, most int) bool {
+	share := max(most/4, 1)
+	return client != "" && own >= share && all >= most-share
+}
+
+// sharer is the client that a session or stream counts for, as for [Handler.Limit]; "" for
+// a client that is not limited.
+func (h *Handler) sharer(c Caller) string {
+	if h.core.Access.Now().Verifier == nil && isLoopback(c.Address) {
+		return ""
+	}
+	return nameOf(c.Subject, networkOf(c.Address))
+}
+
+// take takes a place among the streams, or says why it cannot.
+func (t *streams) take(client string) (no string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.of[client]
+	switch {
+	case overShare(client, own, t.all, t.most):
+		return fmt.Sprintf("you have %d of the %d streams that there are, and the rest is for others; end one, or try again later", own, t.all)
+	case t.all >= t.most:
+		return "too many streams; end one, or try again later"
+	}
+	t.all++
+	t.of[client]++
+	return ""
+}
+
+func (t *streams) leave(client string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all--
+	if t.of[client]--; t.of[client] == 0 {
+		delete(t.of, client)
+	}
+}
+
+func (t *streams) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
+}

@@ -1,0 +1,74 @@
+package httpd
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+)
+
+// TestInitializesAreMadeAtOnce: a handshake that waits for a disk keeps no other waiting,
+// and those that are being made count for the cap.
+func TestInitializesAreMadeAtOnce(t *testing.T) {
+	const most = 3
+	sdk := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
+	var begun sync.WaitGroup // all that may be made
+	begun.Add(most)
+	refused := make(chan struct{})
+	sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "initialize" {
+				begun.Done()
+				<-refused
+			}
+			return next(ctx, method, req)
+		}
+	})
+	h, err := New(Core{
+		SDK: sdk, Access: &access.Gate{}, Counts: &Counts{}, Waits: func() string { return "" },
+		Take: func(wire.Call, wire.Params, Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+			return nil, false
+		},
+	}, Options{
+		MaxBody: 1 << 20, MaxCalls: 10, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	initialize := func() int {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+		r.RemoteAddr = "127.0.0.1:1" // which has all, not a share
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	var made sync.WaitGroup
+	for range most {
+		made.Go(func() {
+			if code := initialize(); code != http.StatusOK {
+				t.Errorf("status %d", code)
+			}
+		})
+	}
+	begun.Wait()
+	if code := initialize(); code != http.StatusTooManyRequests {
+		t.Errorf("one more than there is room for: status %d", code)
+	}
+	close(refused)
+	made.Wait()
+	if n := h.sessions.count(); n != most || len(h.sessions.making) != 0 {
+		t.Errorf("%d sessions, %v being made", n, h.sessions.making)
+	}
+}

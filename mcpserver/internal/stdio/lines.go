@@ -1,0 +1,93 @@
+package stdio
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// errLineTooLong reports a line that was skipped because of its length.
+var errLineTooLong = errors.New("line too long")
+
+// keptLine is the largest buffer that is kept for the next line: one huge
+// message must not hold its memory for the rest of the session.
+const keptLine = 1 << 20
+
+// byteOrderMark is what some Windows programs put before their first line.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// lineReader cuts an input into lines of at most limit bytes.
+type lineReader struct {
+	in    *bufio.Reader
+	limit int
+	buf   []byte // the line so far, when it spans reads
+	begun bool   // the first line is out
+	err   error  // what ended the input
+}
+
+func newLineReader(in io.Reader, limit int) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), limit: limit}
+}
+
+// next returns a line without its end, valid until the next call; a line over the limit is
+// read to its end and reported as errLineTooLong. What comes before the end of the input
+// without a newline is a line too; what comes before a failure is not, for it may have
+// gone on.
+func (r *lineReader) next() ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if cap(r.buf) > keptLine {
+		r.buf = nil
+	}
+	r.buf = r.buf[:0]
+	line, tooLong, err := r.read()
+	r.err = err
+	if err != nil && (err != io.EOF || len(line) == 0 && !tooLong) {
+		return nil, err
+	}
+	line = r.trim(line)
+	if tooLong || len(line) > r.limit {
+		return nil, errLineTooLong
+	}
+	return line, nil
+}
+
+// read gathers one line, unchanged. Beyond the limit, with room for the line
+// end and a byte-order mark, it only looks for the newline.
+func (r *lineReader) read() (line []byte, tooLong bool, err error) {
+	room := r.limit + len("\r\n") + len(byteOrderMark)
+	for {
+		part, err := r.in.ReadSlice('\n')
+		tooLong = tooLong || len(r.buf)+len(part) > room
+		switch {
+		case tooLong:
+			r.buf = nil
+		case err == nil && len(r.buf) == 0:
+			return part, false, nil // the usual case: nothing is copied
+		default:
+			r.buf = append(r.buf, part...)
+		}
+		if err != bufio.ErrBufferFull {
+			return r.buf, tooLong, err
+		}
+	}
+}
+
+// trim takes off the line end, and the byte-order mark of the first line.
+func (r *lineReader) trim(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if !r.begun {
+		r.begun = true
+		line = bytes.TrimPrefix(line, byteOrderMark)
+	}
+	return line
+}
+
+// more reports whether another whole line can be returned without a read.
+func (r *lineReader) more() bool {
+	waiting, _ := r.in.Peek(r.in.Buffered())
+	return bytes.IndexByte(waiting, '\n') >= 0
+}

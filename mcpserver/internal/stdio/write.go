@@ -1,0 +1,125 @@
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// send waits for its turn and writes one line. When patience yields before the line is
+// out, the client does not read, and the session ends.
+func (c *conn) send(line []byte, patience <-chan time.Time) error {
+	if err := c.begin(patience); err != nil {
+		return err
+	}
+	defer c.ends()
+	return c.line(line, patience)
+}
+
+// begin waits for the turn to write.
+func (c *conn) begin(patience <-chan time.Time) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-c.closed:
+		return mcp.ErrConnectionClosed
+	case <-c.broken:
+		return c.writeErr
+	case <-patience:
+		return c.giveUp(errNotReading)
+	}
+	select {
+	case <-c.closed:
+		c.ends()
+		return mcp.ErrConnectionClosed
+	case <-c.broken:
+		c.ends()
+		return c.writeErr
+	default:
+		return nil
+	}
+}
+
+// ends gives the turn to the next, which looks whether the session goes on.
+func (c *conn) ends() { <-c.turn }
+
+// line writes a message, or a piece of one, in its turn. The first failure ends the
+// session: what follows a line cut short could not be told from it.
+func (c *conn) line(data []byte, patience <-chan time.Time) error {
+	if out, ok := c.out.(roomy); ok && out.Room(len(data)) {
+		// Nothing can hang on this one, and to hand it over costs more than to write it.
+		return c.wrote(c.write(data))
+	}
+	select {
+	case c.outbox <- data:
+	case <-c.closed:
+		return mcp.ErrConnectionClosed
+	case <-c.broken:
+		return c.writeErr
+	}
+	select {
+	case err := <-c.written:
+		return c.wrote(err)
+	case <-c.broken: // print may stay in the write for ever
+		return c.writeErr
+	case <-patience:
+		return c.giveUp(errNotReading)
+	}
+}
+
+// wrote ends the session if a write has failed.
+func (c *conn) wrote(err error) error {
+	if err != nil {
+		return c.giveUp(fmt.Errorf("writing to the client: %w", err))
+	}
+	return nil
+}
+
+// roomy is an output that knows whether a write of n bytes would be taken at once.
+type roomy interface{ Room(n int) bool }
+
+// write writes data, whole.
+func (c *conn) write(data []byte) error {
+	n, err := c.out.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended well
+	}
+	return err
+}
+
+// errNotReading says why a session ended that could not refuse a message.
+var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
+
+// print writes in a goroutine of its own: a write cannot be interrupted, and nothing else
+// may hang on it.
+func (c *conn) print() {
+	for {
+		select {
+		case data := <-c.outbox:
+			c.written <- c.write(data)
+		case <-c.broken:
+			return
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// giveUp has every write fail from now on, those that are under way included, and
+// returns why.
+func (c *conn) giveUp(why error) error {
+	c.breakOnce.Do(func() {
+		c.writeErr = why
+		close(c.broken)
+		c.end()
+	})
+	c.isOver()
+	return c.writeErr
+}
+
+func (c *conn) isOver() { c.overOnce.Do(func() { close(c.over) }) }

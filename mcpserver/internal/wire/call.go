@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Call is a request that waits for an answer, as its client wrote it.
+type Call struct {
+	ID     []byte // a string or a whole number
+	Method string
+	Params []byte // an object, or nil
+}
+
+// ParseCall reads one message. It reports false for everything that is not a call in the
+// usual form: a notification, an answer, a batch, an odd id, a member twice or unknown,
+// more than 64 levels, invalid UTF-8. The call holds parts of the line.
+func ParseCall(line []byte) (c Call, ok bool) {
+	line = bytes.Trim(line, " \t\r\n")
+	if !utf8.Valid(line) || !json.Valid(line) {
+		return c, false
+	}
+	var version, id, method, params []byte
+	ok = members(line, func(key, value []byte) bool {
+		switch string(key) {
+		case `"jsonrpc"`:
+			return once(&version, value)
+		case `"id"`:
+			return once(&id, value)
+		case `"method"`:
+			return once(&method, value)
+		case `"params"`:
+			return once(&params, value)
+		}
+		return false
+	})
+	if !ok || string(version) != `"2.0"` || len(id) == 0 || !plainID(id) || params != nil && params[0] != '{' {
+		return c, false
+	}
+	name, ok := text(method)
+	return Call{ID: id, Method: name, Params: params}, ok
+}
+
+// once keeps a member's value, unless there was one before.
+func once(at *[]byte, value []byte) bool {
+	first := *at == nil
+	*at = value
+	return first
+}
+
+// Params are the parameters of a call, of whichever method.
+type Params struct {
+	Meta      Meta
+	Cursor    string
+	URI       string
+	Name      string            // of a tool or prompt
+	Arguments []byte            // of a tool, as they were written; nil without any
+	Texts     map[string]string // the arguments of a prompt
+	Ref       Ref               // what is to be completed
+	Argument  Argument          // of it
+}
+
+// Ref names a prompt by its name or a resource template by its URI.
+type Ref struct{ Type, Name, URI string }
+
+// Argument is one that is to be completed, with what was typed.
+type Argument struct{ Name, Value string }
+
+// Meta is what a request says about itself in _meta.
+type Meta struct {
+	Version    string // the protocol version, empty without one
+	ClientInfo []byte // as it was written, nil without one
+	// Capabilities are the client's, as they were written, nil without any.
+	Capabilities []byte
+	CallID       string // a client's own id of the call, empty without one
+}
+
+// The keys of _meta that the server reads (2026-07-28).
+const (
+	keyVersion      = `"io.modelcontextprotocol/protocolVersion"`
+	keyClientInfo   = `"io.modelcontextprotocol/clientInfo"`
+	keyCapabilities = `"io.modelcontextprotocol/clientCapabilities"`
+	keyCallID       = `"callId"` // Codex 0.169.0
+)
+
+// ParseParams reads the parameters of a method. It reports false if a member that the
+// method takes is of another type or given twice, and for members that ask for more than
+// an answer. Members that the method does not take are skipped.
+func ParseParams(method string, raw []byte) (p Params, ok bool) {
+	if raw == nil {
+		return p, true
+	}
+	var meta, cursor, uri, name, arguments, ref, argument []byte
+	ok = members(raw, func(key, value []byte) bool {
+		switch string(key) {
+		case `"_meta"`:
+			return once(&meta, value)
+		case `"cursor"`:
+			return once(&cursor, value)
+		case `"uri"`:
+			return once(&uri, value)
+		case `"name"`:
+			return once(&name, value)
+		case `"arguments"`:
+			return once(&arguments, value)
+		case `"ref"`:
+			return once(&ref, value)
+		case `"argument"`:
+			return once(&argument, value)
+		case `"context"`, `"inputResponses"`, `"requestState"`:
+			return false
+		}
+		return bytes.IndexByte(key, '\\') < 0 // an escape may spell one of those
+	})
+	ok = ok && p.Meta.parse(meta)
+	switch method {
+	case "tools/call":
+		p.Arguments = arguments
+		ok = ok && optional(name, &p.Name)
+	case "prompts/get":
+		ok = ok && optional(name, &p.Name) && parseTexts(arguments, &p.Texts)
+	case "resources/read", "skills/get":
+		ok = ok && optional(uri, &p.URI)
+	case "resources/directory/read":
+		ok = ok && optional(uri, &p.URI) && optional(cursor, &p.Cursor)
+	case "completion/complete":
+		ok = ok && p.Ref.parse(ref) && p.Argument.parse(argument)
+	default: // a list
+		ok = ok && optional(cursor, &p.Cursor)
+	}
+	return p, ok
+}
+
+// optional decodes a string that may be missing or null.
+func optional(raw []byte, to *string) (ok bool) {
+	if raw == nil || string(raw) == "null" {
+		return true
+	}
+	*to, ok = text(raw)
+	return ok
+}
+
+func parseTexts(raw []byte, to *map[string]string) bool {
+	if raw == nil || string(raw) == "null" {
+		return true
+	}
+	*to = map[string]string{}
+	return members(raw, func(key, value []byte) bool {
+		k, ok := text(key)
+		if _, twice := (*to)[k]; !ok || twice {
+			return false
+		}
+		v, ok := text(value)
+		(*to)[k] = v
+		return ok
+	})
+}
+
+func (m *Meta) parse(raw []byte) bool {
+	if raw == nil || string(raw) == "null" {
+		return true
+	}
+	var version []byte
+	return members(raw, func(key, value []byte) bool {
+		switch string(key) {
+		case keyVersion:
+			return once(&version, value) && value[0] == '"' && optional(value, &m.Version)
+		case keyClientInfo:
+			return once(&m.ClientInfo, value)
+		case keyCapabilities:
+			return once(&m.Capabilities, value)
+		case keyCallID:
+			if value[0] == '"' {
+				return m.CallID == "" && optional(value, &m.CallID)
+			}
+		}
+		return bytes.IndexByte(key, '\\') < 0
+	})
+}
+
+// texts decodes the members of an object that to names; they may be missing or null.
+func texts(raw []byte, to map[string]*string) bool {
+	seen := map[string]bool{}
+	return members(raw, func(key, value []byte) bool {
+		at, known := to[string(key)]
+		if !known {
+			return bytes.IndexByte(key, '\\') < 0
+		}
+		twice := seen[string(key)]
+		seen[string(key)] = true
+		return !twice && optional(value, at)
+	})
+}
+
+// ParseClient reads the name and the version of a client's clientInfo. It reports false if
+// a member is of another type than the protocol has.
+func ParseClient(raw []byte) (name, version string, ok bool) {
+	var other string
+	icons := false
+	ok = texts(raw, map[string]*string{`"name"`: &name, `"version"`: &version, `"title"`: &other, `"description"`: &other, `"websiteUrl"`: &other})
+	ok = ok && members(raw, func(key, _ []byte) bool { icons = icons || string(key) == `"icons"`; return true })
+	if ok && icons {
+		ok = json.Unmarshal(raw, &mcp.Implementation{}) == nil
+	}
+	return name, version, ok
+}
+
+func (r *Ref) parse(raw []byte) bool {
+	if len(raw) == 0 || !texts(raw, map[string]*string{`"type"`: &r.Type, `"name"`: &r.Name, `"uri"`: &r.URI}) {
+		return false
+	}
+	return r.Type == "ref/prompt" && r.URI == "" || r.Type == "ref/resource" && r.Name == ""
+}
+
+func (a *Argument) parse(raw []byte) bool {
+	return len(raw) > 0 && texts(raw, map[string]*string{`"name"`: &a.Name, `"value"`: &a.Value}) && a.Name != ""
+}

@@ -1,0 +1,180 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// This file words errors for clients, for both transports. The SDK's own texts repeat whole
+// requests and name Go types; some have the code 0. They are known by how they begin, since
+// the rest may be the client's words.
+
+// maxMessage bounds what an error says, in bytes.
+const maxMessage = 512
+
+// CodeNoSession is what the TypeScript SDK answers too.
+const CodeNoSession = -32001
+
+// refusals are the SDK's texts (v1.8.0) by how they begin. A status is that of
+// HTTP, 0 for the SDK's own.
+var refusals = []struct {
+	text    string
+	code    int64
+	message string
+	status  int
+}{
+	{"method not found", jsonrpc.CodeMethodNotFound, "method not found", 0},
+	{"JSON RPC not handled", jsonrpc.CodeMethodNotFound, "method not found", http.StatusOK},
+	{`method "`, jsonrpc.CodeInvalidRequest, "the session is not initialized: send initialize first", 0},
+	{`duplicate "`, jsonrpc.CodeInvalidRequest, "the session is initialized already", 0},
+	{"invalid request: missing required", jsonrpc.CodeInvalidRequest, "invalid request: params are missing", 0},
+	{"invalid request: unexpected id", jsonrpc.CodeInvalidRequest, "invalid request: a notification has no id", 0},
+	{"invalid request: missing id", jsonrpc.CodeInvalidRequest, "invalid request: the id is missing", 0},
+	{"invalid request: request ID", jsonrpc.CodeInvalidRequest, "invalid request: the id belongs to a call that is still in flight", 0},
+	{"context canceled", jsonrpc.CodeInternalError, "the call was cancelled", 0},
+	{"context deadline exceeded", jsonrpc.CodeInternalError, "the call took too long", 0},
+	{"server is closing", CodeBusy, "the server is ending", 0},
+	// Of the HTTP handler, in plain text.
+	{"malformed payload", jsonrpc.CodeParseError, "the body is not one valid JSON-RPC message", 0},
+	{"Accept must contain", jsonrpc.CodeInvalidRequest, "Accept must contain application/json and text/event-stream (for GET, text/event-stream)", 0},
+	{"Bad Request: Unsupported protocol version", jsonrpc.CodeInvalidRequest, "unsupported protocol version", 0},
+	{"Bad Request: DELETE requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
+	{"Bad Request: GET requires an Mcp-Session-Id", jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is missing", 0},
+	{"session not found", CodeNoSession, "session not found; initialize a new one", 0},
+	{"session user mismatch", CodeNoSession, "the session belongs to another token", 0},
+	{"failed to replay", jsonrpc.CodeInvalidRequest, "these events are no longer kept; ask again", 0},
+	{"stream ID conflicts", jsonrpc.CodeInvalidRequest, "the stream is open already", 0},
+}
+
+var (
+	// handling is what the SDK writes before what it could not read; the method is
+	// a known one.
+	handling = later(`^handling '[\w/-]+': `)
+	// wrongType ends what it says of a parameter of the wrong type. What was sent comes
+	// before, so that only the end counts.
+	wrongType = later(`into Go (?:struct field [\w.]*?(\w+)|value) of type (\S+)$`)
+)
+
+// later compiles an expression when it is first asked for: over stdio it hardly ever is.
+func later(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+var version = later(`^[0-9A-Za-z.-]{1,32}$`)
+
+// IsVersion reports whether a text can be a protocol version. An unknown one is repeated
+// in the answer (2026-07-28, -32022).
+func IsVersion(s string) bool { return version().MatchString(s) }
+
+// MissingResource begins the message of an unknown resource.
+const MissingResource = "Resource not found: "
+
+// Plain is an error as a client is told it: a code that is one, and one sentence.
+func Plain(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	text, code := err.Error(), int64(0)
+	if errors.As(err, &wire) {
+		code = wire.Code
+	}
+	out := &jsonrpc.Error{Code: code}
+	out.Code, out.Message = reword(code, text)
+	switch {
+	case code == mcp.CodeUnsupportedProtocolVersion:
+		out.Data = versions(wire.Data)
+	case strings.HasPrefix(out.Message, MissingResource) && len(wire.Data) <= maxMessage:
+		out.Data = wire.Data // the URI, as 2026-07-28 asks, cut
+	}
+	return out
+}
+
+// reword is the code and the text for an error.
+func reword(code int64, text string) (int64, string) {
+	known := handling().ReplaceAllString(text, "")
+	for _, r := range refusals {
+		if strings.HasPrefix(known, r.text) {
+			return r.code, r.message
+		}
+	}
+	for _, reading := range []string{"invalid params: unmarshaling", "unmarshaling"} {
+		if strings.HasPrefix(known, reading) {
+			return jsonrpc.CodeInvalidParams, "invalid params: " + misread(known)
+		}
+	}
+	if code == mcp.CodeHeaderMismatch {
+		return code, "header mismatch: a header is missing or does not say what the body says"
+	}
+	switch {
+	case known != text: // it did not reach a handler
+		return jsonrpc.CodeInvalidParams, "invalid params"
+	case code == 0: // it is not worded for clients
+		return jsonrpc.CodeInternalError, "internal error"
+	}
+	return code, skill.CutBytes(skill.OneLine(text), maxMessage)
+}
+
+// misread says which parameter is of the wrong type, in JSON's words.
+func misread(text string) string {
+	m := wrongType().FindStringSubmatch(text[max(0, len(text)-200):])
+	if m == nil {
+		return "they are not what the method takes"
+	}
+	want := ""
+	switch t := m[2]; {
+	case t == "string":
+		want = "a string"
+	case t == "bool":
+		want = "true or false"
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"), strings.HasPrefix(t, "float"):
+		want = "a number"
+	case strings.HasPrefix(t, "[]"):
+		want = "an array"
+	default:
+		want = "an object"
+	}
+	if m[1] == "" {
+		return "want " + want
+	}
+	return m[1] + " must be " + want
+}
+
+// versions are the data of a refused protocol version: the specification wants it
+// repeated, which it is if it can be one.
+func versions(data json.RawMessage) json.RawMessage {
+	var d struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return nil
+	}
+	if !IsVersion(d.Requested) {
+		d.Requested = ""
+	}
+	out, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// PlainText is a refusal of the SDK's that is no message, and its HTTP status.
+func PlainText(status int, text string) (int, *jsonrpc.Error) {
+	for _, r := range refusals {
+		if strings.HasPrefix(text, r.text) {
+			if r.status != 0 {
+				status = r.status
+			}
+			return status, &jsonrpc.Error{Code: r.code, Message: r.message}
+		}
+	}
+	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
+}

@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// CodeBusy is the JSON-RPC code for a request that is refused to bound work; it is of the
+// range that JSON-RPC leaves to servers.
+const CodeBusy = -32000
+
+// Refusal is the error that answers a message which goes no further.
+type Refusal struct {
+	ID    json.RawMessage // as the client wrote it, nil if it is unknown
+	Key   string          // see [Key]; empty if no call can have that id
+	Error jsonrpc.Error
+}
+
+func parseError(message string) *Refusal {
+	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: " + message}}
+}
+
+// Invalid is a refusal of what is no request.
+func Invalid(message string) *Refusal {
+	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}}
+}
+
+// Encode writes the refusal. The SDK's encoder would leave out a null id, which JSON-RPC
+// demands if the id is unknown.
+func (r *Refusal) Encode() []byte {
+	id := r.ID
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	b := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"error":`...)
+	return append(AppendError(b, &r.Error), '}')
+}
+
+// Parse reads a line as a JSON-RPC message. Both results are nil if there is nothing to
+// do: for a blank line, or for an error without an id, which belongs to no call and must
+// not itself be answered.
+//
+// It does not use the SDK's decoder, which ignores what follows a value, makes 1 of the
+// id 1.5 and a notification of a call with a null id. The message holds no part of line.
+func Parse(line []byte) (jsonrpc.Message, *Refusal) {
+	line = bytes.Trim(line, " \t\r\n")
+	if len(line) == 0 {
+		return nil, nil
+	}
+	if !utf8.Valid(line) {
+		return nil, parseError("the line is not UTF-8")
+	}
+	// A map, because the fields of a struct would match in any case.
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(line, &fields)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, parseError(syntax.Error())
+	}
+	switch {
+	case line[0] == '[':
+		return nil, Invalid("batches are not supported; send one message a line")
+	case err != nil || fields == nil:
+		return nil, Invalid("a message is an object")
+	}
+	return parseFields(fields)
+}
+
+// parseFields makes a message of the object on a line.
+func parseFields(fields map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
+	rawID, hasID := fields["id"]
+	id, idErr := parseID(rawID)
+	refuse := func(message string) (jsonrpc.Message, *Refusal) {
+		no := Invalid(message)
+		no.ID, no.Key = echoedID(rawID), Key(id)
+		return nil, no
+	}
+
+	var version string
+	if json.Unmarshal(fields["jsonrpc"], &version) != nil || version != "2.0" {
+		return refuse(`"jsonrpc" must be "2.0"`)
+	}
+	method, isRequest := fields["method"]
+	result, hasResult := fields["result"]
+	failure, hasError := fields["error"]
+	hasError = hasError && string(failure) != "null"
+	switch {
+	case isRequest && (hasResult || hasError):
+		return refuse(`a message has a "method" or a "result" or an "error"`)
+	case !isRequest && !hasResult && !hasError:
+		return refuse(`neither "method" nor "result" nor "error"`)
+	case !isRequest && (!hasID || string(rawID) == "null"):
+		return nil, nil
+	case hasID && idErr != nil:
+		return refuse(idErr.Error())
+	case isRequest:
+		var name string
+		if method[0] != '"' || json.Unmarshal(method, &name) != nil {
+			return refuse(`"method" must be a string`)
+		}
+		return &jsonrpc.Request{ID: id, Method: name, Params: fields["params"]}, nil
+	case hasError:
+		return &jsonrpc.Response{ID: id, Error: parseFailure(failure)}, nil
+	}
+	return &jsonrpc.Response{ID: id, Result: result}, nil
+}
+
+// parseFailure reads the error of an answer. One that cannot be read is an error all the
+// same: a call of the server's waits for it.
+func parseFailure(raw json.RawMessage) error {
+	var failure jsonrpc.Error
+	if json.Unmarshal(raw, &failure) != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client answered with a malformed error"}
+	}
+	return &failure
+}
+
+// errID says which ids a call can have. JSON-RPC allows fractions, but discourages them,
+// and the SDK cannot give them back as they came.
+var errID = errors.New(`"id" must be a string or a whole number within ±(2^53-1)`)
+
+// errSurrogate refuses an id that would come back as another one: decoders put U+FFFD for
+// half a pair.
+var errSurrogate = errors.New(`"id" has half of a surrogate pair, which no answer can repeat`)
+
+// parseID reads the id of a call.
+func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
+	if len(raw) == 0 {
+		return jsonrpc.ID{}, errID
+	}
+	if raw[0] == '"' {
+		s, ok := text(raw)
+		if !ok {
+			return jsonrpc.ID{}, errSurrogate
+		}
+		return jsonrpc.MakeID(s)
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53-1 {
+		return jsonrpc.ID{}, errID
+	}
+	return jsonrpc.MakeID(n)
+}
+
+// echoedID is the id to answer with: any string or number comes back as it was written,
+// anything else is unknown.
+func echoedID(raw json.RawMessage) json.RawMessage {
+	if len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
+		return raw
+	}
+	return nil
+}
+
+// Key tells an id from every other one: a string by a quote and its text, a number by its
+// digits. It is empty for the zero ID.
+func Key(id jsonrpc.ID) string {
+	switch v := id.Raw().(type) {
+	case string:
+		return `"` + v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+// Key is [Key] of the call's id.
+func (c *Call) Key() string {
+	if c.ID[0] == '"' {
+		return string(c.ID[:len(c.ID)-1])
+	}
+	return string(c.ID)
+}
+
+// EncodeID writes an id as the SDK does.
+func EncodeID(id jsonrpc.ID) json.RawMessage {
+	raw, err := json.Marshal(id.Raw())
+	if err != nil {
+		panic(err) // it is a string or a number
+	}
+	return raw
+}
+
+// Cancelled is the key of the call that a notification takes back, empty if req takes
+// none back.
+func Cancelled(req *jsonrpc.Request) string {
+	if req.Method != "notifications/cancelled" || req.IsCall() {
+		return ""
+	}
+	var params map[string]json.RawMessage
+	if json.Unmarshal(req.Params, &params) != nil {
+		return ""
+	}
+	id, err := parseID(params["requestId"])
+	if err != nil {
+		return ""
+	}
+	return Key(id)
+}

@@ -1,0 +1,372 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func TestParseCall(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	for name, c := range map[string]struct {
+		line string
+		want Call
+		ok   bool
+	}{
+		"a call":               {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, Call{ID: []byte("1"), Method: "tools/list"}, true},
+		"spaces":               {" { \"id\" : \"a b\" ,\t\"jsonrpc\":\"2.0\", \"method\":\"m\\u0065\", \"params\" : { } }\r", Call{ID: []byte(`"a b"`), Method: "me", Params: []byte("{ }")}, true},
+		"levels":               {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(64) + `}`, Call{ID: []byte("0"), Method: "m", Params: []byte(deep(64))}, true},
+		"too many levels":      {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(65) + `}`, Call{}, false},
+		"10,000 levels":        {`{"jsonrpc":"2.0","id":0,"method":"m","params":` + deep(10000) + `}`, Call{}, false},
+		"a notification":       {`{"jsonrpc":"2.0","method":"m"}`, Call{}, false},
+		"an answer":            {`{"jsonrpc":"2.0","id":1,"result":{}}`, Call{}, false},
+		"both":                 {`{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, Call{}, false},
+		"a batch":              {`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, Call{}, false},
+		"nothing":              {``, Call{}, false},
+		"a member twice":       {`{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}`, Call{}, false},
+		"another case":         {`{"jsonrpc":"2.0","ID":1,"method":"m"}`, Call{}, false},
+		"an escaped key":       {`{"jsonrpc":"2.0","id":1,"meth\u006fd":"m"}`, Call{}, false},
+		"an unknown member":    {`{"jsonrpc":"2.0","id":1,"method":"m","more":1}`, Call{}, false},
+		"no version":           {`{"id":1,"method":"m"}`, Call{}, false},
+		"another version":      {`{"jsonrpc":"1.0","id":1,"method":"m"}`, Call{}, false},
+		"a list of params":     {`{"jsonrpc":"2.0","id":1,"method":"m","params":[]}`, Call{}, false},
+		"null params":          {`{"jsonrpc":"2.0","id":1,"method":"m","params":null}`, Call{}, false},
+		"a method of no text":  {`{"jsonrpc":"2.0","id":1,"method":5}`, Call{}, false},
+		"a null method":        {`{"jsonrpc":"2.0","id":1,"method":null}`, Call{}, false},
+		"half a pair":          {`{"jsonrpc":"2.0","id":1,"method":"\ud800"}`, Call{}, false},
+		"a null id":            {`{"jsonrpc":"2.0","id":null,"method":"m"}`, Call{}, false},
+		"a fraction":           {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, Call{}, false},
+		"a whole fraction":     {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, Call{}, false},
+		"an exponent":          {`{"jsonrpc":"2.0","id":1e2,"method":"m"}`, Call{}, false},
+		"minus nothing":        {`{"jsonrpc":"2.0","id":-0,"method":"m"}`, Call{}, false},
+		"a negative id":        {`{"jsonrpc":"2.0","id":-7,"method":"m"}`, Call{ID: []byte("-7"), Method: "m"}, true},
+		"16 digits":            {`{"jsonrpc":"2.0","id":1000000000000000,"method":"m"}`, Call{}, false},
+		"an escaped id":        {`{"jsonrpc":"2.0","id":"\u0061","method":"m"}`, Call{}, false},
+		"an id beyond ASCII":   {`{"jsonrpc":"2.0","id":"ä","method":"m"}`, Call{}, false},
+		"an id of no kind":     {`{"jsonrpc":"2.0","id":{},"method":"m"}`, Call{}, false},
+		"no UTF-8":             {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", Call{}, false},
+		"a byte-order mark":    {"\ufeff{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}", Call{}, false},
+		"what follows":         {`{"jsonrpc":"2.0","id":1,"method":"m"}x`, Call{}, false},
+		"two":                  {`{"jsonrpc":"2.0","id":1,"method":"m"}{}`, Call{}, false},
+		"a comma at the end":   {`{"jsonrpc":"2.0","id":1,"method":"m",}`, Call{}, false},
+		"a control character":  {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\x01\"}", Call{}, false},
+		"a number with a zero": {`{"jsonrpc":"2.0","id":01,"method":"m"}`, Call{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := ParseCall([]byte(c.line))
+			if !ok {
+				got = Call{}
+			}
+			if diff := cmp.Diff(c.want, got); ok != c.ok || diff != "" {
+				t.Errorf("%v\n%s", ok, diff)
+			}
+		})
+	}
+}
+
+func TestParseParams(t *testing.T) {
+	const version = `"io.modelcontextprotocol/protocolVersion"`
+	for name, c := range map[string]struct {
+		method, params string
+		want           Params
+		ok             bool
+	}{
+		"none":                  {"tools/list", ``, Params{}, true},
+		"a tool":                {"tools/call", `{"name":"skill","arguments":{"a":[1,"\ud800"]},"uri":5}`, Params{Name: "skill", Arguments: []byte(`{"a":[1,"\ud800"]}`)}, true},
+		"null arguments":        {"tools/call", `{"name":"skill","arguments":null}`, Params{Name: "skill", Arguments: []byte(`null`)}, true},
+		"a prompt":              {"prompts/get", `{"name":"p","arguments":{"a":"\n"}}`, Params{Name: "p", Texts: map[string]string{"a": "\n"}}, true},
+		"a prompt with nothing": {"prompts/get", `{"name":"p","arguments":null}`, Params{Name: "p"}, true},
+		"a number for a text":   {"prompts/get", `{"name":"p","arguments":{"a":1}}`, Params{}, false},
+		"an argument twice":     {"prompts/get", `{"name":"p","arguments":{"a":"1","\u0061":"2"}}`, Params{}, false},
+		"a cursor":              {"resources/list", `{"cursor":"x"}`, Params{Cursor: "x"}, true},
+		"a null cursor":         {"resources/list", `{"cursor":null}`, Params{}, true},
+		"a cursor of no text":   {"resources/list", `{"cursor":1}`, Params{}, false},
+		"a file":                {"resources/read", `{"uri":"skill://a\/b"}`, Params{URI: "skill://a/b"}, true},
+		"half a pair":           {"resources/read", `{"uri":"\udc00"}`, Params{}, false},
+		"two halves apart":      {"resources/read", `{"uri":"\ud800x\udc00"}`, Params{}, false},
+		"a pair":                {"resources/read", `{"uri":"\ud83d\ude00"}`, Params{URI: "😀"}, true},
+		"a member twice":        {"resources/read", `{"uri":"a","uri":"b"}`, Params{}, false},
+		"an escaped key":        {"resources/read", `{"\u0075ri":"a"}`, Params{}, false},
+		"another case":          {"resources/read", `{"URI":"a"}`, Params{}, true},
+		"a second round":        {"tools/call", `{"name":"a","requestState":"x"}`, Params{}, false},
+		"a folder":              {"resources/directory/read", `{"uri":"a","cursor":"b"}`, Params{URI: "a", Cursor: "b"}, true},
+		"completing":            {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}`, Params{Ref: Ref{Type: "ref/prompt", Name: "p"}, Argument: Argument{"a", "v"}}, true},
+		"completing nothing":    {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"}}`, Params{}, false},
+		"completing both":       {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p","uri":"u"},"argument":{"name":"a","value":"v"}}`, Params{}, false},
+		"in a context":          {"completion/complete", `{"context":{},"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}`, Params{}, false},
+		"meta":                  {"tools/list", `{"_meta":{` + version + `:"2026-07-28","progressToken":7,"callId":"exec-1","io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{}}}`, Params{Meta: Meta{Version: "2026-07-28", ClientInfo: []byte(`{"name":"c"}`), Capabilities: []byte("{}"), CallID: "exec-1"}}, true},
+		"meta of nothing":       {"tools/list", `{"_meta":null}`, Params{}, true},
+		"meta of no object":     {"tools/list", `{"_meta":5}`, Params{}, false},
+		"two versions":          {"tools/list", `{"_meta":{` + version + `:"a",` + version + `:"b"}}`, Params{}, false},
+		"a version of no text":  {"tools/list", `{"_meta":{` + version + `:null}}`, Params{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var raw []byte
+			if c.params != "" {
+				raw = []byte(c.params)
+			}
+			got, ok := ParseParams(c.method, raw)
+			if !ok {
+				got = Params{}
+			}
+			if diff := cmp.Diff(c.want, got); ok != c.ok || diff != "" {
+				t.Errorf("%v\n%s", ok, diff)
+			}
+		})
+	}
+}
+
+// FuzzParseCall holds the quick reader against the slow one, and that against
+// encoding/json: what is taken is a call, with the id, the method and the params that
+// every decoder finds.
+func FuzzParseCall(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"skill","arguments":{"name":"x"},"_meta":{"progressToken":1}}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"resources/read","params":{"uri":"skill:\/\/a\ud83d\ude00"}}`,
+		`{"jsonrpc":"2.0","id":-1.5e+3,"method":"x","params":{"a":[true,false,null,{}]}}`, ` {} `, `[1]`, "{\"a\":\"\xff\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		c, ok := ParseCall(line)
+		if !ok {
+			return
+		}
+		m, no := Parse(line)
+		req, is := m.(*jsonrpc.Request)
+		if no != nil || !is || !req.IsCall() {
+			t.Fatalf("not a call for the slow reader: %q", line)
+		}
+		if c.Key() != Key(req.ID) || c.Method != req.Method || !bytes.Equal(c.Params, req.Params) || !bytes.Equal(c.ID, EncodeID(req.ID)) && !bytes.ContainsAny(c.ID, "<>&") {
+			t.Fatalf("%q: %q %q %q, slowly %v %q %q", line, c.ID, c.Method, c.Params, req.ID.Raw(), req.Method, req.Params)
+		}
+		var p struct {
+			Meta map[string]any `json:"_meta"`
+			URI  string         `json:"uri"`
+		}
+		got, ok := ParseParams("resources/read", c.Params)
+		if !ok || c.Params == nil {
+			return
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(c.Params, &members); err != nil {
+			t.Fatalf("%q: %s", c.Params, err)
+		}
+		for key, to := range map[string]any{"_meta": &p.Meta, "uri": &p.URI} {
+			if raw := members[key]; raw != nil && json.Unmarshal(raw, to) != nil {
+				t.Fatalf("%q: took %s", c.Params, key)
+			}
+		}
+		version, _ := p.Meta["io.modelcontextprotocol/protocolVersion"].(string)
+		if got.URI != p.URI || got.Meta.Version != version {
+			t.Fatalf("%q: %+v", c.Params, got)
+		}
+	})
+}
+
+// texted is a result of one text, in whichever form.
+type texted struct {
+	text string
+	data []byte
+	any  any
+}
+
+func (r texted) Weight() int { return len(r.text) + len(r.data) }
+
+func (r texted) Encode(e *Encoder) {
+	e.Raw(`{"text":`)
+	e.String(r.text)
+	e.Raw(`,"blob":`)
+	e.Base64(r.data)
+	e.Raw(`,"bytes":`)
+	e.Text([]byte(r.text))
+	e.Raw(`,"n":`)
+	e.Append(func(b []byte) []byte { return append(b, '-') })
+	e.Int(5)
+	e.Raw(`,"any":`)
+	e.Value(r.any)
+	e.Raw("}")
+}
+
+// pieces is a writer that keeps what it was given, and counts the pieces.
+type pieces struct {
+	bytes.Buffer
+	n       int
+	largest int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.n++
+	p.largest = max(p.largest, len(b))
+	return p.Buffer.Write(b)
+}
+
+// checkWritten writes an answer, and requires the announced size and the value that went
+// in.
+func checkWritten(t *testing.T, r texted) *pieces {
+	t.Helper()
+	a := Answer{ID: []byte("1"), Result: r}
+	out, size := &pieces{}, int64(-1)
+	if err := a.Write(out, "\n", func(n int64) error { size = n; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if int64(out.Len()) != size {
+		t.Errorf("%d bytes were announced, and %d came", size, out.Len())
+	}
+	var got struct {
+		JSONRPC string
+		ID      int
+		Result  struct {
+			Text  string
+			Bytes string
+			Blob  []byte
+			N     int
+			Any   any
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("%s: %.100q", err, out.Bytes())
+	}
+	var any any
+	plain, _ := json.Marshal(r.any)
+	_ = json.Unmarshal(plain, &any)
+	// Each byte that is none of a character is U+FFFD, as in encoding/json.
+	if want := string([]rune(r.text)); got.Result.Text != want || got.Result.Bytes != want || !bytes.Equal(got.Result.Blob, r.data) || !cmp.Equal(got.Result.Any, any) {
+		t.Errorf("%.100q came as %.100q", r.text, got.Result.Text)
+	}
+	if !bytes.Equal(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), Bytes(r.Encode)...), "}\n"...), out.Bytes()) {
+		t.Error("the result alone is another one")
+	}
+	return out
+}
+
+func TestParseClient(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"name":"a","version":"1","title":"A","more":5}`: "a 1",
+		`{"Name":"b","name":"a"}`:                         "a ",
+		`{"name":null}`:                                   " ",
+		`{"name":"a","icons":[{"src":"x"}]}`:              "a ",
+		`{"name":"a","icons":[{"src":5}]}`:                "no",
+		`{"name":5}`:                                      "no",
+		`{"name":"a","name":"b"}`:                         "no",
+		`{"name":"a","description":5}`:                    "no",
+		`[]`:                                              "no",
+	} {
+		name, version, ok := ParseClient([]byte(raw))
+		if got := name + " " + version; ok && got != want || ok != (want != "no") {
+			t.Errorf("%s: %q %v", raw, got, ok)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for name, r := range map[string]texted{
+		"nothing":    {},
+		"short":      {text: "a\"\\\n\u2028<&>\x00\x7f\xffä", data: []byte("ab"), any: map[string]any{"a": "<"}},
+		"one piece":  {text: strings.Repeat("x", piece), data: bytes.Repeat([]byte("y"), piece)},
+		"characters": {text: strings.Repeat("a", piece-1) + strings.Repeat("😀", 9000)},
+		"no text":    {text: strings.Repeat("\x80", 3*piece)},
+		"mixed":      {text: strings.Repeat("\xf0\x9f\x98\x80\x80\x80\x80\x80\x80", 9000)},
+		"controls":   {text: strings.Repeat("\x01", 1<<20), data: bytes.Repeat([]byte{0}, 1<<20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := checkWritten(t, r)
+			if len(r.text) > 4*flushAt && out.n < 10 {
+				t.Errorf("%d bytes were written in %d pieces", out.Len(), out.n)
+			}
+			// A piece of text can grow sixfold when the buffer is nearly full.
+			if out.largest > flushAt+6*piece+2 {
+				t.Errorf("a piece has %d bytes", out.largest)
+			}
+		})
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add("a", []byte("b"), 1)
+	f.Add("\xe2\x80\xa8\xff\x1f", []byte{0xff}, 5000)
+	f.Fuzz(func(t *testing.T, s string, data []byte, n int) {
+		n = max(1, min(n, 1<<17/(len(s)+len(data)+1)))
+		checkWritten(t, texted{text: strings.Repeat(s, n), data: bytes.Repeat(data, n), any: s})
+	})
+}
+
+// An answer that is not to be written is not, and one that cannot be says so.
+func TestAnswerNotWritten(t *testing.T) {
+	a := Answer{ID: []byte("1"), Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
+	no := errors.New("no")
+	out := &pieces{}
+	if err := a.Write(out, "", func(int64) error { return no }); err != no || out.n != 0 {
+		t.Error(err, out.n)
+	}
+	r, w := io.Pipe()
+	r.CloseWithError(no)
+	if err := a.Write(w, "", func(int64) error { return nil }); err != no {
+		t.Error(err)
+	}
+	if err := a.Write(out, "", func(int64) error { return nil }); err != nil || out.String() != `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"<m>","data":{"a":1}}}` {
+		t.Error(err, out.String())
+	}
+}
+
+// keeper is a writer that fails and goes on reading what it was given, as one does that
+// cannot be interrupted.
+type keeper struct {
+	given []byte
+	then  string // what was given, at that time
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	k.given, k.then = p, string(p)
+	return 0, errors.New("no")
+}
+
+// What a writer was given does not change any more, though it has failed.
+func TestAnswerLeavesWhatWasGiven(t *testing.T) {
+	k := &keeper{}
+	a := Answer{ID: []byte("1"), Result: texted{text: strings.Repeat("0123456789", 10*flushAt/10) + strings.Repeat("x", 10*flushAt)}}
+	if err := a.Write(k, "\n", func(int64) error { return nil }); err == nil {
+		t.Fatal("no error")
+	}
+	if string(k.given) != k.then {
+		t.Error("the buffer was used again")
+	}
+}
+
+// FuzzKey gives an id another spelling: it stays the same call.
+func FuzzKey(f *testing.F) {
+	f.Add("a<\"", int64(5))
+	f.Fuzz(func(t *testing.T, s string, n int64) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		spelt, _ := json.Marshal(s)
+		escaped := new(strings.Builder)
+		for _, r := range s {
+			if r < 0x10000 {
+				b, _ := json.Marshal(string(r))
+				escaped.Write(b[1 : len(b)-1])
+			} else {
+				escaped.WriteRune(r)
+			}
+		}
+		a, errA := parseID(spelt)
+		b, errB := parseID([]byte(`"` + escaped.String() + `"`))
+		if errA != nil || errB != nil || Key(a) != Key(b) {
+			t.Errorf("%q: %q %q", s, Key(a), Key(b))
+		}
+		if n %= 1 << 53; true {
+			id, err := jsonrpc.MakeID(float64(n))
+			if c := (Call{ID: EncodeID(id)}); err != nil || Key(id) != c.Key() {
+				t.Error(n, Key(id))
+			}
+		}
+	})
+}
