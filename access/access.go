@@ -5,6 +5,8 @@ package access
 
 import (
 	"context"
+	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +140,60 @@ func (p *Policy) Idle(entries []*catalog.Entry) []Pattern {
 		}
 	}
 	return idle
+}
+
+// Misspelt is a pattern that no skill matches as it stands, and some skill would in
+// another spelling: most likely the server has other roots than the rules were written
+// for, and a deny hides nothing.
+type Misspelt struct {
+	Pattern Pattern
+	As      string // the spelling that a skill matches
+}
+
+// Misspelt lists the patterns that match a skill only with, without, or with another
+// label of a root in front, in the order of the rules.
+func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
+	for _, pattern := range p.Idle(entries) {
+		for _, e := range entries {
+			if as := pattern.respelt(e, entries); as != "" {
+				all = append(all, Misspelt{pattern, as})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// respelt is how a pattern would have to be written to match a skill; "" if what differs
+// is more than the label of a root.
+func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
+	prefix := ""
+	at := base(e)
+	if e.Root.Prefix != "" {
+		prefix, at = url.PathEscape(e.Root.Prefix)+"/", strings.TrimPrefix(at, e.Root.Prefix+"/")
+	}
+	text := strings.TrimPrefix(p.text, skill.Scheme)
+	if prefix != "" && p.Match(at) {
+		return skill.Scheme + prefix + text
+	}
+	first, rest, _ := strings.Cut(text, "/")
+	if len(p.segments) < 2 || p.segments[0].deep || !p.segments[0].isLabel(entries) {
+		return ""
+	}
+	if (Pattern{segments: p.segments[1:]}).Match(at) && first+"/" != prefix {
+		return skill.Scheme + prefix + rest
+	}
+	return ""
+}
+
+// numbered is the label of a root that has no name of its own.
+var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
+
+// isLabel reports whether a segment stands for the label of a root, here or on a server
+// with more roots.
+func (s segment) isLabel(entries []*catalog.Entry) bool {
+	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) ||
+		slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return s.match(e.Root.Label) })
 }
 
 // Stranger is a name in a rule that nobody has: most likely it is misspelt, and a

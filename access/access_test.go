@@ -22,7 +22,7 @@ func patterns(t *testing.T, list string) (all []Pattern) {
 }
 
 func entry(base string) *catalog.Entry {
-	return &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base, Status: catalog.Available}
+	return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{}, Tail: "/" + base, Status: catalog.Available}
 }
 
 func TestPolicy(t *testing.T) {
@@ -102,5 +102,39 @@ func TestIdle(t *testing.T) {
 	}
 	if want := []string{"skill://b/**", "skill://a/secert"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A pattern is misspelt if no skill matches it, and one would with the label of a root
+// added, taken away or put in place of another one.
+func TestMisspelt(t *testing.T) {
+	in := func(label, prefix, tail string) *catalog.Entry {
+		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: prefix}, Tail: tail, Status: catalog.Available}
+	}
+	one := []*catalog.Entry{in("dir-1", "", "secret/a"), in("dir-1", "", "open"), in("builtin", "", "engage")}
+	two := []*catalog.Entry{in("dir-1", "dir-1", "open"), in("dir-2", "dir-2", "secret/a"), in("builtin", "", "engage")}
+	skipped := []*catalog.Entry{{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: "secret/b"}}, Root: &skill.Root{Label: "a b", Prefix: "a b"}, Status: catalog.Skipped}}
+	for _, c := range []struct {
+		entries       []*catalog.Entry
+		pattern, want string
+	}{
+		{one, "skill://secret/**", ""}, {two, "skill://secret/**", "skill://dir-2/secret/**"}, {two, "skill://secret/a", "skill://dir-2/secret/a"},
+		{two, "skill://dir-2/secret/**", ""}, {two, "skill://dir-1/secret/**", "skill://dir-2/secret/**"}, {two, "skill://dir-3/secret/*", "skill://dir-2/secret/*"},
+		{one, "skill://dir-1/secret/**", "skill://secret/**"}, {one, "skill://dir-2/**", "skill://**"}, {one, "skill://builtin/engage", "skill://engage"},
+		{two, "skill://open", "skill://dir-1/open"}, {two, "skill://**/secret/a", ""}, {two, "skill://*/secret/a", ""}, {one, "skill://dir-*/open", "skill://open"},
+		{skipped, "skill://secret/**", "skill://a%20b/secret/**"},
+		// What differs is more: the skill may be gone, or not there yet.
+		{two, "skill://secrets/**", ""}, {one, "skill://team/open", ""}, {two, "skill://dir-1/closed", ""}, {two, "skill://acme/open", ""}, {nil, "skill://secret/**", ""},
+	} {
+		got := ""
+		for _, m := range NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}).Misspelt(c.entries) {
+			got = m.As
+			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Idle(c.entries)) > 0 {
+				t.Errorf("%s matches nothing either (%v)", m.As, err)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s is misspelt for %q, want %q", c.pattern, got, c.want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/skill"
 )
 
 // TestParseTokens: what an editor does to a file is read, and a line of any length has a
@@ -65,6 +66,22 @@ func TestWithin(t *testing.T) {
 	} {
 		if got := c.now.Within(c.before); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// Every byte of a hash counts.
+func TestVerifyComparesWhole(t *testing.T) {
+	token, _ := access.NewToken()
+	whole := access.Holder{Hash: skill.DigestOf([]byte(token)), Subject: access.Subject{Name: "anna"}}
+	if who, ok := access.NewTokens([]access.Holder{whole}).Verify(t.Context(), token); !ok || who.Name != "anna" {
+		t.Fatalf("the token is not known: %v", who)
+	}
+	for i := range whole.Hash {
+		near := whole
+		near.Hash[i] ^= 1
+		if _, ok := access.NewTokens([]access.Holder{near}).Verify(t.Context(), token); ok {
+			t.Errorf("it is known by a hash with another byte %d", i)
 		}
 	}
 }

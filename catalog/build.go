@@ -381,12 +381,17 @@ func byName(a, b *Entry) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 }
 
-// Place is where a skill's file lies, as people write it:
-// ".claude/skills/git/SKILL.md".
-func (e *Entry) Place() string {
+// Place is where a skill's file lies, in every answer: ".claude/skills/git/SKILL.md", or
+// with the label of the root in place of its folder; see [skill.Root.Name].
+func (e *Entry) Place() string { return e.placeIn(e.Root.Name()) }
+
+// LocalPlace is Place for the log; see [skill.Root.LocalName].
+func (e *Entry) LocalPlace() string { return e.placeIn(e.Root.LocalName()) }
+
+func (e *Entry) placeIn(root string) string {
 	file := e.Entry
 	if file == "" && len(e.Others()) > 0 {
 		file = e.Others()[0]
 	}
-	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
+	return path.Join(root, e.Path, file)
 }

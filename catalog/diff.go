@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/knack-dev/knack/skill"
@@ -115,7 +114,7 @@ func (c *Catalog) logNews(next *Snapshot) {
 			continue
 		}
 		p, _ := e.SkipReason()
-		c.logOnce(before, "skill skipped", e.Place(), p)
+		c.logOnce(before, "skill skipped", e.LocalPlace(), p)
 	}
 	for _, r := range next.Roots {
 		if r.Unlisted {
@@ -123,7 +122,7 @@ func (c *Catalog) logNews(next *Snapshot) {
 		}
 		if r.Err != nil {
 			reason, mend := r.Reason()
-			c.logOnce(before, "root not read", cmp.Or(r.Shown, r.Label), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
+			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Mend: mend})
 		}
 		for _, n := range r.Notices {
 			c.logOnce(before, "passed over", r.Label+":"+n.Path, skill.Problem{Rule: n.Rule, Message: n.Message, Mend: n.Mend})

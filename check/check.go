@@ -47,8 +47,16 @@ type Cost struct {
 type Report struct {
 	Skill    *skill.Skill
 	Data     []byte // SKILL.md as it was judged; nil where it could not be read
+	Name     Name
 	Findings []Finding
 	Cost     Cost
+}
+
+// Name is where a SKILL.md has the value of its name, and how many characters that
+// takes; zero if it has none.
+type Name struct {
+	Position skill.Position
+	Length   int
 }
 
 // Publishable reports whether the Skills extension's lists would have the skill: it is
@@ -102,6 +110,10 @@ func Loaded(ctx context.Context, s *skill.Skill) Report {
 	}
 	sub.measure()
 	r.Cost = sub.cost
+	if f, ok := sub.doc.Field("name"); ok {
+		at := sub.field(f, "", "")
+		r.Name = Name{at.Position, at.Length}
+	}
 	r.Findings = sub.judge()
 	return r
 }
@@ -240,14 +252,14 @@ func (s *subject) field(f skill.Field, message, mend string) Finding {
 	return out
 }
 
-// exists reports whether a served file or folder has that path.
-func (s *subject) exists(p string) bool {
+// exists reports whether a served file or folder has that path, and if not, why.
+func (s *subject) exists(p string) (bool, error) {
 	if p == "." || s.names[p] {
-		return true
+		return true, nil
 	}
 	if skill.Hidden(p) {
-		return false
+		return false, fs.ErrNotExist
 	}
 	_, err := fs.Stat(s.skill.FS, p) // an empty folder, or beyond the bound
-	return err == nil
+	return err == nil, err
 }

@@ -22,11 +22,10 @@ func (p Place) String() string {
 // it, at the place given. A copy of the other, byte by byte, costs agents nothing: it is
 // an info.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
-	s := &subject{skill: r.Skill, doc: &skill.Document{}}
-	s.read(r.Data)
-	name, _ := s.doc.Field("name")
-	f := s.field(name, "the name "+skill.Quote(r.Skill.Name)+" stands already in "+other.String(), "give one of the two another name")
-	f.Rule, f.Severity, f.Field, f.Related = RuleNameDuplicate, nameDuplicate.Severity, "name", &other
+	f := Finding{
+		Rule: RuleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.Name.Position, Length: r.Name.Length, Field: "name", Related: &other,
+		Message: "the name " + skill.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
+	}
 	if isCopy {
 		f.Severity = skill.SeverityInfo
 		f.Message, f.Mend = "this SKILL.md is a copy of "+other.String(), "delete one of the two, unless clients that read different folders need both"

@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"io/fs"
 	"net/url"
 	"path"
 	"regexp"
@@ -241,8 +242,16 @@ func missingRefs(s *subject) (out []Finding) {
 		switch {
 		case skill.Hidden(p):
 			out = append(out, s.ref(l, "the link leads to a dot-entry, which is never served", "give the file a name without a leading dot"))
-		case !s.exists(p) && s.inAnyCase(p) == "":
-			out = append(out, s.ref(l, skill.Quote(p)+" does not exist in the skill's folder", "add the file, or correct the link"))
+		default:
+			switch exists, err := s.exists(p); {
+			case exists || s.inAnyCase(p) != "":
+			case errors.Is(err, skill.ErrOutside):
+				out = append(out, s.ref(l, skill.Quote(p)+" is or lies behind a link that leads out of the skill's folder, and is not followed", "put a copy of the file into the skill"))
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+				out = append(out, s.ref(l, skill.Quote(p)+" does not exist in the skill's folder", "add the file, or correct the link"))
+			default:
+				out = append(out, s.ref(l, skill.Quote(p)+" cannot be read: "+skill.Reason(err), "mend the file, or correct the link"))
+			}
 		}
 	}, nil)
 	return out

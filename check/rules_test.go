@@ -46,7 +46,7 @@ var ruleCases = []struct {
 
 	{RuleTextTags, []string{with("", "a\U000e0041\U000e0042b"), with("", "\U0001f3f4\U000e0041")}, "5:2", []string{with("", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"), with("", "ab")}, nil},
 	{RuleTextBidi, []string{with("", "a \u202eb"), described("Use \u2066it")}, "5:3", []string{with("", "\u200f\u0634 – “x” …")}, nil},
-	{RuleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
+	{RuleTextZeroWidth, []string{with("", "a\u200bb"), with("", "a\u200db"), with("", "\u0645\u200c\u200c\u06cc"), with("", "x\ufeffy"), with("", "x\U0001d173y"), with("", "x\u115fy")}, "5:2", []string{"\ufeff" + with("", "\u0645\u200c\u06cc \U0001f469\u200d\U0001f4bb é")}, nil},
 	{RuleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
 	{RuleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
 		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},

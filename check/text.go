@@ -30,8 +30,6 @@ func runs(text string, in func(rune) bool, visit func(start, end, n int)) {
 	}
 }
 
-func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
-
 // Bounds of the runs that one rule reports of one file.
 const maxRuns = 20
 
@@ -39,7 +37,7 @@ func tagCharacters(s *subject) (out []Finding) {
 	if !strings.Contains(s.text, "\xf3\xa0") { // the first bytes of every tag character
 		return nil
 	}
-	runs(s.text, isTag, func(start, end, n int) {
+	runs(s.text, skill.IsTag, func(start, end, n int) {
 		// A flag of a region is a black flag, letters, and a cancel tag (UTS #51).
 		if strings.HasSuffix(s.text[:start], "\U0001f3f4") && strings.HasSuffix(s.text[start:end], "\U000e007f") && n <= 8 || len(out) == maxRuns {
 			return
@@ -76,9 +74,8 @@ func bidiCharacters(s *subject) (out []Finding) {
 	return out
 }
 
-func isInvisible(r rune) bool {
-	return r == 0x200b || r == 0x200c || r == 0x200d || r >= 0x2060 && r <= 0x2064 || r == 0xfeff || r == 0x180e || r == 0x00ad
-}
+// isInvisible leaves out what other rules speak of, and the marks of direction.
+func isInvisible(r rune) bool { return skill.IsUnseen(r) && !skill.IsBidiControl(r) && !skill.IsTag(r) }
 
 func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
@@ -88,13 +85,10 @@ func zeroWidth(s *subject) (out []Finding) {
 	if strings.HasPrefix(s.text, mark) {
 		skip = len(mark) // text-bom's
 	}
-	runs(s.text[skip:], isInvisible, func(start, end, n int) {
-		start, end = start+skip, end+skip
+	runs(s.text[skip:], isInvisible, func(start, _, n int) {
+		start += skip
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		before, _ := utf8.DecodeLastRuneInString(s.text[:start])
-		after, _ := utf8.DecodeRuneInString(s.text[end:])
-		joins := n == 1 && (r == 0x200c || r == 0x200d) && before >= 0x600 && after >= 0x600 // scripts and emoji that need it
-		if joins || len(out) == maxRuns {
+		if n == 1 && skill.IsNeeded(s.text, start, r) || len(out) == maxRuns {
 			return
 		}
 		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))

@@ -98,6 +98,17 @@ func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 // Trusts reports whether an entry can make the client call the tools without asking.
 func (c Client) Trusts() bool { return len(c.trust) > 0 }
 
+// Twice says that skills show twice if a server behind a URL reads the folders that the
+// client reads itself, and what prevents it; server is that server, as in "that server".
+// It is an unfinished sentence, to which more remedies can be added, and "" if the client
+// reads no such folder.
+func (c Client) Twice(server string) string {
+	if len(c.Reads) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s reads some folders of skills itself. If %s reads them too, their skills show twice: start it with --exclude %s", c.Name, server, strings.Join(c.Reads, " --exclude "))
+}
+
 // Scopes are the scopes in which the client has entries of its own.
 func (c Client) Scopes() (out []Scope) {
 	for _, at := range c.places {

@@ -19,6 +19,8 @@ type Access struct {
 	// the key.
 	Open  bool
 	Rules []access.Rule
+	// Places are where the file has each pattern for the first time, by its text.
+	Places map[string]skill.Position
 }
 
 // Omits returns the key whose absence from a later file would reveal what this section
@@ -48,6 +50,7 @@ type accessSection struct {
 	allow  *bool
 	tokens []access.Holder
 	rules  []access.Rule
+	places map[string]skill.Position
 }
 
 var accessKeys = []key[accessSection]{
@@ -82,7 +85,7 @@ var accessKeys = []key[accessSection]{
 			at := "access.rules[" + strconv.Itoa(i) + "]"
 			var r access.Rule
 			before := len(d.problems)
-			section(d, at, item, ruleOfKeys(at), &r)
+			section(d, at, item, ruleOfKeys(at, a.places), &r)
 			if len(d.problems) == before && len(r.Allow)+len(r.Deny) == 0 || lacks(item, "allow") && lacks(item, "deny") {
 				d.add(RuleValue, item.Position, at, "write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]", "%s neither allows nor denies anything", at)
 			}
@@ -110,7 +113,8 @@ func tokenKeys(at string) []key[access.Holder] {
 	}
 }
 
-func ruleOfKeys(at string) []key[access.Rule] {
+// ruleOfKeys are the keys of a rule. places gets the places of its patterns.
+func ruleOfKeys(at string, places map[string]skill.Position) []key[access.Rule] {
 	patterns := func(d *decoder, at string, v skill.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
 			p, err := access.ParsePattern(item.Text)
@@ -121,6 +125,9 @@ func ruleOfKeys(at string) []key[access.Rule] {
 				}
 				d.add(RuleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
 				continue
+			}
+			if _, ok := places[p.String()]; !ok && places != nil {
+				places[p.String()] = item.Position
 			}
 			all = append(all, p)
 		}
@@ -144,12 +151,15 @@ func ruleOfKeys(at string) []key[access.Rule] {
 
 // accessOf decodes the section.
 func accessOf(d *decoder, v skill.Value) Access {
-	var a accessSection
+	a := accessSection{places: map[string]skill.Position{}}
 	section(d, "access", v, accessKeys, &a)
 	if lacks(v, "default") && len(a.rules) > 0 {
 		d.add(RuleValue, v.Position, "access.default", "write default: deny, or default: allow", "access has rules and no default: nothing says what becomes of the skills that no rule speaks of")
 	}
 	out := Access{Tokens: a.tokens, Rules: a.rules}
+	if len(a.places) > 0 {
+		out.Places = a.places
+	}
 	if a.allow != nil {
 		out.Open, out.Policy = *a.allow, access.NewPolicy(*a.allow, a.rules)
 	}
@@ -192,5 +202,5 @@ func (d *decoder) someNames(at string, v skill.Value) []string {
 
 // accessDocument lists the keys of the items, for the documentation.
 func accessDocument() []Key {
-	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleOfKeys("")))
+	return slices.Concat(keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleOfKeys("", nil)))
 }

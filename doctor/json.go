@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"path"
 
 	"github.com/knack-dev/knack/catalog"
@@ -66,7 +65,7 @@ func SkillOf(d *Verdict) Skill {
 	e := d.Entry
 	s := Skill{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available,
-		Publishable: d.Publishable() && e.Status != catalog.Unlisted,
+		Publishable: d.Published(),
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
 		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,
@@ -85,7 +84,7 @@ func SkillOf(d *Verdict) Skill {
 
 // fileOf is one of a skill's files as people are shown it; "" is its folder.
 func fileOf(e *catalog.Entry, file string) string {
-	return path.Join(cmp.Or(e.Root.Shown, e.Root.Label), e.Path, file)
+	return path.Join(e.Root.Name(), e.Path, file)
 }
 
 // RootStatus is a root in JSON.

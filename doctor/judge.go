@@ -38,20 +38,35 @@ type hider interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
-// Judge judges one skill. It reads the skill's files as they are now. If the context
-// ends, the verdict lacks something.
-func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
-	d := &Verdict{Entry: e, Report: check.Loaded(ctx, e.Skill)}
+// InPlace is the verdict on a skill in its place, given what check says of it by itself,
+// and where the SKILL.md of the skill that shadows it has its name, if one does. It does
+// not look for dot-entries.
+func InPlace(e *catalog.Entry, alone check.Report, by skill.Position) *Verdict {
+	d := &Verdict{Entry: e, Report: alone}
+	d.Findings = slices.Clip(d.Findings)
 	if e.By != nil {
-		data, _, _ := e.By.Read()
-		d.Findings = append(d.Findings, check.Duplicate(d.Report, check.Place{File: e.By.Place(), Position: check.NamePosition(data)}, e.Status == catalog.Copy))
+		d.Findings = append(d.Findings, check.Duplicate(alone, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
 	}
 	if e.Status != catalog.Skipped && skill.ValidName(e.Name) && skill.Base(e.Base()) != e.Name {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
-	slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
-	})
+	if len(d.Findings) > len(alone.Findings) {
+		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
+			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+		})
+	}
+	return d
+}
+
+// Judge judges one skill. It reads the skill's files as they are now. If the context
+// ends, the verdict lacks something.
+func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
+	var by skill.Position
+	if e.By != nil {
+		data, _, _ := e.By.Read()
+		by = check.NamePosition(data)
+	}
+	d := InPlace(e, check.Loaded(ctx, e.Skill), by)
 	if h, ok := e.FS.(hider); ok {
 		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenSeen)
 		for _, p := range d.Hidden {
@@ -76,6 +91,11 @@ func (d *Verdict) Unpublished() (out []check.Finding) {
 		}
 	}
 	return out
+}
+
+// Published reports whether the Skills extension's lists have the skill.
+func (d *Verdict) Published() bool {
+	return d.Publishable() && d.Entry.Status != catalog.Unlisted
 }
 
 // Severe counts the findings that are errors or warnings.
@@ -156,11 +176,19 @@ func CountOf(v catalog.View, all []*Verdict) (c Count) {
 // Add counts one skill and its findings.
 func (c *Count) Add(d *Verdict) {
 	c.Skills++
-	*map[catalog.Status]*int{
-		catalog.Available: &c.Available, catalog.Shadowed: &c.Shadowed, catalog.Copy: &c.Copies,
-		catalog.Unlisted: &c.Unlisted, catalog.Skipped: &c.Skipped,
-	}[d.Entry.Status]++
-	if d.Publishable() && d.Entry.Status != catalog.Unlisted {
+	switch d.Entry.Status {
+	case catalog.Available:
+		c.Available++
+	case catalog.Shadowed:
+		c.Shadowed++
+	case catalog.Copy:
+		c.Copies++
+	case catalog.Unlisted:
+		c.Unlisted++
+	case catalog.Skipped:
+		c.Skipped++
+	}
+	if d.Published() {
 		c.Publishable++
 	}
 	switch d.State() {

@@ -68,10 +68,7 @@ func Unread(r catalog.RootStatus) string {
 
 // shownBelow is the path of a file or folder below a root, as people write it.
 func shownBelow(r skill.Root, path string) string {
-	at := r.Shown
-	if at == "" {
-		at = r.Label
-	}
+	at := r.Name()
 	if path == "." {
 		return at
 	}

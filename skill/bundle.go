@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -24,8 +25,8 @@ type Root struct {
 	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
-	// Shown is how people write the folder: "~/.claude/skills", ".claude/skills".
-	// Answers and logs use it, so that a remote reader learns no path of the host.
+	// Shown is how people at this machine write the folder: "~/.claude/skills". It is
+	// empty if others ask too: places are then named by the label alone, in every answer.
 	Shown string
 	// Prefix is the first part of its skills' URIs: the label where several roots
 	// are served, so that none can take over another's URI; else empty.
@@ -41,6 +42,13 @@ type Root struct {
 func (r Root) IsShownBy(client string) bool {
 	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
 }
+
+// Name is what answers call the root's folder: as people at this machine write it, or by
+// the root's label if they are not all at this machine.
+func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
+
+// LocalName is what the log of the one who runs the server calls the folder.
+func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in
 // some spelling, not yet parsed. After a source has handed over a Bundle,

@@ -102,7 +102,9 @@ func TestEcho(t *testing.T) {
 		strings.Repeat("é", 129):             strings.Repeat("é", 128),
 		"a" + strings.Repeat("é", 128):       "a" + strings.Repeat("é", 127),
 		strings.Repeat("\x01", 1000):         strings.Repeat(`\x01`, 64),
-		strings.Repeat("\U000e0001\x02", 99): strings.Repeat("\U000e0001"+`\x02`, 32),
+		strings.Repeat("\U000e0001\x02", 99): strings.Repeat(`\U000e0001\x02`, 18),
+		"a\u200bb\ufeff\U0001d173":           `a\u200bb\ufeff\U0001d173`,
+		"👩\u200d💻":                           "👩\u200d💻",
 	} {
 		got := Echo(in)
 		diff(t, "Echo", got, want)

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -14,29 +13,10 @@ import (
 const EchoLimit = 256
 
 // Echo makes a text that came from outside fit to be repeated in an answer: at
-// most [EchoLimit] bytes, control and direction characters written as escapes.
+// most [EchoLimit] bytes, with control characters and what nobody sees as escapes.
 func Echo(s string) string {
 	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
-	if strings.IndexFunc(s, steers) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		shown := string(r)
-		if steers(r) {
-			q := strconv.QuoteRuneToASCII(r)
-			shown = q[1 : len(q)-1]
-		}
-		if b.Len()+len(shown) > EchoLimit {
-			break // an escape is longer than what it stands for
-		}
-		b.WriteString(shown)
-	}
-	return b.String()
-}
-
-func steers(r rune) bool {
-	return unicode.IsControl(r) || IsBidiControl(r) || isSeparator(r)
+	return spellHidden(s, "", EchoLimit, Escaped)
 }
 
 // CutBytes returns the longest prefix of s that has at most n bytes and ends
@@ -69,8 +49,8 @@ func Excerpt(s string) string {
 func Quote(s string) string { return "'" + Excerpt(s) + "'" }
 
 // OneLine folds every run of white space and control characters to one space
-// and trims the ends. Characters that steer the direction of text are dropped:
-// in one line of a listing they could only disguise it.
+// and trims the ends. What nobody sees and the text does not need is dropped, see
+// [Visible]: in one line of a listing it could only disguise or hide something.
 func OneLine(s string) string {
 	if isOneLine(s) {
 		return s
@@ -78,12 +58,12 @@ func OneLine(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
-	for _, r := range s {
+	for i, r := range s {
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			space = b.Len() > 0
 			continue
-		case IsBidiControl(r):
+		case IsUnseen(r) && !IsNeeded(s, i, r):
 			continue
 		}
 		if space {
@@ -98,7 +78,7 @@ func OneLine(s string) string {
 // isBlank reports whether [OneLine] leaves nothing of s.
 func isBlank(s string) bool {
 	for _, r := range s {
-		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsBidiControl(r) {
+		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsUnseen(r) {
 			return false
 		}
 	}
@@ -117,37 +97,32 @@ func isOneLine(s string) bool {
 	return prev != ' ' || s == ""
 }
 
-// IsBidiControl reports whether r steers the direction of the text around it
-// (Unicode UAX #9: embeddings, overrides, isolates and marks).
-func IsBidiControl(r rune) bool {
-	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
-}
-
-// IsUnseen reports whether r is a character that nobody sees, and that hides, joins or
-// steers what is around it: direction and format characters, separators of lines, the
-// tags, and all of the planes behind them. Emoji and some scripts need the two joiners.
-func IsUnseen(r rune) bool {
-	return IsBidiControl(r) || isSeparator(r) || r == 0xad || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x206f ||
-		r >= 0xfe00 && r <= 0xfe0d || // variation selectors but for the two of emoji
-		r == 0x34f || r == 0x115f || r == 0x1160 || r >= 0x180b && r <= 0x180f || r == 0x3164 || r == 0xffa0 || // joiners, fillers
-		r == 0xfeff || r >= 0xfff9 && r <= 0xfffb || r >= 0xe0000
-}
-
 // AppendVisibleJSON appends a JSON text for people to look at: with the same value, and
 // what they would not see, or what drives a terminal, as escapes.
 func AppendVisibleJSON(b, text []byte) []byte {
-	for _, r := range string(text) {
+	from := 0
+	for i := 0; i < len(text); {
+		if text[i] < 0x7f { // below the blank only what stands between values
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
 		switch {
-		case r < ' ' || r != 0x7f && !unicode.IsControl(r) && !IsUnseen(r): // below the blank only what stands between values
-			b = utf8.AppendRune(b, r)
+		case r == utf8.RuneError:
+			b = utf8.AppendRune(append(b, text[from:i]...), r)
+		case !unicode.IsControl(r) && !IsUnseen(r):
+			i += size
+			continue
 		case r > 0xffff:
 			one, two := utf16.EncodeRune(r)
-			b = fmt.Appendf(b, `\u%04x\u%04x`, one, two)
+			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x\u%04x`, one, two)
 		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
+			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x`, r)
 		}
+		i += size
+		from = i
 	}
-	return b
+	return append(b, text[from:]...)
 }
 
 // Count is a number with the word for what was counted, one or many: "1 skill",

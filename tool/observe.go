@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
@@ -158,7 +157,7 @@ func isSkillURI(s string) bool {
 }
 
 // shownText cuts a text at [ShownLength] characters, saying how many are left
-// out, and drops what would steer a terminal.
+// out, and drops what nobody sees or would steer a terminal.
 func shownText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	rest := ""
@@ -170,10 +169,5 @@ func shownText(s string) string {
 		}
 		s, rest = s[:end], "… ("+skill.Count(n-ShownLength, "more character")+")"
 	}
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) || skill.IsBidiControl(r) {
-			return -1
-		}
-		return r
-	}, s) + rest
+	return skill.Visible(strings.ReplaceAll(s, "\r", ""), func(rune) string { return "" }) + rest
 }

@@ -13,6 +13,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 //go:embed assets
@@ -88,8 +90,42 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 	if s.byCookie(r) {
 		r.w.Header().Set("Cache-Control", "no-store") // nobody gets back to it after signing out
 	}
-	return answer(r, status, b.Bytes())
+	return answer(r, status, visiblePage(b.Bytes()))
 }
+
+// visiblePage spells what nobody sees: characters of a skill, or of a question, that
+// steer the direction of the page's text, join or hide. It works on the page as a whole,
+// so that no text of any page can be forgotten.
+func visiblePage(page []byte) []byte {
+	text := string(page)
+	if skill.Visible(text, skill.CodePoint) == text { // nearly always
+		return page
+	}
+	var b strings.Builder
+	inTitle := false // an element that holds no others
+	for text != "" {
+		at := strings.IndexByte(text, '<')
+		if at < 0 {
+			at = len(text)
+		}
+		spell := markUnseen
+		if inTitle {
+			spell = skill.CodePoint
+		}
+		b.WriteString(skill.Visible(text[:at], spell))
+		text = text[at:]
+		end := strings.IndexByte(text, '>') + 1 // in values of attributes it is escaped
+		if end == 0 {
+			end = len(text)
+		}
+		b.WriteString(skill.Visible(text[:end], skill.CodePoint))
+		inTitle = strings.HasPrefix(text, "<title>")
+		text = text[end:]
+	}
+	return []byte(b.String())
+}
+
+func markUnseen(r rune) string { return `<span class="unseen">` + skill.CodePoint(r) + `</span>` }
 
 func answer(r *request, status int, data []byte) error {
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -108,7 +144,7 @@ func answerJSON(r *request, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	return answerTagged(r, "application/json", b.Bytes())
+	return answerTagged(r, "application/json", skill.AppendVisibleJSON(nil, b.Bytes()))
 }
 
 // answerTagged answers with a tag of the bytes, or with 304 for who has them.
@@ -158,9 +194,9 @@ type problemObject struct {
 }
 
 func writeProblem(r *request, f *failure) {
-	data, _ := json.Marshal(problemObject{http.StatusText(f.status), f.status, f.say})
+	data, _ := json.Marshal(problemObject{titleOf(f.status), f.status, f.say})
 	r.w.Header().Set("Content-Type", mime.FormatMediaType("application/problem+json", nil))
-	_ = answer(r, f.status, append(data, '\n'))
+	_ = answer(r, f.status, append(skill.AppendVisibleJSON(nil, data), '\n'))
 }
 
 // counter remembers the status of an answer.

@@ -5,14 +5,17 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -36,7 +39,7 @@ type apiSkillItem struct {
 	Description    string         `json:"description"`
 	Load           string         `json:"load,omitempty"`
 	Status         catalog.Status `json:"status"`
-	State          State          `json:"state"`
+	State          doctor.State   `json:"state"`
 	Scope          skill.Scope    `json:"scope"`
 	Root           string         `json:"root"`
 	File           string         `json:"file"`
@@ -67,8 +70,8 @@ type apiWhole struct {
 	Frontmatter json.RawMessage `json:"frontmatter"`
 	Files       []apiFileItem   `json:"files"`
 	// FilesFault is why files are missing from the list or have no digest.
-	FilesFault string       `json:"filesFault,omitempty"`
-	Findings   []apiFinding `json:"findings"`
+	FilesFault string           `json:"filesFault,omitempty"`
+	Findings   []doctor.Problem `json:"findings"`
 }
 
 type apiFileItem struct {
@@ -79,22 +82,13 @@ type apiFileItem struct {
 	Self   string `json:"self"`
 }
 
-type apiFinding struct {
-	Rule     skill.RuleID   `json:"rule"`
-	Severity skill.Severity `json:"severity"`
-	File     string         `json:"file,omitempty"`
-	Line     int            `json:"line,omitempty"`
-	Column   int            `json:"column,omitempty"`
-	Message  string         `json:"message"`
-	Mend     string         `json:"mend,omitempty"`
-}
-
-func apiItem(v catalog.View, e *catalog.Entry) apiSkillItem {
-	w := rowOf(v, e)
+func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
+	e, f := d.Entry, fareOf(d)
+	w := rowOf(v, e, f)
 	out := apiSkillItem{
 		Name: e.Name, Description: e.Description, Status: e.Status, State: w.State, Scope: e.Root.Scope, Root: e.Root.Label, File: e.Place(),
-		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: publishable(e), ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
-		Problems: len(e.Problems),
+		Size: int64(e.Size), Tokens: apiTokens{w.Listing, w.Loading}, Published: f.published, ModelInvocable: e.ModelInvocable, UserInvocable: e.UserInvocable,
+		Problems: f.grave,
 	}
 	if e.Status != catalog.Skipped {
 		out.URI, out.Load, out.Digest = e.URI().String(), v.Called(e), e.Digest.String()
@@ -117,9 +111,9 @@ func (s *Site) apiList(r *request) error {
 	if err := only(q, "q", "scope", "root", "state", "limit", "cursor"); err != nil {
 		return err
 	}
-	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: State(q.Get("state"))}
+	f := filter{Query: queryOf(r), Scope: q.Get("scope"), Root: q.Get("root"), State: doctor.State(q.Get("state"))}
 	if f.State != "" && !slices.Contains(states, f.State) {
-		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed and skipped.")
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted and skipped.")
 	}
 	if f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)) {
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
@@ -128,9 +122,17 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
+	fares := unchecked // enough for the states that hang on the status alone
+	if f.State == doctor.Fine || f.State == doctor.Problems {
+		totals, err := s.allChecked(r, v)
+		if err != nil {
+			return err
+		}
+		fares = totals.fare
+	}
 	var all []*catalog.Entry
 	for _, e := range hits {
-		if f.takes(e) {
+		if f.takes(e, fares(e).state) {
 			all = append(all, e)
 		}
 	}
@@ -139,8 +141,12 @@ func (s *Site) apiList(r *request) error {
 		return err
 	}
 	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next}
-	for _, e := range page {
-		out.Skills = append(out.Skills, apiItem(v, e))
+	verdicts, err := s.checks.some(r.Context(), v, page)
+	if err != nil {
+		return err
+	}
+	for _, d := range verdicts {
+		out.Skills = append(out.Skills, apiItem(v, d))
 	}
 	return answerJSON(r, out)
 }
@@ -162,11 +168,25 @@ func only(q url.Values, keys ...string) error {
 	return nil
 }
 
-// takes reports whether a skill passes. Without a state, skipped skills do not.
-func (f filter) takes(e *catalog.Entry) bool {
-	state := stateOf(e)
+// apiPatience is how long a program waits for all skills to be checked. It is given no
+// part of an answer.
+const apiPatience = requestTime - 2*time.Second
+
+// allChecked waits until every skill was checked.
+func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
+	t, now := s.checks.totals(r.Context(), v, apiPatience)
+	if !now {
+		r.w.Header().Set("Retry-After", "5")
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, skill.Count(t.all, "skill")))
+	}
+	return t, nil
+}
+
+// takes reports whether a skill in a state passes. Without a state in the filter, skipped
+// and unlisted skills do not.
+func (f filter) takes(e *catalog.Entry, state doctor.State) bool {
 	return (f.Scope == "" || f.Scope == string(e.Root.Scope)) && (f.Root == "" || f.Root == e.Root.Label) &&
-		(f.State == "" && state != Skipped || f.State == state)
+		(f.State == "" && state != doctor.Skipped && state != doctor.Unlisted || f.State == state)
 }
 
 // paged cuts a page out of a list. A cursor names the last skill of the page
@@ -249,7 +269,11 @@ func (s *Site) apiSkill(r *request) error {
 	if e.Status == catalog.Skipped {
 		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
 	}
-	out := apiWhole{apiSkillItem: apiItem(v, e), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(problemsOf(e))}
+	d, err := s.checks.verdict(r.Context(), v, e)
+	if err != nil {
+		return readFault(err)
+	}
+	out := apiWhole{apiSkillItem: apiItem(v, d), Frontmatter: e.Frontmatter, Files: []apiFileItem{}, FilesFault: fault, Findings: apiFindings(d)}
 	if out.Frontmatter == nil {
 		out.Frontmatter = json.RawMessage("{}")
 	}
@@ -263,12 +287,12 @@ func (s *Site) apiSkill(r *request) error {
 	return answerJSON(r, out)
 }
 
-func apiFindings(all []finding) []apiFinding {
-	out := []apiFinding{}
-	for _, f := range all {
-		out = append(out, apiFinding{f.Rule, f.Severity, f.File, f.Line, f.Column, f.Message, f.Mend})
+// apiFindings are the findings of a verdict in the form that every command has.
+func apiFindings(d *doctor.Verdict) []doctor.Problem {
+	if all := doctor.SkillOf(d).Problems; all != nil {
+		return all
 	}
-	return out
+	return []doctor.Problem{}
 }
 
 // apiFile answers with the bytes of a file, as /raw/ does.
@@ -285,76 +309,63 @@ func (s *Site) apiFile(r *request) error {
 }
 
 type apiProblemList struct {
-	Skills []apiProblemItem `json:"skills"`
-	Roots  []apiRoot        `json:"roots"`
-	Total  int              `json:"total"`
-	Next   string           `json:"next,omitempty"`
+	Count  doctor.Count        `json:"count"`
+	Skills []apiProblemItem    `json:"skills"`
+	Roots  []doctor.RootStatus `json:"roots"`
+	Total  int                 `json:"total"`
+	Next   string              `json:"next,omitempty"`
 }
 
 type apiProblemItem struct {
-	URI      string         `json:"uri,omitempty"`
-	Name     string         `json:"name"`
-	File     string         `json:"file"`
-	Status   catalog.Status `json:"status"`
-	Findings []apiFinding   `json:"findings"`
+	URI      string           `json:"uri,omitempty"`
+	Name     string           `json:"name"`
+	File     string           `json:"file"`
+	Status   catalog.Status   `json:"status"`
+	State    doctor.State     `json:"state"`
+	Findings []doctor.Problem `json:"findings"`
 }
 
-// apiRoot is a root with something to say of it.
-type apiRoot struct {
-	Label   string      `json:"label"`
-	Count   int         `json:"count"`
-	Error   string      `json:"error,omitempty"`
-	Notices []apiNotice `json:"notices"`
+func apiProblem(d *doctor.Verdict) apiProblemItem {
+	e := d.Entry
+	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.State(), Findings: apiFindings(d)}
+	if e.Status != catalog.Skipped {
+		out.URI = e.URI().String()
+	}
+	return out
 }
 
-type apiNotice struct {
-	Path    string       `json:"path"`
-	Rule    skill.RuleID `json:"rule"`
-	Message string       `json:"message"`
-	Mend    string       `json:"mend,omitempty"`
-}
-
-// apiProblems lists every skill with a problem, and what was met on the way.
+// apiProblems lists every skill with an error or a warning, and what was met on the way.
 func (s *Site) apiProblems(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
 		return err
 	}
-	var all []*catalog.Entry
-	for _, e := range v.Entries {
-		if len(e.Problems) > 0 {
-			all = append(all, e)
-		}
-	}
 	q := r.URL.Query()
 	if err := only(q, "limit", "cursor"); err != nil {
 		return err
 	}
-	page, next, err := paged(q, all)
+	totals, err := s.allChecked(r, v)
 	if err != nil {
 		return err
 	}
-	out := apiProblemList{Skills: []apiProblemItem{}, Roots: []apiRoot{}, Total: len(all), Next: next}
-	for _, e := range page {
-		out.Skills = append(out.Skills, apiProblemItem{uriOf(e), e.Name, e.Place(), e.Status, apiFindings(problemsOf(e))})
+	page, next, err := paged(q, totals.flawed)
+	if err != nil {
+		return err
 	}
-	for _, root := range v.Roots {
-		if w := rootRowOf(root); w.Error != "" || len(w.Notices) > 0 {
-			a := apiRoot{w.Label, w.Count, w.Error, []apiNotice{}}
-			for _, n := range w.Notices {
-				a.Notices = append(a.Notices, apiNotice{n.Path, n.Rule, n.Message, n.Mend})
-			}
-			out.Roots = append(out.Roots, a)
+	out := apiProblemList{Count: totals.count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.flawed), Next: next}
+	verdicts, err := s.checks.some(r.Context(), v, page)
+	if err != nil {
+		return err
+	}
+	for _, d := range verdicts {
+		out.Skills = append(out.Skills, apiProblem(d))
+	}
+	for _, root := range doctor.Roots(v) {
+		if root.Dir = ""; root.Error != "" || len(root.Notices) > 0 { // no folder goes out
+			out.Roots = append(out.Roots, root)
 		}
 	}
 	return answerJSON(r, out)
-}
-
-func uriOf(e *catalog.Entry) string {
-	if e.Status == catalog.Skipped {
-		return ""
-	}
-	return e.URI().String()
 }
 
 // apiProblemsOf is everything that check says of one skill.
@@ -367,9 +378,9 @@ func (s *Site) apiProblemsOf(r *request) error {
 	if err != nil {
 		return err
 	}
-	findings, err := findingsOf(r, v, e)
+	d, err := s.checks.verdict(r.Context(), v, e)
 	if err != nil {
-		return err
+		return readFault(err)
 	}
-	return answerJSON(r, apiProblemItem{uriOf(e), e.Name, e.Place(), e.Status, apiFindings(findings)})
+	return answerJSON(r, apiProblem(d))
 }

@@ -173,7 +173,7 @@ func TestUnknownFilters(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
 	for address, detail := range map[string]string{
-		"/api/v1/skills?state=nonsense":      "state must be one of fine, problems, shadowed and skipped.",
+		"/api/v1/skills?state=nonsense":      "state must be one of fine, problems, shadowed, unlisted and skipped.",
 		"/api/v1/skills?scope=nonsense":      "scope must be one of project, global and builtin.",
 		"/api/v1/skills?limit=1&limit=2":     "limit must stand in the query once.",
 		"/api/v1/skills?q=a&q=b":             "q must stand in the query once.",

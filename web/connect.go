@@ -25,6 +25,7 @@ type snippet struct {
 	NoRemote       bool
 	FromEnv        bool // the token
 	Reads          []string
+	Twice          string // what to know of this server if it reads these folders too
 	Tried          string // with which version the entries were, and how
 }
 
@@ -39,7 +40,7 @@ func (s *Site) connect(r *request) error {
 	remote := client.Server{URL: p.URL, Token: p.Token}
 	p.Variable, p.Placeholder = client.TokenVariable, client.TokenPlaceholder
 	for _, c := range client.Clients {
-		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Tried: c.Tried, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
+		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.Twice("this server"), Tried: c.Tried, File: strings.TrimPrefix(c.File(client.Places{OS: "linux", Home: "~", Project: "."}), "./")}
 		var err error
 		if w.Remote, err = c.Entry(remote); errors.Is(err, client.ErrNoRemote) {
 			w.NoRemote = true

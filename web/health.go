@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -20,10 +20,13 @@ const healthRows = 100
 type healthPage struct {
 	frame
 	Served, All  int
+	NUnlisted    int // of those that are served
 	Roots        []rootRow
 	Missing      []string
 	Skipped      []skippedRow
 	NSkipped     int
+	Count        doctor.Count
+	Checking     *checking
 	Unpublished  []unpublishedRow
 	NUnpublished int
 	Collisions   []collisionRow
@@ -40,19 +43,20 @@ type healthPage struct {
 func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
 
 type rootRow struct {
-	Label, Shown string
-	Scope        skill.Scope
-	Count        int
-	Error        string
-	Notices      []skill.Notice
-	More         int // notices that are not shown
+	Label       string
+	URI         string // with which those of its skills begin
+	Scope       skill.Scope
+	Count       int
+	Error, Mend string
+	Late        bool // it is no error, but not read yet
+	Notices     []skill.Notice
+	More        int // notices that are not shown
 }
 
 type skippedRow struct {
-	Anchor, Href, Name, Place string
-	Root                      string
-	Findings                  []finding
-	Notices                   []string
+	Href, Name, Place string
+	Reason            skill.Problem
+	Findings          []finding
 }
 
 type unpublishedRow struct {
@@ -112,6 +116,9 @@ func (s *Site) health(r *request) error {
 	}
 	p := *s.reports.get(v, func() *healthPage { return s.report(v) })
 	p.frame = s.frame(r, "Health", "health")
+	totals, now := s.checks.totals(r.Context(), v, checkPatience)
+	p.checked(totals, s.checks.known)
+	p.Checking = s.checking(totals, now, "/health")
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
@@ -124,7 +131,7 @@ func (s *Site) health(r *request) error {
 // skill, and is made once for all who see the same. How the list fits each client is
 // half of that work, and made beside the other half.
 func (s *Site) report(v catalog.View) *healthPage {
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped)}
+	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), NUnlisted: unlisted(v)}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // others would see in it that what is hidden from them changes
 	}
@@ -141,7 +148,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 		p.Skipped = append(p.Skipped, skippedRowOf(e))
 	}
 	for _, e := range v.Entries {
-		p.add(v, e)
+		p.clashes(v, e)
 	}
 	p.heavy(v)
 	p.budgets(v, <-fits)
@@ -154,46 +161,41 @@ func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 }
 
 func rootRowOf(root catalog.RootStatus) rootRow {
-	w := rootRow{Label: root.Label, Shown: root.Shown, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	w := rootRow{Label: root.Label, URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+	if root.Prefix != "" {
+		w.URI += root.Prefix + "/"
+	}
 	if len(w.Notices) > healthRows {
 		w.More, w.Notices = len(w.Notices)-healthRows, w.Notices[:healthRows]
 	}
-	if root.Err != nil {
-		w.Error = skill.Reason(root.Err)
-		if errors.Is(root.Err, catalog.ErrLate) {
-			w.Error = catalog.ErrLate.Error()
-		}
-	}
+	w.Error, w.Mend = root.Reason()
+	w.Late = root.Late()
 	return w
 }
 
 func skippedRowOf(e *catalog.Entry) skippedRow {
-	return skippedRow{
-		Anchor: anchorOf(e), Href: pageOf(e), Name: nameOf(e), Place: e.Place(), Root: e.Root.Label, Findings: problemsOf(e),
+	w := skippedRow{Href: pageOf(e), Name: nameOf(e), Place: e.Place()}
+	w.Reason, _ = e.SkipReason()
+	return w
+}
+
+// checked puts in what follows from the check of the skills.
+func (p *healthPage) checked(t *totals, verdict func(*catalog.Entry) *doctor.Verdict) {
+	p.Count, p.NUnpublished = t.count, len(t.unpublished)
+	for _, e := range t.unpublished[:min(len(t.unpublished), healthRows)] {
+		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
+		if d := verdict(e); d != nil {
+			why := d.Unpublished()
+			for _, f := range why[:min(len(why), 1)] {
+				w.Why, w.More = f.Message, len(why)-1
+			}
+		}
+		p.Unpublished = append(p.Unpublished, w)
 	}
 }
 
-// add puts a served skill into the lists that it belongs to.
-func (p *healthPage) add(v catalog.View, e *catalog.Entry) {
-	if e.Status == catalog.Skipped {
-		return
-	}
-	if !publishable(e) {
-		p.NUnpublished++
-		if len(p.Unpublished) < healthRows {
-			w := unpublishedRow{Href: pageOf(e), Name: nameOf(e), Why: "its URI does not end with its name"}
-			var why []string
-			for _, f := range e.Problems {
-				if skill.RuleOf(f.Rule).Unpublishes {
-					why = append(why, f.Message)
-				}
-			}
-			if len(why) > 0 {
-				w.Why, w.More = why[0], len(why)-1
-			}
-			p.Unpublished = append(p.Unpublished, w)
-		}
-	}
+// clashes puts a skill that another one shadows into the list of those.
+func (p *healthPage) clashes(v catalog.View, e *catalog.Entry) {
 	if e.By != nil {
 		p.NCollisions++
 		if len(p.Collisions) < healthRows {
@@ -270,7 +272,13 @@ func (s *Site) skipped(r *request) error {
 	anchor := strings.TrimPrefix(r.URL.Path, "/health/")
 	for _, e := range v.Skipped {
 		if anchorOf(e) == anchor {
-			return s.render(r, http.StatusOK, "skipped", skippedPage{s.frame(r, nameOf(e), "health"), skippedRowOf(e)})
+			d, err := s.checks.verdict(r.Context(), v, e)
+			if err != nil {
+				return readFault(err)
+			}
+			w := skippedRowOf(e)
+			w.Findings = findingsOf(d, nil)
+			return s.render(r, http.StatusOK, "skipped", skippedPage{s.frame(r, nameOf(e), "health"), w})
 		}
 	}
 	return problem(http.StatusNotFound, "No skill is skipped under this address. It may have been mended, moved or removed.")

@@ -70,11 +70,16 @@ func folder(root, label string) catalog.Source {
 	return dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(root, label), Shown: label, Prefix: label}})
 }
 
+// excluded is a folder whose skills are in no list.
+func excluded(root, label string) catalog.Source {
+	return dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(root, label), Shown: label, Prefix: label, Unlisted: true}})
+}
+
 func open(t testing.TB, files map[string]string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir(), usage: web.NewUsage()}
 	lay(t, f.dir, files)
-	f.catalog = catalog.New([]catalog.Source{folder(f.dir, "one"), folder(f.dir, "two")}, catalog.Options{})
+	f.catalog = catalog.New([]catalog.Source{folder(f.dir, "one"), folder(f.dir, "two"), excluded(f.dir, "three")}, catalog.Options{})
 	if err := f.catalog.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

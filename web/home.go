@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -48,49 +49,15 @@ func queryOf(r *request) string {
 	return skill.OneLine(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // it is shown again
 }
 
-// State is how a skill fares, in one word.
-type State string
-
-// The states, as filters name them.
-const (
-	Fine     State = "fine"     // served, nothing to mend
-	Problems State = "problems" // served, with an error or a warning
-	Shadowed State = "shadowed" // served under another name than its own
-	Skipped  State = "skipped"  // not served
-)
-
 var (
-	states = []State{Fine, Problems, Shadowed, Skipped}
+	states = []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Unlisted, doctor.Skipped}
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
-
-func stateOf(e *catalog.Entry) State {
-	switch e.Status {
-	case catalog.Skipped:
-		return Skipped
-	case catalog.Shadowed, catalog.Copy:
-		return Shadowed
-	}
-	if graveOf(e) > 0 {
-		return Problems
-	}
-	return Fine
-}
-
-// graveOf counts a skill's errors and warnings.
-func graveOf(e *catalog.Entry) (n int) {
-	for _, p := range e.Problems {
-		if skill.RuleOf(p.Rule).Severity != skill.SeverityInfo {
-			n++
-		}
-	}
-	return n
-}
 
 // filter is what a list is narrowed by.
 type filter struct {
 	Query, Scope, Root string
-	State              State
+	State              doctor.State
 	Page               int
 }
 
@@ -112,14 +79,14 @@ func (f filter) href() string {
 }
 
 // found are all skills that a query finds, best first, as find_skills ranks them:
-// those that people may ask for are among them. Behind them come copies and skipped
-// skills that are called so, which no search ranks. Without a query it is all of
-// them, those that models are shown first.
+// those that people may ask for are among them. Behind them come copies, unlisted and
+// skipped skills that are called so, which this search does not rank. Without a query
+// it is all of them, those that models are shown first.
 func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
 		for _, e := range v.Entries {
-			if !e.ModelVisible() && e.Status != catalog.Unlisted {
+			if !e.ModelVisible() {
 				all = append(all, e)
 			}
 		}
@@ -135,7 +102,7 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	for _, e := range v.Entries {
-		if (e.Status == catalog.Copy || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
+		if (e.Status == catalog.Copy || e.Status == catalog.Unlisted || e.Status == catalog.Skipped) && holdsAll(words, string(e.Key), e.Folder()) {
 			all = append(all, e)
 		}
 	}
@@ -172,7 +139,7 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 		switch {
 		case holdsAll(words, string(e.Key), e.Folder()):
 			all = append(all, e)
-		case e.Status != catalog.Copy && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
+		case e.Status != catalog.Copy && e.Status != catalog.Unlisted && e.Status != catalog.Skipped && holdsAll(words, string(e.Key), e.Folder(), e.Description):
 			described = append(described, e)
 		}
 	}
@@ -230,25 +197,25 @@ func lower(c byte) byte {
 type row struct {
 	Href, Name, Description string
 	Place, Root             string
-	Size, Listing, Loading  int64 // bytes; tokens
-	State                   State
-	Grave                   int
-	Hidden                  bool // from models
+	Size, Listing, Loading  int64        // bytes; tokens
+	State                   doctor.State // "" if it was not checked yet
+	Grave                   int          // errors and warnings
+	Hidden                  bool         // from models
 	Called                  string
 }
 
-func rowOf(v catalog.View, e *catalog.Entry) row {
+func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(skill.OneLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
-		State: stateOf(e), Grave: graveOf(e), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		State: f.state, Grave: f.grave, Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 	}
 	switch e.Status {
-	case catalog.Shadowed, catalog.Copy:
+	case catalog.Shadowed, catalog.Copy, catalog.Unlisted:
 		w.Called = v.Called(e)
 	case catalog.Skipped:
 		if p, ok := e.SkipReason(); ok {
-			w.Description = skill.OneLine(p.Message)
+			w.Description = inLine(p.Message)
 		}
 	}
 	return w
@@ -258,19 +225,46 @@ func rowOf(v catalog.View, e *catalog.Entry) row {
 // folder's.
 func nameOf(e *catalog.Entry) string {
 	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
-		if name = skill.OneLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
+		if name = inLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
 			return name
 		}
 	}
 	return "(no name)"
 }
 
+// inLine folds white space. What nobody sees stays, for [visiblePage] to spell.
+func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 // choice is one value of a filter.
 type choice struct {
 	Label string
 	Href  string
 	Count int
+	Open  bool // more may be counted
 	On    bool
+}
+
+// checking says how far the check of the skills has come, on a page that tells of it.
+type checking struct {
+	Known, All int
+	Again      string // the address of this page
+	// Ago is how long ago the skills were checked that are now checked again.
+	Ago string
+}
+
+// checkPatience is how long a page waits for skills to be checked: few are by then.
+const checkPatience = 20 * time.Millisecond
+
+// checking is nil if the totals are those of now.
+func (s *Site) checking(t *totals, now bool, again string) *checking {
+	if now {
+		return nil
+	}
+	c := &checking{Known: t.known, All: t.all, Again: again}
+	if t.complete() {
+		c.Ago = lastedOf(time.Since(s.checks.lastAt()).Truncate(time.Second))
+	}
+	return c
 }
 
 type facet struct {
@@ -285,12 +279,14 @@ type homePage struct {
 	Rows                  []row
 	Total, From, To       int
 	All, Served, NSkipped int
+	NUnlisted             int    // of those that are served
 	URL                   string // of MCP
 	Older, Newer          string // addresses of the pages around
 	Narrowed              bool
 	Without               string // the address without filters
 	Unranked              bool   // the index was not ready
 	Again                 string // the address of this page
+	Checking              *checking
 }
 
 func (s *Site) home(r *request) error {
@@ -299,25 +295,28 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
-	f := filter{queryOf(r), skill.CutBytes(q.Get("scope"), 64), skill.CutBytes(q.Get("root"), skill.EchoLimit), State(skill.CutBytes(q.Get("state"), 64)), 1}
+	f := filter{queryOf(r), skill.CutBytes(q.Get("scope"), 64), skill.CutBytes(q.Get("root"), skill.EchoLimit), doctor.State(skill.CutBytes(q.Get("state"), 64)), 1}
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
 		f.Page = n
 	}
 	p := homePage{frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query}.href()}
+	p.NUnlisted = unlisted(v)
 	p.Narrowed = f.Scope != "" || f.Root != "" || f.State != ""
 	all, ranked, err := foundSoon(r.Context(), v, f.Query)
 	if err != nil {
 		return err
 	}
 	p.Unranked = !ranked
-	entries := p.narrow(v, all)
+	totals, now := s.checks.totals(r.Context(), v, checkPatience)
+	entries := p.narrow(v, all, totals)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
 	f.Page = min(f.Page, last)
 	p.Again = f.href()
 	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
+	p.Checking = s.checking(totals, now, p.Again)
 	for _, e := range entries[p.From:p.To] {
-		p.Rows = append(p.Rows, rowOf(v, e))
+		p.Rows = append(p.Rows, rowOf(v, e, totals.fare(e)))
 	}
 	turn := func(n int) string { g := f; g.Page = n; return g.href() }
 	if f.Page > 1 {
@@ -329,14 +328,24 @@ func (s *Site) home(r *request) error {
 	return s.render(r, http.StatusOK, "home", p)
 }
 
+// unlisted counts the skills that are in no list.
+func unlisted(v catalog.View) (n int) {
+	for _, e := range v.Entries {
+		if e.Status == catalog.Unlisted {
+			n++
+		}
+	}
+	return n
+}
+
 // narrow applies the filters, and counts for each value of each how many skills
 // it would show beside the others.
-func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog.Entry) {
+func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
 	f := p.Filter
-	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[State]int{}
+	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[doctor.State]int{}
 	for _, e := range all {
-		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e)
-		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == "" || f.State == state
+		scope, root, state := string(e.Root.Scope), e.Root.Label, t.fare(e).state
+		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == state || f.State == "" && state != doctor.Unlisted
 		if inRoot && inState {
 			inScopes[scope]++
 		}
@@ -352,7 +361,7 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog
 	}
 	one := func(label string, n int, on bool, g filter) choice {
 		g.Page = 1
-		return choice{label, g.href(), n, on}
+		return choice{Label: label, Href: g.href(), Count: n, On: on}
 	}
 	state := facet{Title: "Health"}
 	for _, w := range states {
@@ -360,7 +369,12 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry) (kept []*catalog
 		if g.State = w; f.State == w {
 			g.State = ""
 		}
-		state.Choices = append(state.Choices, one(string(w), fares[w], f.State == w, g))
+		c := one(string(w), fares[w], f.State == w, g)
+		if w == doctor.Unlisted && c.Count == 0 && !c.On {
+			continue // few servers have an excluded root
+		}
+		c.Open = !t.complete() && (w == doctor.Fine || w == doctor.Problems)
+		state.Choices = append(state.Choices, c)
 	}
 	scope := facet{Title: "Scope"}
 	for _, w := range scopes {

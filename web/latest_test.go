@@ -28,6 +28,15 @@ func TestLatest(t *testing.T) {
 	if computed != maxLatest {
 		t.Errorf("computed %d times for %d views", computed, maxLatest)
 	}
+	for range maxLatest {
+		get(0)
+	}
+	for i := range maxLatest {
+		get(i)
+	}
+	if computed != maxLatest {
+		t.Error("one that is asked for again and again takes the places of others")
+	}
 	get(maxLatest)
 	if get(1); computed != maxLatest+1 {
 		t.Error("one that was asked for lately is forgotten")

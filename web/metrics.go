@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // buckets of the histogram of answers, in seconds.
@@ -77,7 +78,7 @@ func (x *exposition) family(name, kind, help string) {
 func (x *exposition) sample(name string, value float64, labels ...string) {
 	x.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {
-		x.WriteString([...]string{"{", ","}[min(i, 1)] + labels[i] + `="` + labelEscaper.Replace(labels[i+1]) + `"`)
+		x.WriteString([...]string{"{", ","}[min(i, 1)] + labels[i] + `="` + labelEscaper.Replace(skill.Visible(labels[i+1], skill.CodePoint)) + `"`)
 	}
 	if len(labels) > 0 {
 		x.WriteByte('}')

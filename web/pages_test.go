@@ -33,17 +33,17 @@ func TestHome(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/": {
 			"git /skills/one/git/", "Odd One 2 problems /skills/one/odd/", "same /skills/one/same/", "Blank % Name 2 problems /skills/two/a%20b%2520c/",
-			lost, "secret not for models /skills/one/secret/", "git shadowed /skills/two/git/", "same shadowed /skills/two/same/",
+			lost, "secret not for models /skills/one/secret/", "git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/",
 		},
-		"/?q=git":                        {"git /skills/one/git/", "git shadowed /skills/two/git/"},
+		"/?q=git":                        {"git /skills/one/git/", "git shadowed 1 problem /skills/two/git/"},
 		"/?q=secret":                     {"secret not for models /skills/one/secret/"}, // people find what models do not
 		"/?q=lost":                       {lost},
 		"/?state=skipped":                {lost},
-		"/?state=shadowed":               {"git shadowed /skills/two/git/", "same shadowed /skills/two/same/"},
+		"/?state=shadowed":               {"git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/"},
 		"/?root=two&state=problems":      {"Blank % Name 2 problems /skills/two/a%20b%2520c/"},
 		"/?scope=builtin":                nil,
 		"/?q=zzzz":                       nil,
-		"/?page=99&root=two&q=git":       {"git shadowed /skills/two/git/"},
+		"/?page=99&root=two&q=git":       {"git shadowed 1 problem /skills/two/git/"},
 		"/?q=%00%ff&state=nonsense":      nil,
 		"/?q=git&root=one&scope=project": {"git /skills/one/git/"},
 	} {
@@ -212,7 +212,7 @@ func TestHealth(t *testing.T) {
 	for _, s := range all(doc, tag("section")) {
 		sections = append(sections, text(all(s, tag("h2"))[0])+": "+strings.Join(texts(all(s, tag("h3"))), ", "))
 	}
-	want := []string{"Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
+	want := []string{"Problems 2: ", "Roots: ", "Skipped 1: lost", "What agents are shown: What takes most of it", "Same names 2: git, same", "Not published 2: Odd One, Blank % Name"}
 	if diff := cmp.Diff(want, sections); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 
@@ -35,6 +36,8 @@ func readFault(err error) error {
 		return problem(http.StatusNotFound, "The skill has no such file.")
 	case errors.Is(err, skill.ErrNotRegular):
 		return problem(http.StatusNotFound, "This is a folder, or no regular file.")
+	case errors.Is(err, skill.ErrTooLarge):
+		return problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("The file is too large to be served: a SKILL.md may have %d MiB, another file %d MiB. It is there, and can be opened in the skill's own folder.", skill.MaxSkillMD>>20, skill.MaxFile>>20))
 	case errors.Is(err, skill.ErrBusy):
 		return problem(http.StatusServiceUnavailable, "The disk does not answer. Try again later.")
 	}

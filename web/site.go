@@ -65,6 +65,7 @@ type Site struct {
 	reports   latest[*healthPage]
 	indexes   latest[tagged] // of discovery
 	metrics   *metrics
+	checks    *checks
 	sessions  *access.Sessions // nil where nobody needs to sign in
 	arriving  chan struct{}    // places of forms on their way
 }
@@ -78,7 +79,7 @@ func New(o Options) *Site {
 		o.Usage = NewUsage()
 	}
 	s := &Site{
-		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(),
+		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: true, Engage: o.Engage},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}
@@ -237,6 +238,14 @@ func (s *Site) nowhere(*request) error {
 	return problem(http.StatusNotFound, "There is no such page.")
 }
 
+// titleOf is the name of a status for readers, of whom none sent anything large.
+func titleOf(status int) string {
+	if status == http.StatusRequestEntityTooLarge {
+		return "Content Too Large"
+	}
+	return http.StatusText(status)
+}
+
 // fail answers with an error: as a page, or as a problem object (RFC 9457).
 func (s *Site) fail(r *request, err error) {
 	var f *failure
@@ -258,7 +267,7 @@ func (s *Site) fail(r *request, err error) {
 		s.askIn(r, f.status, false, r.URL.RequestURI())
 		return
 	}
-	if err := s.render(r, f.status, "error", errorPage{s.frame(r, http.StatusText(f.status), ""), f.status, f.say}); err != nil {
+	if err := s.render(r, f.status, "error", errorPage{s.frame(r, titleOf(f.status), ""), f.status, f.say}); err != nil {
 		s.o.Log.Error("cannot render a page", "error", err.Error())
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"html/template"
@@ -9,11 +10,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -35,8 +38,9 @@ type skillPage struct {
 	RawHref     string
 	Scope       skill.Scope
 	Digest      string
-	Unpublished []finding
-	People      bool // may invoke it
+	Checked     bool   // what follows is known
+	Unpublished string // why it is not published; empty if it is
+	People      bool   // may invoke it
 	By          *relative
 	Others      []relative
 	Fields      []field
@@ -52,7 +56,10 @@ type skillPage struct {
 	NFiles   int
 	Manifest string // why there are no digests, else ""
 	Total    int64
+	More     int  // files that are not shown
+	AtLeast  bool // there are more files than were counted
 	Findings []finding
+	Infos    int // of the findings, those that are no problems
 }
 
 // relative is another skill of the same name.
@@ -96,7 +103,17 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	if e.Status == catalog.Skipped {
 		return problem(http.StatusNotFound, "This skill is skipped since it changed: "+tool.Reason(e))
 	}
-	p := s.aboutSkill(r, v, e)
+	ctx := r.Context()
+	if r.URL.Query().Get("view") != viewProblems {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, verdictPatience)
+		defer cancel()
+	}
+	d, err := s.checks.verdict(ctx, v, e)
+	if err != nil && (ctx == r.Context() || r.Context().Err() != nil) {
+		return readFault(err)
+	}
+	p := s.aboutSkill(r, v, e, d)
 	switch p.View = r.URL.Query().Get("view"); p.View {
 	case viewSource:
 		p.Source = linesOf(string(data))
@@ -109,9 +126,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 			return err
 		}
 	case viewProblems:
-		if p.Findings, err = findingsOf(r, v, e); err != nil {
-			return err
-		}
+		p.Findings, p.Infos = findingsOf(d, data), fareOf(d).infos
 	default:
 		p.View = viewRead
 		body := string(data)[skill.Parse(data).Body:]
@@ -127,28 +142,30 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		if t.view != viewRead {
 			href += "?view=" + t.view
 		}
-		p.Tabs = append(p.Tabs, choice{t.label, href, t.n, p.View == t.view})
+		p.Tabs = append(p.Tabs, choice{Label: t.label, Href: href, Count: t.n, On: p.View == t.view})
 	}
 	return s.render(r, http.StatusOK, "skill", p)
 }
 
 // aboutSkill is what stands beside every view.
-func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPage {
+func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *doctor.Verdict) skillPage {
+	fares := unchecked(e)
+	if d != nil {
+		fares = fareOf(d)
+	}
 	p := skillPage{
-		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e), URI: e.URI().String(), Load: v.Called(e),
+		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, fares), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
-	if p.Lede, p.Whole = tool.Cut(skill.OneLine(e.Description), maxLede), skill.OneLine(e.Description); p.Lede == p.Whole {
+	if p.Lede, p.Whole = tool.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
-	if !publishable(e) {
-		for _, f := range problemsOf(e) {
-			if skill.RuleOf(f.Rule).Unpublishes {
-				p.Unpublished = append(p.Unpublished, f)
-			}
-		}
-		if len(p.Unpublished) == 0 {
-			p.Unpublished = []finding{{Message: "its URI does not end with its name"}}
+	switch {
+	case e.Status == catalog.Unlisted:
+		p.Unpublished = "its root is excluded, and no list has its skills"
+	case d != nil:
+		if why := d.Unpublished(); len(why) > 0 {
+			p.Unpublished = why[0].Message
 		}
 	}
 	if e.By != nil {
@@ -166,15 +183,13 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry) skillPag
 	return p
 }
 
+// verdictPatience is how long a page that shows a skill's text waits for the skill to be
+// checked, which reads its other files too.
+const verdictPatience = 100 * time.Millisecond
+
 // maxLede is how much of a description heads the page, in characters: two of
 // three have no more.
 const maxLede = 400
-
-// publishable: the skill can stand in the lists of the Skills extension, its
-// files' limits aside.
-func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
-}
 
 // fieldsOf are the top-level fields of the frontmatter, in their order, besides
 // those that head the page.
@@ -336,26 +351,34 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			more  bool
 		}
 		l, within := catalog.Within(r.Context(), v, e, func() list {
-			files, more, _ := e.List(r.Context(), 2*skill.MaxFiles)
+			files, more, _ := e.List(r.Context(), maxFiles)
 			return list{files, more}
 		})
 		if within != nil {
 			return readFault(within)
 		}
-		files = l.files
+		files, p.AtLeast = l.files, l.more
 	} else if err != nil {
 		return readFault(err)
 	}
 	p.NFiles = len(files)
-	p.Files, p.Total = tree(e, files)
+	for _, f := range files {
+		p.Total += f.Size
+	}
+	if p.More = len(files) - shownFiles; p.More > 0 {
+		files = files[:shownFiles]
+	}
+	p.Files = tree(e, files)
 	return nil
 }
 
+// shownFiles bounds the files of a skill that a page lists.
+const shownFiles = 2 * skill.MaxFiles
+
 // tree lists files below the folders that they lie in.
-func tree(e *catalog.Entry, files []skill.File) (rows []fileRow, total int64) {
+func tree(e *catalog.Entry, files []skill.File) (rows []fileRow) {
 	seen := map[string]bool{".": true}
 	for _, f := range files {
-		total += f.Size
 		var above []string
 		for d := path.Dir(f.Path); !seen[d]; d = path.Dir(d) {
 			seen[d] = true
@@ -377,7 +400,7 @@ func tree(e *catalog.Entry, files []skill.File) (rows []fileRow, total int64) {
 		}
 		rows = append(rows, w)
 	}
-	return rows, total
+	return rows
 }
 
 // finding is one problem for a page.
@@ -392,34 +415,23 @@ type finding struct {
 	Fixes         bool // knack check --fix mends it
 }
 
-func problemsOf(e *catalog.Entry) (out []finding) {
-	for _, p := range e.Problems {
-		out = append(out, finding{
-			Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: e.Entry, Line: p.Position.Line, Column: p.Position.Column,
-			Message: p.Message, Mend: p.Mend,
-		})
+// findingsOf are those of a verdict, with the lines of SKILL.md that they are about.
+func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
+	var lines []string
+	if skill.DigestOf(data) == d.Skill.Digest {
+		lines = linesOf(string(data))
 	}
-	return out
-}
-
-// findingsOf is everything that check says of a skill, with the lines it is about.
-func findingsOf(r *request, v catalog.View, e *catalog.Entry) (out []finding, err error) {
-	report, err := catalog.Within(r.Context(), v, e, func() check.Report { return check.Skill(r.Context(), e.Bundle) })
-	if err != nil {
-		return nil, readFault(err)
-	}
-	lines := linesOf(string(report.Data))
-	for _, f := range report.Findings {
+	for _, f := range d.Findings {
 		w := finding{
 			Rule: f.Rule, Severity: f.Severity, File: f.File, Line: f.Position.Line, Column: f.Position.Column,
 			Message: f.Message, Mend: f.Mend, Fixes: f.Fix != check.None,
 		}
-		if f.File == e.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
+		if f.File == d.Entry.Entry && w.Line > 0 && w.Line <= len(lines) && utf8.ValidString(lines[w.Line-1]) {
 			w.Before, w.Mark, w.After = mark([]rune(lines[w.Line-1]), w.Column, f.Length)
 		}
 		out = append(out, w)
 	}
-	return out, nil
+	return out
 }
 
 // mark cuts a line around what a finding is about.

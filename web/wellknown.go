@@ -15,9 +15,12 @@ const (
 	discoverySchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 )
 
-// discoverable: the index holds published skills that answer to their own name. A
-// skill's other files are not in it: its SKILL.md is the artifact.
-func discoverable(e *catalog.Entry) bool { return e.Status == catalog.Available && publishable(e) }
+// discoverable: the index holds skills that answer to their own name, and whose SKILL.md
+// keeps the specification to the letter. That is the artifact: the skill's other files are
+// not in the index, and the limits of the Skills extension on those do not bear on it.
+func discoverable(e *catalog.Entry) bool {
+	return e.Status == catalog.Available && e.Publishable && skill.Base(e.Base()) == e.Name
+}
 
 // maxIndexes bounds the indexes that are kept, in bytes: those of some 40,000 skills,
 // or of 5,000 for each of eight who see different ones. A larger one is kept alone.
@@ -53,7 +56,7 @@ func discoveryOf(v catalog.View) []byte {
 		b = skill.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
 		b = append(b, '}')
 	}
-	return append(b, "]}\n"...)
+	return skill.AppendVisibleJSON(nil, append(b, "]}\n"...))
 }
 
 func (s *Site) wellKnownSkill(r *request) error {

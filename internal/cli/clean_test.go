@@ -9,14 +9,15 @@ import (
 // of any script stay as they are.
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\x1b[2J\x07\u009b\x7fb\r\n\tc":   "a[2Jb\n\tc",
-		"\u202egpj\u2066.exe\u200f\u061c":  "gpj.exe",
-		"x\u2028y\u2029z":                  `x\u2028y\u2029z`,
-		"git\U000e0041\U000e007f":          `git\U000e0041\U000e007f`,
-		"a\u200bb\u2060c\ufeffd\ufff9":     `a\u200bb\u2060c\ufeffd\ufff9`,
-		"नी\u200cत 👩\u200d💻 Ünï 日本 \u00ad": "नी\u200cत 👩\u200d💻 Ünï 日本 \u00ad",
-		"a\xffb":      "a\ufffdb",
-		"a\xff\u2028": "a\ufffd" + `\u2028`,
+		"a\x1b[2J\x07\u009b\x7fb\r\n\tc":  "a[2Jb\n\tc",
+		"\u202egpj\u2066.exe\u200f\u061c": "gpj.exe",
+		"x\u2028y\u2029z":                 `x\u2028y\u2029z`,
+		"git\U000e0041\U000e007f":         `git\U000e0041\U000e007f`,
+		"a\u200bb\u2060c\ufeffd\ufff9":    `a\u200bb\u2060c\ufeffd\ufff9`,
+		"नी\u200cत 👩\u200d💻 Ünï 日本":       "नी\u200cत 👩\u200d💻 Ünï 日本",
+		"so\u00adft \U0001d173":           `so\u00adft \U0001d173`,
+		"a\xffb":                          "a\ufffdb",
+		"a\xff\u2028":                     "a\ufffd" + `\u2028`,
 	} {
 		if got := clean(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -180,24 +180,14 @@ func between(low, high int, want string) cobra.PositionalArgs {
 }
 
 // clean makes text fit for a terminal: without control and direction characters but
-// line ends and tabs, and with what else nobody sees spelt, but for the joiners that
-// scripts and emoji need.
+// line ends and tabs, and with what else nobody sees spelt.
 func clean(s string) string {
-	if strings.IndexFunc(s, isUnseen) < 0 {
-		return strings.ToValidUTF8(s, "\ufffd")
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || r == '\u00ad' || !isUnseen(r):
-			b.WriteRune(r)
-		case unicode.IsControl(r) || skill.IsBidiControl(r):
-		default:
-			q := strconv.QuoteRuneToASCII(r)
-			b.WriteString(q[1 : len(q)-1])
+	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
+		if unicode.IsControl(r) || skill.IsBidiControl(r) {
+			return ""
 		}
-	}
-	return b.String()
+		return skill.Escaped(r)
+	})
 }
 
 // cleaned is a writer whose text becomes fit for a terminal. Each write must be whole
@@ -208,9 +198,6 @@ func (c cleaned) Write(p []byte) (int, error) {
 	_, err := io.WriteString(c.w, clean(string(p)))
 	return len(p), err
 }
-
-// isUnseen: what a terminal would not show, or obey.
-func isUnseen(r rune) bool { return unicode.IsControl(r) || skill.IsUnseen(r) }
 
 // printJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
 func printJSON(w io.Writer, v any) error {

@@ -200,11 +200,21 @@ func (f *configFile) refused() error {
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
 }
 
-// warnings are of groups that nobody is in: they exist in this file alone. Subjects may
-// be those of a token file.
+// warnings are of an address at which 'knack serve' would not listen, or would refuse its
+// clients, unless a flag says more; and of groups that no token is in: they exist in this
+// file alone. Subjects may be those of a token file.
 func (f *configFile) warnings() (all []string) {
+	h := f.config.HTTP
+	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
+		if why := at.unguarded(len(f.config.Access.Tokens) > 0 || h.TokenFile != "", false); why != "" {
+			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or start it with --no-auth if all of them may read every skill")
+		}
+		if why := at.unnamed(h.Hosts); why != "" {
+			all = append(all, "http.listen: "+why+": give each of them in http.hosts, or with --allow-host")
+		}
+	}
 	if f.config.Access.Policy == nil {
-		return nil
+		return all
 	}
 	for _, s := range f.config.Access.Policy.Strangers(access.NewTokens(f.config.Access.Tokens)) {
 		if !s.Group {

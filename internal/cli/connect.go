@@ -526,8 +526,7 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	case c.Trusts() && !counts.Trusted:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}
-	if s.URL != "" && len(c.Reads) > 0 {
-		fmt.Fprintf(env.Stderr, "%s reads some folders of skills itself. If that server reads them too, their skills show twice: start it with --exclude %s, or use an entry without --http.\n",
-			c.Name, strings.Join(c.Reads, " --exclude "))
+	if twice := c.Twice("that server"); twice != "" && s.URL != "" {
+		fmt.Fprintf(env.Stderr, "%s, or use an entry without --http.\n", twice)
 	}
 }

@@ -20,6 +20,7 @@ type counted struct {
 	Summary struct{ Skills, Errors, Warnings, Infos int }
 	Skills  []struct {
 		Folder, Path, Status   string
+		File                   string
 		Available, Publishable bool
 		Problems               []doctor.Problem
 	}
@@ -118,10 +119,11 @@ func TestCountsOfCorpus(t *testing.T) {
 	agree(t, corpus(t, "edge"))
 }
 
-// Every state at once: published or not for each reason, shadowed, copied, skipped, and
-// what a scan meets.
-func TestCountsOfStates(t *testing.T) {
-	dir := t.TempDir()
+// inEveryState is a folder of skills of every state: published or not for each reason,
+// shadowed, copied, skipped, and with what a scan meets.
+func inEveryState(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	good := func(name string) string {
 		return "---\nname: " + name + "\ndescription: Does it. Use when asked.\n---\n# It\n"
 	}
@@ -135,6 +137,13 @@ func TestCountsOfStates(t *testing.T) {
 	for i := range 600 {
 		put(t, filepath.Join(dir, "many", fmt.Sprint(i)), "")
 	}
+	return dir
+}
+
+// Every state at once: published or not for each reason, shadowed, copied, skipped, and
+// what a scan meets.
+func TestCountsOfStates(t *testing.T) {
+	dir := inEveryState(t)
 	c := agree(t, dir)
 	// Publishable are a, f, links and outer: b and c have the URI of another name, d's and
 	// x's names have a folder or a file in their place, many has too many files.

@@ -82,8 +82,9 @@ func (h *house) send(r role, p probe) string {
 		method = http.MethodGet
 	}
 	got := h.ask(method, path, p.body, headers...)
-	// One server may have its index sooner than the other; what it finds is compared.
-	for end := time.Now().Add(time.Minute); strings.Contains(got.body, "The index of the newest change is still being made") && time.Now().Before(end); {
+	// One server may have its index sooner than the other, or its skills checked; what
+	// there is then is compared.
+	for end := time.Now().Add(time.Minute); isUnready(got.body) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 		got = h.ask(method, path, p.body, headers...)
 	}
@@ -116,6 +117,14 @@ func (h *house) send(r role, p probe) string {
 		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))
 	}
 	return fmt.Sprintf("%d\n%s\n\n%s", got.code, h.even(strings.Join(lines, "\n")), h.even(got.body))
+}
+
+var unready = regexp.MustCompile(`The index of the newest change is still being made|still being checked|Still checking|being checked again|not checked yet`)
+
+// isUnready reports whether an answer says that it will be another in a moment. The
+// document of the API says when others say so.
+func isUnready(body string) bool {
+	return unready.MatchString(body) && !strings.Contains(body, `"openapi":`)
 }
 
 var uneven = regexp.MustCompile(strings.Join([]string{

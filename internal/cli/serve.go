@@ -85,6 +85,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if err := from.check(*env); err != nil {
 		return err
 	}
+	from.overHTTP = web.addr != ""
 	sources, err := from.sources(*env, nil)
 	if err != nil {
 		return err

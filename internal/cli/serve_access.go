@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -69,6 +71,7 @@ type reloader struct {
 	http      *mcpserver.HTTP
 	log       *slog.Logger
 	access    config.Access // what holds
+	cert      *certificate  // nil without TLS
 	data      []byte        // the configuration file that holds
 }
 
@@ -87,9 +90,24 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
 			}
 		}
+		r.renew()
 		if err := r.reload(ctx); err != nil {
 			r.log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
 		}
+	}
+}
+
+// renew serves the certificate that is in the files now. It does not hang on the rest: a
+// token is taken back whatever the certificate is like, and the other way round.
+func (r *reloader) renew() {
+	if r.cert == nil {
+		return
+	}
+	switch renewed, err := r.cert.read(); {
+	case err != nil:
+		r.log.Error("the TLS certificate was not taken over; the one before is served on", "reason", err.Error())
+	case renewed:
+		r.log.Warn("the TLS certificate was read again, and another one is served", "until", r.cert.until())
 	}
 }
 
@@ -103,6 +121,9 @@ func (r *reloader) reload(ctx context.Context) error {
 	}
 	if own != nil {
 		now, what, data = own.config, own.shown, own.data
+	}
+	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
+		return err
 	}
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
@@ -169,6 +190,58 @@ func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Log
 		}
 		log.Warn("a rule of the access rules holds for a "+what+" that no token has: it may be misspelt", about...)
 	}
+}
+
+// misspelt refuses rules of which one matches no skill, and would with another label of a
+// root in front: the roots are others than it was written for, and a deny would hide
+// nothing. It waits for the first list of skills.
+func misspelt(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
+	if given.Policy == nil {
+		return nil
+	}
+	v, err := c.View(ctx)
+	if err != nil {
+		return err
+	}
+	return misspeltIn(v, file, given)
+}
+
+func misspeltIn(v catalog.View, file string, given config.Access) error {
+	all := given.Policy.Misspelt(v.Entries)
+	if len(all) == 0 {
+		return nil
+	}
+	at := given.Places[all[0].Pattern.String()]
+	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
+	if n := len(all) - 1; n > 0 {
+		why += fmt.Sprintf("; so it is with %s more", skill.Count(n, "pattern"))
+	}
+	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
+}
+
+// watchLate ends a server, by end, if a root that was still being read at the start shows
+// that rules are misspelt.
+func watchLate(c *catalog.Catalog, file string, given config.Access, end func(error)) {
+	if given.Policy == nil {
+		return
+	}
+	var done atomic.Bool
+	look := func() {
+		if done.Load() {
+			return
+		}
+		v, ok := c.Now(nil)
+		if !ok {
+			return
+		}
+		late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
+		err := misspeltIn(v, file, given)
+		if (err != nil || !late) && done.CompareAndSwap(false, true) && err != nil {
+			end(err)
+		}
+	}
+	c.Subscribe(func(catalog.Diff) { look() })
+	look()
 }
 
 // warnOfIdle names the patterns that no skill matches.

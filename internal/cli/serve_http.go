@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +39,8 @@ type httpFlags struct {
 	gate      *access.Gate // of both, from admit on
 	policy    *access.Policy
 	tokens    bool // are required
+
+	certificate *certificate // nil without TLS
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
@@ -113,51 +119,116 @@ func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcp
 	if f.cert == "" {
 		return o, nil, nil
 	}
-	cert, err := readOwn(absolute(env, f.cert))
-	if err != nil {
-		return o, nil, runError("", "--tls-cert %s: %s", f.cert, reasonOf(err))
+	f.certificate = &certificate{env: env, certFile: f.cert, keyFile: f.key}
+	if _, err := f.certificate.read(); err != nil {
+		return o, nil, err
 	}
-	key, err := readOwn(absolute(env, f.key))
+	return o, &tls.Config{GetCertificate: f.certificate.get, MinVersion: tls.VersionTLS12}, nil
+}
+
+// certificate is the server's own, which can be read again while it is served.
+type certificate struct {
+	env               Env
+	certFile, keyFile string
+	pair              atomic.Pointer[tls.Certificate]
+}
+
+// read takes the pair that is in the files now, and reports whether it is another one.
+// With an error the one before stays.
+func (c *certificate) read() (renewed bool, err error) {
+	cert, err := readOwn(absolute(c.env, c.certFile))
 	if err != nil {
-		return o, nil, runError("", "--tls-key %s: %s", f.key, reasonOf(err))
+		return false, runError("", "--tls-cert %s: %s", c.certFile, reasonOf(err))
+	}
+	key, err := readOwn(absolute(c.env, c.keyFile))
+	if err != nil {
+		return false, runError("", "--tls-key %s: %s", c.keyFile, reasonOf(err))
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return o, nil, runError("", "--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err)
+		return false, runError("let the certificate and its private key be a pair, both in PEM", "--tls-cert %s, --tls-key %s: %w", c.certFile, c.keyFile, err)
 	}
-	return o, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	before := c.pair.Swap(&pair)
+	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil
 }
 
-// listen opens the address. One that other machines can reach is opened only
-// where it is said who may ask.
-func (f *httpFlags) listen(ctx context.Context) (net.Listener, string, error) {
-	addr := f.addr
-	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
+
+// until is when the certificate ends.
+func (c *certificate) until() string {
+	if leaf := c.pair.Load().Leaf; leaf != nil {
+		return leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
-	host, port, err := net.SplitHostPort(addr)
+	return ""
+}
+
+// address is where a server listens.
+type address struct {
+	tcp  *net.TCPAddr
+	host string // as it was given; "" for every address of the machine
+}
+
+// addressOf reads what --http and http.listen say. A port alone is of the loopback.
+func addressOf(listen string) (address, error) {
+	if !strings.Contains(listen, ":") {
+		listen = ":" + listen
+	}
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return nil, "", usageError("for example --http 8080, or --http 0.0.0.0:8080", "--http %s: not a port or host:port", f.addr)
+		return address{}, err
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	resolved, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
+	tcp, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, "", runError("", "--http %s: %w", f.addr, err)
+		return address{}, err
 	}
-	if !resolved.IP.IsLoopback() && !f.tokens && !f.noAuth {
-		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if all of them may read every skill, say --no-auth",
-			"--http %s: other machines can reach this address, and nothing says who may ask", f.addr)
-	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", resolved.String())
-	if err != nil {
-		return nil, "", runError("", "--http %s: %w", f.addr, err)
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	if tcp.IP.IsUnspecified() {
 		host = ""
 	}
-	return ln, host, nil
+	return address{tcp, host}, nil
+}
+
+// unguarded is why a server does not listen there: other machines can reach it, and
+// nothing says who may ask. It is "" if it does.
+func (a address) unguarded(tokens, open bool) string {
+	if a.tcp.IP.IsLoopback() || tokens || open {
+		return ""
+	}
+	return "other machines can reach this address, and nothing says who may ask"
+}
+
+// unnamed is why clients of other machines are refused there, though they may ask: no name
+// is allowed by which they reach the server. It is "" if one is.
+func (a address) unnamed(hosts []string) string {
+	if a.host != "" || slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }) {
+		return ""
+	}
+	return "no name or address of this machine is allowed, so that clients of other machines are refused with 403"
+}
+
+// listen opens the address. One that other machines can reach is opened only
+// where it is said who may ask.
+func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
+	at, err := addressOf(f.addr)
+	if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
+		return nil, "", usageError("for example --http 8080, or --http 0.0.0.0:8080", "--http %s: not a port or host:port", f.addr)
+	} else if err != nil {
+		return nil, "", runError("", "--http %s: %w", f.addr, err)
+	}
+	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
+		return nil, "", usageError("require a token with --token-file FILE ('knack config token' makes one), or, if all of them may read every skill, say --no-auth",
+			"--http %s: %s", f.addr, why)
+	}
+	if why := at.unnamed(f.hosts); why != "" {
+		log.Warn(why, "listen", f.addr, "mend", "give each of them with --allow-host, or in http.hosts")
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
+	if err != nil {
+		return nil, "", runError("", "--http %s: %w", f.addr, err)
+	}
+	return ln, at.host, nil
 }
 
 // isLocal reports whether the server is for the user of this machine alone: it listens
@@ -190,10 +261,20 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	if err != nil {
 		return err
 	}
-	ln, host, err := f.listen(ctx)
+	ln, host, err := f.listen(ctx, log)
 	if err != nil {
 		return err
 	}
+	file := ""
+	if op.file != nil {
+		file = op.file.shown
+	}
+	if err := misspelt(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+		ln.Close()
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	if host != "" {
 		o.Hosts = append(o.Hosts, host)
 	}
@@ -206,13 +287,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		return usageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
+	go watchLate(c, file, op.given().Access, end)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
 	defer signal.Stop(hangups)
 	go func() {
 		warnOfStrangers(f.policy, f.admission.tokens, log)
 		warnOfIdle(ctx, c, f.policy, log)
-		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access}
+		r := reloader{op: op, admission: &f.admission, catalog: c, server: server, http: h, log: log, access: op.given().Access, cert: f.certificate}
 		if op.file != nil {
 			r.data = op.file.data
 		}
@@ -225,6 +307,9 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	}
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return runError("", "the server ended: %w", err)
+	}
+	if late := (*failure)(nil); errors.As(context.Cause(ctx), &late) {
+		return late
 	}
 	return nil
 }

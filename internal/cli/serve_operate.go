@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/skill"
 )
 
 // operation is how a server is watched: its log, and what it writes of its
@@ -110,11 +111,24 @@ func (o *operation) logger(env *Env) *slog.Logger {
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
 
+// handler writes lines in which nothing drives a terminal or hides: a skill's names and
+// paths are in them, and the handlers of slog let some of that through, such as DEL.
 func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	if o.logForm == "json" {
-		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return skill.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
 	}
-	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(skill.Visible(string(line), skill.Escaped)) }}, &slog.HandlerOptions{Level: level})
+}
+
+// visibleLines is a writer of whole lines, each as shown makes it.
+type visibleLines struct {
+	w     io.Writer
+	shown func(line []byte) []byte
+}
+
+func (v visibleLines) Write(line []byte) (int, error) {
+	_, err := v.w.Write(v.shown(line))
+	return len(line), err
 }
 
 func levelOf(word string) slog.Level {

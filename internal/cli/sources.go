@@ -28,6 +28,7 @@ type sourceFlags struct {
 	exclude   []string
 	noBuiltin bool
 	sets      string // the tool sets that are served, as --tools has them; "" for the default
+	overHTTP  bool   // others than the user of this machine may ask: no answer names a folder
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
 }
@@ -53,6 +54,16 @@ func (f *sourceFlags) fixed() bool { return len(f.dirs) > 0 || f.project != "" }
 // roots lists the roots in their order. projects, where given, stand in for the
 // working directory.
 func (f *sourceFlags) roots(env Env, projects []string) []skill.Root {
+	roots := f.allRoots(env, projects)
+	for i := range roots {
+		if f.overHTTP {
+			roots[i].Shown = ""
+		}
+	}
+	return roots
+}
+
+func (f *sourceFlags) allRoots(env Env, projects []string) []skill.Root {
 	if len(f.dirs) > 0 {
 		return f.named(env)
 	}

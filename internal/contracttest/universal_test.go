@@ -166,8 +166,8 @@ func TestUniversalDiscovery(t *testing.T) {
 		must(t, c.Refresh(t.Context()))
 		logged := ""
 		for _, p := range places[i:] {
-			label := strings.TrimPrefix(strings.TrimSuffix(p.at, "/skills"), ".") + map[string]string{project: "-project", home: "-user"}[p.root]
-			logged += "level=WARN msg=\"skill skipped\" at=" + label + "/bad/SKILL.md:1:1 reason=\"the file has no frontmatter\"" +
+			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the one who runs the server
+			logged += "level=WARN msg=\"skill skipped\" at=" + at + "/bad/SKILL.md:1:1 reason=\"the file has no frontmatter\"" +
 				" mend=\"begin the file with ---, name:, description: and --- on lines of their own\"\n"
 		}
 		if diff := cmp.Diff(logged, log.String()); diff != "" {

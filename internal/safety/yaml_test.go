@@ -29,10 +29,10 @@ func yamlParts() []part {
 				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 				{name: "no-html-escape", says: "markup of a skill", changes: []change{
 					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
-					{"web/home.go", "Description: tool.Cut(skill.OneLine(e.Description), 320)", "Description: template.HTML(tool.Cut(skill.OneLine(e.Description), 320))"}, {"web/home.go", "w.Description = skill.OneLine(p.Message)", "w.Description = template.HTML(skill.OneLine(p.Message))"},
+					{"web/home.go", "Description: tool.Cut(inLine(e.Description), 320)", "Description: template.HTML(tool.Cut(inLine(e.Description), 320))"}, {"web/home.go", "w.Description = inLine(p.Message)", "w.Description = template.HTML(inLine(p.Message))"},
 				}},
-				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/cli.go", "		case r == '\\n' || r == '\\t' ||", "		case true ||"}}},
-				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"skill/text.go", "|| r >= 0xe0000\n", "\n"}}},
+				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/cli.go", "		if unicode.IsControl(r) || skill.IsBidiControl(r) {\n", "		if unicode.IsControl(r) {\n			return string(r)\n		}\n		if skill.IsBidiControl(r) {\n"}}},
+				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"skill/unseen.go", "		{0xe0000, 0x10ffff, 1}, // tags, selectors, private planes\n", ""}}},
 				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/cli.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
 			}},
 	}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Home, health and the API say of skills what list, doctor and check say of them: how many
+// there are, how each fares, whether it is published, and every problem of it.
+func TestCountsOverHTTP(t *testing.T) {
+	for name, dir := range map[string]func(*testing.T) string{
+		"corpus": func(t *testing.T) string { return corpus(t, "skills") }, "edge": func(t *testing.T) string { return corpus(t, "edge") }, "states": inEveryState,
+	} {
+		t.Run(name, func(t *testing.T) { agreeOverHTTP(t, dir(t)) })
+	}
+}
+
+func agreeOverHTTP(t *testing.T, dir string) {
+	var list counted
+	out, stderr, _ := ran(t, dir, "list", "--all", "--dir", ".", "--no-builtin", "--json")
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	base := strings.TrimSuffix(serving(t, "--dir", dir), "/mcp")
+	ask := func(path string, into any) string {
+		t.Helper()
+		for range 100 {
+			code, body := fetch(t, base+path)
+			switch {
+			case code == 503: // they are still being checked
+				pause()
+				continue
+			case code != 200:
+				t.Fatalf("%s: %d %s", path, code, body)
+			case into != nil:
+				if err := json.Unmarshal([]byte(body), into); err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+			}
+			return body
+		}
+		t.Fatalf("%s: never", path)
+		return ""
+	}
+	c := list.Count
+	// Places are named by the label of the root, where the command line has its folder.
+	local := func(text string) string { return strings.ReplaceAll(text, "dir-1/", "") }
+	word := func(p doctor.Problem) string {
+		p.File, p.Message = local(p.File), local(p.Message)
+		return fmt.Sprintf("%+v", p)
+	}
+	type page struct {
+		Count  doctor.Count
+		Total  int
+		Next   string
+		Skills []struct {
+			File, Self string
+			State      doctor.State
+			Published  bool
+			Problems   int
+			Findings   []doctor.Problem
+		}
+	}
+	problems := map[string][]string{} // by place
+	for cursor := ""; ; {
+		var p page
+		ask("/api/v1/problems?limit=200&cursor="+cursor, &p)
+		if diff := cmp.Diff(c, p.Count); diff != "" {
+			t.Fatalf("list and /api/v1/problems count otherwise: %s", diff)
+		}
+		for _, s := range p.Skills {
+			for _, f := range s.Findings {
+				problems[local(s.File)] = append(problems[local(s.File)], word(f))
+			}
+		}
+		if cursor = p.Next; cursor == "" {
+			break
+		}
+	}
+	states, published, severe := map[doctor.State]int{}, map[string]bool{}, map[string]int{}
+	for _, state := range []doctor.State{doctor.Fine, doctor.Problems, doctor.Shadowed, doctor.Skipped} {
+		for cursor := ""; ; {
+			var p page
+			ask("/api/v1/skills?limit=200&state="+string(state)+"&cursor="+cursor, &p)
+			states[state] = p.Total
+			for _, s := range p.Skills {
+				published[local(s.File)], severe[local(s.File)] = s.Published, s.Problems
+				if s.State != state {
+					t.Errorf("%s is %s, among those that are %s", s.File, s.State, state)
+				}
+				if problems[local(s.File)] == nil && s.Self != "" {
+					var one struct{ Findings []doctor.Problem }
+					ask(strings.Replace(s.Self, "/skills/", "/problems/", 1), &one)
+					for _, f := range one.Findings {
+						problems[local(s.File)] = append(problems[local(s.File)], word(f))
+					}
+				}
+			}
+			if cursor = p.Next; cursor == "" {
+				break
+			}
+		}
+	}
+	want := map[doctor.State]int{doctor.Fine: c.Fine, doctor.Problems: c.Problems, doctor.Shadowed: c.Shadowed + c.Copies, doctor.Skipped: c.Skipped}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("list and the API by state: %s", diff)
+	}
+	publishable := 0
+	for _, s := range list.Skills {
+		file, grave := s.File, 0
+		for i, p := range s.Problems {
+			if p.Severity != skill.SeverityInfo {
+				grave++
+			}
+			if got := problems[file]; i >= len(got) || got[i] != word(p) {
+				t.Errorf("%s: list says %s, the API %q", file, word(p), got)
+			}
+		}
+		if len(problems[file]) != len(s.Problems) || severe[file] != grave || published[file] != s.Publishable {
+			t.Errorf("%s: %d findings, %d problems and %t over HTTP; %d, %d and %t in list", file, len(problems[file]), severe[file], published[file], len(s.Problems), grave, s.Publishable)
+		}
+		if published[file] {
+			publishable++
+		}
+	}
+	if publishable != c.Publishable || len(published) != c.Skills {
+		t.Errorf("%d of %d are published over HTTP, %d of %d in list", publishable, len(published), c.Publishable, c.Skills)
+	}
+	// The pages have the same figures, in their filters and in words.
+	thousands := func(n int) string {
+		if n < 1000 {
+			return fmt.Sprint(n)
+		}
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	home := ask("/", nil)
+	for state, n := range want {
+		if re := fmt.Sprintf(`<span>%s</span> <span class="n">%s</span>`, state, thousands(n)); !strings.Contains(home, re) {
+			t.Errorf("the home page has no %s", re)
+		}
+	}
+	health := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(ask("/health", nil), "")
+	for _, want := range []string{
+		fmt.Sprintf(`\b%s errors?, %s warnings? and %s infos?\b`, thousands(c.Errors), thousands(c.Warnings), thousands(c.Infos)),
+		fmt.Sprintf(`Skipped %s\n`, thousands(c.Skipped)), fmt.Sprintf(`Not published %s\n`, thousands(c.Skills-c.Skipped-c.Publishable)),
+		fmt.Sprintf(`Problems %s\n%s skills? ha(s|ve) problems, %s (is|are) fine`, thousands(c.Problems), thousands(c.Problems), thousands(c.Fine)),
+	} {
+		if want = strings.ReplaceAll(want, " 0\\n", "\\n"); !regexp.MustCompile(want).MatchString(health) {
+			t.Errorf("the health page has no %s in\n%s", want, health)
+		}
+	}
+}

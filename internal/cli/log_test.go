@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// No character that nobody sees, and none that a terminal obeys, gets into the server's
+// log, and no line says another thing for it.
+func TestLogIsVisible(t *testing.T) {
+	const odd = "a\x7fb\u0085c\x1b[2J\u202ed\u200be\U000e0041f\U0001d173g\u00adh\u2028i\ufeffj\r\nk\tl"
+	for _, form := range []string{"text", "json"} {
+		var b bytes.Buffer
+		o := &operation{logForm: form}
+		slog.New(o.handler(&b, slog.LevelInfo)).Warn("skill skipped", "at", odd, odd, "x")
+		line := strings.TrimSuffix(b.String(), "\n")
+		for _, r := range line {
+			if unicode.IsControl(r) || skill.IsUnseen(r) {
+				t.Errorf("%s: %U is in %q", form, r, line)
+			}
+		}
+		if form == "text" {
+			continue
+		}
+		var said map[string]string
+		if err := json.Unmarshal([]byte(line), &said); err != nil || said["at"] != odd {
+			t.Errorf("%v: %q", err, said["at"])
+		}
+	}
+}

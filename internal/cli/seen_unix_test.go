@@ -1,0 +1,248 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/access"
+)
+
+// world is what a random server has: the files of three roots by their paths, each below
+// "dir-N", and rules.
+type world struct {
+	*rand.Rand
+	files  map[string]string
+	skills []string // folders, as in URIs without the scheme
+	rules  []seenRule
+	open   bool
+}
+
+type seenRule struct {
+	to    string // "subjects: [x]", "groups: [x]" or ""
+	deny  bool
+	globs []string
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 8)), files: map[string]string{}}
+	for root := 1; root <= 3; root++ {
+		at := fmt.Sprintf("dir-%d/", root)
+		w.add(at+"anchor", true)
+		w.add(at+"beta", true) // and a skill in its folder
+		w.add(at+"beta/inner", true)
+		for range 4 {
+			path := at + w.pick("", "", "team/", "team/deep/") + w.pick("alpha", "beta", "gamma", "delta")
+			if !slices.Contains(w.skills, path) {
+				w.add(path, w.IntN(6) > 0)
+			}
+		}
+	}
+	w.vary()
+	return w
+}
+
+func (w *world) pick(of ...string) string { return of[w.IntN(len(of))] }
+
+func (w *world) add(path string, good bool) {
+	w.skills = append(w.skills, path)
+	name := filepath.Base(path)
+	description := "description: Does " + w.pick("sailing", "baking", "mining") + " with word" + strings.ReplaceAll(path, "/", "x") + ". Use when asked.\n"
+	if !good {
+		description = ""
+	}
+	w.files[path+"/SKILL.md"] = "---\nname: " + name + "\n" + description + w.pick("", "disable-model-invocation: true\n", "metadata: {a: [b]}\n") + "---\n# " + name + "\n"
+	w.files[path+"/notes.md"] = "Notes of " + path + ".\n"
+}
+
+// vary makes other rules. Each pattern matches a skill, so that none is refused.
+func (w *world) vary() {
+	w.rules, w.open = nil, w.IntN(2) == 0
+	if inner := w.pick("dir-1/beta/inner", "dir-2/beta/inner", "**/inner"); w.IntN(2) == 0 {
+		w.rules = append(w.rules, seenRule{to: w.pick("subjects: [anna], ", "groups: [crew], "), deny: true, globs: []string{inner}})
+	}
+	for range 2 + w.IntN(4) {
+		r := seenRule{to: w.pick("", "subjects: [anna], ", "groups: [crew], ", "groups: [crew, other], "), deny: w.IntN(2) == 0}
+		for range 1 + w.IntN(3) {
+			path := w.pick(w.skills...)
+			root, rest, _ := strings.Cut(path, "/")
+			r.globs = append(r.globs, w.pick(path, path+"/**", "**/"+filepath.Base(path), root+"/**/"+filepath.Base(path), root+"/"+rest[:1]+"*/**", "dir-*/"+rest))
+		}
+		w.rules = append(w.rules, r)
+	}
+	w.rules = append(w.rules, seenRule{globs: []string{w.pick("*/anchor", "**", "dir-*/*")}})
+}
+
+// settings is the configuration with the rules of the world, or without any.
+func (w *world) settings(rules bool, tokens string) string {
+	text := "limits: {rate: 0}\naccess:\n" + tokens
+	if !rules {
+		return text + "  default: allow\n  rules: []\n"
+	}
+	text += "  default: " + map[bool]string{true: "allow", false: "deny"}[w.open] + "\n  rules:\n"
+	for _, r := range w.rules {
+		text += fmt.Sprintf("    - {%s%s: [\"skill://%s\"]}\n", r.to, map[bool]string{true: "deny", false: "allow"}[r.deny], strings.Join(r.globs, `", "skill://`))
+	}
+	return text
+}
+
+// sees is the rule of doc/configuration.md in its plainest form: of one skill, for one
+// subject. A skill is hidden too if one below its folder is.
+func (w *world) sees(subject, group, path string) bool {
+	for _, other := range w.skills {
+		if (other == path || strings.HasPrefix(other, path+"/")) && !w.seesAlone(subject, group, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) seesAlone(subject, group, path string) bool {
+	seen := w.open
+	for _, r := range w.rules {
+		if r.to != "" && !(strings.HasPrefix(r.to, "subjects") && subject == "anna") && !(strings.HasPrefix(r.to, "groups") && strings.Contains(r.to, "crew") && group == "crew") {
+			continue
+		}
+		for _, glob := range r.globs {
+			switch matched := matchesGlob(strings.Split(glob, "/"), strings.Split(path, "/")); {
+			case matched && r.deny:
+				return false
+			case matched:
+				seen = true
+			}
+		}
+	}
+	return seen
+}
+
+func matchesGlob(glob, path []string) bool {
+	switch {
+	case len(glob) == 0:
+		return len(path) == 0
+	case glob[0] == "**":
+		return matchesGlob(glob[1:], path) || len(path) > 0 && matchesGlob(glob, path[1:])
+	case len(path) == 0:
+		return false
+	}
+	ok, _ := filepath.Match(glob[0], path[0])
+	return ok && matchesGlob(glob[1:], path[1:])
+}
+
+// probes ask for every skill of the world, seen or not, in every way.
+func (w *world) probes() (all []probe) {
+	for _, page := range []string{"/", "/?state=skipped", "/?state=problems", "/?state=shadowed", "/?q=sailing", "/?q=beta", "/health", "/api/v1/skills?limit=200", "/api/v1/skills?q=mining",
+		"/api/v1/skills?state=fine", "/api/v1/skills?state=skipped", "/api/v1/problems", "/.well-known/agent-skills/index.json"} {
+		all = append(all, probe{route: page, path: page})
+	}
+	add := func(method, params, name string) {
+		all = append(all, probe{path: "/mcp", method: "POST", era: "2026-07-28", more: []string{"Mcp-Method: " + method, "Mcp-Name: " + name},
+			body: fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"prober","version":"1"}}%s}}`, method, params)})
+	}
+	call := func(tool, arguments string) {
+		add("tools/call", fmt.Sprintf(`,"name":%q,"arguments":%s`, tool, arguments), tool)
+	}
+	for _, list := range []string{"tools/list", "resources/list", "prompts/list", "skills/list", "server/discover"} {
+		add(list, "", "")
+	}
+	for _, query := range []string{"sailing", "baking", "beta", "wordteam"} {
+		call("find_skills", fmt.Sprintf(`{"query":%q}`, query))
+	}
+	for _, path := range w.skills {
+		base, uri := filepath.Base(path), "skill://"+path
+		for _, page := range []string{"/skills/" + path + "/", "/skills/" + path + "/?view=problems", "/skills/" + path + "/notes.md", "/raw/" + path + "/SKILL.md", "/raw/" + path + "/notes.md",
+			"/api/v1/skills/" + path, "/api/v1/files/" + path + "/notes.md", "/api/v1/problems/" + path, "/?q=word" + strings.ReplaceAll(path, "/", "x")} {
+			all = append(all, probe{path: page})
+		}
+		add("resources/read", fmt.Sprintf(`,"uri":"%s/SKILL.md"`, uri), uri+"/SKILL.md")
+		add("resources/read", fmt.Sprintf(`,"uri":"%s/notes.md"`, uri), uri+"/notes.md")
+		add("skills/get", fmt.Sprintf(`,"uri":"%s/SKILL.md"`, uri), uri+"/SKILL.md")
+		add("resources/directory/read", fmt.Sprintf(`,"uri":%q`, uri), uri)
+		for _, name := range []string{base, strings.ReplaceAll(path, "/", ":"), path[:5] + ":" + base, uri + "/SKILL.md"} {
+			call("skill", fmt.Sprintf(`{"name":%q}`, name))
+			add("prompts/get", fmt.Sprintf(`,"name":%q`, name), name)
+		}
+		call("find_skills", fmt.Sprintf(`{"query":"word%s"}`, strings.ReplaceAll(path, "/", "x")))
+	}
+	return all
+}
+
+// What a subject sees is what a server would show that never had the rest: with random
+// skills, roots, rules and reloads, on every surface.
+func TestSeesWhatIsLeft(t *testing.T) {
+	names := map[string]string{"anna": "", "bert": "crew", "carl": ""}
+	tokens, section := map[string]string{}, "  tokens:\n"
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		token, line := access.NewToken()
+		tokens[name] = token
+		section += fmt.Sprintf("    - {hash: %s, subject: %s, groups: [%s]}\n", line, name, names[name])
+	}
+	settle := func(t *testing.T, dirs map[string]string, file string) (base string, log func() string) {
+		top := t.TempDir()
+		args := []string{"serve", "--no-builtin", "--http", "0", "--config", file}
+		for name, text := range dirs {
+			put(t, filepath.Join(top, name), text)
+		}
+		for _, root := range []string{"dir-1", "dir-2", "dir-3"} {
+			args = append(args, "--dir", filepath.Join(top, root))
+		}
+		base, log = servingWith(t, args)
+		return strings.TrimSuffix(base, "/mcp"), log
+	}
+	houseOf := func(t *testing.T, base string, log func() string) *house {
+		return &house{surfer: newSurfer(t, base), dir: "\x00", log: log, sessions: map[string]string{}, cursors: map[string]string{}, tags: map[string]string{}}
+	}
+	hid := 0
+	for seed := range uint64(2) {
+		w := newWorld(seed)
+		file := filepath.Join(t.TempDir(), "knack.yaml")
+		put(t, file, w.settings(true, section))
+		base, log := settle(t, w.files, file)
+		full := houseOf(t, base, log)
+		for reload := range 2 {
+			if reload > 0 {
+				w.vary()
+				replace(t, file, w.settings(true, section))
+				hangUp(t, full.log, "the configuration was read again")
+			}
+			for name, group := range names {
+				left := maps.Clone(w.files)
+				for _, path := range w.skills {
+					if !w.sees(name, group, path) {
+						hid++
+						for file := range left {
+							if strings.HasPrefix(file, path+"/") && !slices.ContainsFunc(w.skills, func(in string) bool {
+								return len(in) > len(path) && strings.HasPrefix(file, in+"/") && w.sees(name, group, in)
+							}) {
+								delete(left, file)
+							}
+						}
+					}
+				}
+				t.Run(fmt.Sprint(seed, " ", reload, " ", name), func(t *testing.T) { // a server of its own, that ends
+					bare := filepath.Join(t.TempDir(), "knack.yaml")
+					put(t, bare, w.settings(false, section))
+					base, log := settle(t, left, bare)
+					control := houseOf(t, base, log)
+					r := role{name: name, known: true, headers: []string{"Authorization: Bearer " + tokens[name]}}
+					for _, p := range w.probes() {
+						got, want := full.send(r, p), control.send(r, p)
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Fatalf("world %d after %d reloads, %s: %s (-a server without the rest, +this one)\n%s\nrules:\n%s", seed, reload, name, p, diff, w.settings(true, ""))
+						}
+					}
+				})
+			}
+		}
+	}
+	if hid < 40 {
+		t.Errorf("%d skills were hidden: too few to test anything", hid)
+	}
+}

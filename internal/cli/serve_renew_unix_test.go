@@ -1,0 +1,169 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/knack-dev/knack/access"
+)
+
+// hangUp sends a SIGHUP to the server in this process and waits until its log says text
+// once more.
+func hangUp(t *testing.T, log func() string, text string) {
+	t.Helper()
+	before := strings.Count(log(), text)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for range 6000 {
+		if strings.Count(log(), text) > before {
+			return
+		}
+		pause()
+	}
+	t.Fatalf("the log lacks %q:\n%s", text, log())
+}
+
+// On SIGHUP the certificate that is in the files is served, and the log says so; one that
+// does not fit its key is not, and the log says that.
+func TestServeRenewsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
+	cert, key := certificate(t)
+	take := func() (pair [2]string) {
+		for i, file := range certPair(t) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair[i] = string(data)
+		}
+		return pair
+	}
+	url, log := servingLog(t, "--dir", dir, "--tls-cert", cert, "--tls-key", key)
+	addr := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/mcp")
+	served := func() string {
+		t.Helper()
+		conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return string(conn.ConnectionState().PeerCertificates[0].Raw)
+	}
+	first := served()
+	hangUp(t, log, "the configuration was read again")
+	if served() != first || strings.Contains(log(), "certificate was") {
+		t.Errorf("nothing has changed:\n%s", log())
+	}
+	next := take()
+	replace(t, cert, next[0])
+	hangUp(t, log, "the TLS certificate was not taken over; the one before is served on")
+	if served() != first {
+		t.Error("a certificate is served whose key is another")
+	}
+	replace(t, key, next[1])
+	hangUp(t, log, "the TLS certificate was read again, and another one is served")
+	if served() == first {
+		t.Error("the log says that another certificate is served, and it is not")
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	second := served()
+	hangUp(t, log, "there is no such file")
+	if served() != second {
+		t.Error("without a key another certificate is served")
+	}
+}
+
+func certPair(t *testing.T) []string {
+	cert, key := certificate(t)
+	return []string{cert, key}
+}
+
+// No version of TLS before 1.2 is spoken.
+func TestServeRefusesOldTLS(t *testing.T) {
+	cert, key := certificate(t)
+	url, _ := servingLog(t, "--dir", t.TempDir(), "--tls-cert", cert, "--tls-key", key)
+	addr := strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/mcp")
+	for version, ok := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", tls.VersionName(version), err)
+		}
+		if err == nil {
+			conn.Close()
+		}
+	}
+}
+
+// A reload of rules that fit other roots than these is refused, and the rules before hold.
+func TestServeRefusesMisspeltRules(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
+	put(t, filepath.Join(two, "secret", "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
+	file := filepath.Join(t.TempDir(), "knack.yaml")
+	rules := func(pattern string) string {
+		return "access:\n  default: allow\n  rules:\n    - deny: [\"" + pattern + "\"]\n"
+	}
+	put(t, file, rules("skill://dir-2/secret/**"))
+	url, log := servingLog(t, "--dir", one, "--dir", two, "--config", file)
+	hidden := func() {
+		t.Helper()
+		if _, body := fetch(t, strings.TrimSuffix(url, "/mcp")+"/api/v1/skills"); strings.Contains(body, "secret") || !strings.Contains(body, "open") {
+			t.Errorf("seen are %s", body)
+		}
+	}
+	hidden()
+	for _, pattern := range []string{"skill://secret/**", "skill://dir-1/secret/**"} {
+		replace(t, file, rules(pattern))
+		hangUp(t, log, "knack.yaml:4:14: no skill of these roots matches the pattern "+pattern+", and as skill://dir-2/secret/** it would match")
+		hidden()
+	}
+	if strings.Contains(log(), "was read again") {
+		t.Errorf("it says that it was read:\n%s", log())
+	}
+}
+
+// A server that listens at every address of the machine says at its start why it refuses
+// clients that call it by a name.
+func TestServeSaysWhichNames(t *testing.T) {
+	_, line := access.NewToken()
+	file := filepath.Join(t.TempDir(), "tokens")
+	put(t, file, line+"\n")
+	const word = "no name or address of this machine is allowed"
+	for _, c := range []struct {
+		args []string
+		says bool
+	}{
+		{[]string{"--http", "0.0.0.0:0"}, true},
+		{[]string{"--http", "0.0.0.0:0", "--allow-host", "localhost"}, true},
+		{[]string{"--http", "0.0.0.0:0", "--allow-host", "skills.example"}, false},
+		{[]string{"--http", "127.0.0.1:0"}, false},
+	} {
+		url, log := servingWith(t, append([]string{"serve", "--no-builtin", "--dir", t.TempDir(), "--token-file", file}, c.args...))
+		if strings.Contains(log(), word) != c.says {
+			t.Errorf("%q: the log says\n%s", c.args, log())
+		}
+		_, port, _ := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/", nil)
+		req.Host = "skills.example"
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if refused := resp.StatusCode == http.StatusForbidden; refused != (len(c.args) == 2 || c.args[3] == "localhost") {
+			t.Errorf("%q: %d", c.args, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package web_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/web"
+)
+
+// rooted is a site of three roots: "one" has skills and something that a scan notices,
+// "two" has a skill and goes, "three" is a file.
+func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{
+		"one/git/SKILL.md": "---\nname: git\ndescription: Branches.\n---\n", "one/hidden/SKILL.md": "---\nname: hidden\ndescription: d\n---\n",
+		"one/near/SKILLS.md": "---\nname: near\ndescription: d\n---\n",
+		"two/away/SKILL.md":  "---\nname: away\ndescription: d\n---\n", "three": "a file",
+	})
+	c = catalog.New([]catalog.Source{folder(dir, "one"), folder(dir, "two"), folder(dir, "three")}, catalog.Options{})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "two"), filepath.Join(dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "two"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c, web.New(web.Options{Catalog: c})
+}
+
+// The metrics tell a root that is read from one that is not.
+func TestRootUp(t *testing.T) {
+	_, site := rooted(t)
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{`knack_root_up{root="one"} 1`, `knack_root_up{root="two"} 0`, `knack_root_up{root="three"} 0`} {
+		if !strings.Contains(w.Body.String(), want+"\n") {
+			t.Errorf("no %s in\n%s", want, w.Body.String())
+		}
+	}
+}
+
+// What a scan notices, and why a root is not read, is shown to those who see all, and to
+// no one else: it names what they may not see.
+func TestNoticesOfRootsStayHidden(t *testing.T) {
+	_, site := rooted(t)
+	ask := func(path, deny string) string {
+		ctx := t.Context()
+		if deny != "" {
+			p, err := access.ParsePattern(deny)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx = catalog.WithSight(ctx, access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}}).Sight(access.Subject{}))
+		}
+		for range 1000 {
+			w := httptest.NewRecorder()
+			site.ServeHTTP(w, httptest.NewRequest("GET", path, nil).WithContext(ctx))
+			if w.Code != 503 {
+				return w.Body.String()
+			}
+		}
+		t.Fatalf("%s: never", path)
+		return ""
+	}
+	secrets := []string{"SKILLS.md", "not a folder"}
+	for _, path := range []string{"/health", "/api/v1/problems"} {
+		whole := ask(path, "")
+		for _, s := range secrets {
+			if !strings.Contains(whole, s) {
+				t.Errorf("%s does not say %q to one who sees all:\n%s", path, s, whole)
+			}
+		}
+		for _, deny := range []string{"skill://one/hidden", "skill://one/**"} {
+			part := ask(path, deny)
+			for _, s := range secrets {
+				if strings.Contains(part, s) {
+					t.Errorf("%s says %q to one who may not see %s", path, s, deny)
+				}
+			}
+			if deny == "skill://one/**" && strings.Contains(part, `one`+`<`) {
+				t.Errorf("%s names a root of which nothing is seen", path)
+			}
+		}
+	}
+}
