@@ -205,12 +205,11 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], s)
+	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], c.decide(all[Name].fields, s))
 }
 
 // mergeAt updates the entry at a path. Its current fields are have.
-func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byte, error) {
-	ch := c.decide(have.fields, s)
+func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]byte, error) {
 	if ch.state == Connected || ch.state == Foreign {
 		return data, nil
 	}

@@ -45,7 +45,7 @@ func clineSettings(p Places) string {
 // Requests of the clients to the user after an entry was written.
 const (
 	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__NAME"]} to SETTINGS.`
-	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["NAME"] to SETTINGS.`
+	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
 	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 

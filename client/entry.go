@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,6 +75,56 @@ func startsKnack(words []string, now string) bool {
 		return strings.TrimSuffix(base, ".exe")
 	}
 	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
+}
+
+// suspect says why an entry of a project's file may start something that came with the
+// project, "" for no reason. A name on PATH is safe, and so is an absolute path outside of
+// the project, or the very path that the new entry has.
+func suspect(p Places, have map[string]any, s Server) string {
+	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
+		return "it runs " + helper
+	}
+	for _, key := range []string{"env", "environment", "envs"} {
+		vars, _ := have[key].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(vars)) {
+			if loads := strings.ToUpper(name); loads == "PATH" || strings.HasPrefix(loads, "LD_") || strings.HasPrefix(loads, "DYLD_") {
+				return "it sets " + name
+			}
+		}
+	}
+	words, _ := started(have)
+	if len(words) == 0 {
+		return ""
+	}
+	at := words[0]
+	bare := !strings.ContainsAny(at, `/\`)
+	switch {
+	case strings.ContainsAny(at, "$%"):
+		return "its path has a variable"
+	case bare || at == s.Command && filepath.IsAbs(at):
+		return ""
+	case !filepath.IsAbs(at):
+		return "its path is relative"
+	case p.Project != p.Home && inside(filepath.FromSlash(p.Project), at):
+		return "the program is in the project"
+	}
+	return ""
+}
+
+// inside reports whether a path is in a folder, by its name or with links resolved.
+func inside(folder, at string) bool {
+	real := func(path string) string {
+		if out, err := filepath.EvalSymlinks(path); err == nil {
+			return out
+		}
+		return filepath.Clean(path)
+	}
+	for _, names := range [][2]string{{filepath.Clean(folder), filepath.Clean(at)}, {real(folder), real(at)}} {
+		if rel, err := filepath.Rel(names[0], names[1]); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepArgs returns the arguments of an entry, in their order, followed by missing ones that

@@ -87,6 +87,9 @@ type Change struct {
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
+	// Suspect says why an entry of the project that looks like knack's is [Foreign]: what it
+	// starts can come with the project, which may be a clone. It is "" for any other entry.
+	Suspect string
 	// Off is the field that turns the entry off, "" if it is on.
 	Off string
 	// Trusted is set if the client calls the tools without asking, after [Change.Write].
@@ -133,7 +136,7 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 		return Change{}, ErrNoRemote
 	}
 	all := c.look(p, choice)
-	i, name := pick(all, s, choice)
+	i, name := pick(p, all, s, choice)
 	if i < 0 {
 		return Change{}, ErrNoFolder
 	}
@@ -193,6 +196,11 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	}
 	have := at.all[name]
 	todo := c.decide(have.fields, s)
+	if at.scope == Project && have.fields != nil {
+		if ch.Suspect = suspect(p, have.fields, s); ch.Suspect != "" {
+			todo = change{state: Foreign}
+		}
+	}
 	words, url := started(have.fields)
 	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
 	switch {
@@ -206,7 +214,7 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 		ch.Differences = nil
 	}
 	var err error
-	ch.After, err = c.mergeAt(at.data, path, have, s)
+	ch.After, err = c.mergeAt(at.data, path, have, todo)
 	return ch, err
 }
 
@@ -263,7 +271,7 @@ func sameFile(a, b string) bool {
 // entry, else the first existing file of the requested scope. It is -1 for none. An entry
 // knack of the project's file, which its team shares, is not the user's: then the user's
 // own file gets one.
-func pick(all []found, s Server, choice Choice) (at int, name string) {
+func pick(p Places, all []found, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
 		if _, ok := f.all[Name]; ok && (f.scope != Project || choice != Choice{}) {
 			return i, Name
@@ -272,7 +280,7 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 	if s.URL == "" { // an entry under another name that starts a knack would be a second one
 		for i, f := range all {
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
-				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") {
+				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspect(p, f.all[name].fields, s) == "") {
 					return i, name
 				}
 			}

@@ -185,6 +185,57 @@ func TestKeepArgs(t *testing.T) {
 	}
 }
 
+// An entry of the project is knack's if it starts an installed knack, not one that can
+// come with the project.
+func TestSuspect(t *testing.T) {
+	for _, c := range []struct {
+		entry string
+		want  State
+	}{
+		{`"command": "knack"`, Outdated},
+		{`"command": "/usr/local/bin/knack"`, Outdated},
+		{`"command": "./knack"`, Foreign},
+		{`"command": "bin/knack"`, Foreign},
+		{`"command": "..\\knack"`, Foreign},
+		{`"command": "PROJECT/knack"`, Foreign},
+		{`"command": "PROJECT/../project/bin/knack"`, Foreign},
+		{`"command": "PROJECT/../link/knack"`, Foreign},
+		{`"command": "PROJECT/../link/../project/knack"`, Foreign},
+		{`"command": "${PWD}/knack"`, Foreign},
+		{`"command": "/${X:-proc/self/cwd}/knack"`, Foreign},
+		{`"command": "/opt/knack"`, Outdated},
+		{`"command": "node", "args": ["knack", "serve"]`, Foreign},
+		{`"command": "knack", "env": {"PATH": "bin"}`, Foreign},
+		{`"command": "knack", "env": {"LD_PRELOAD": "./x.so"}`, Foreign},
+		{`"command": "knack", "env": {"KNACK_X": "y"}`, Outdated},
+		{`"type": "http", "url": "https://x.example.com", "headersHelper": "./x"`, Foreign},
+		{`"type": "http", "url": "https://x.example.com"`, Connected},
+	} {
+		p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {` + c.entry + `}}}`, "./knack": "", "~/../link": "->./"})
+		claude, _ := Find("claude-code")
+		for _, choice := range []Choice{{}, {Scope: Project}} {
+			ch, err := claude.Plan(p, here, choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ch.First != nil {
+				ch = *ch.First
+			}
+			if ch.Scope != Project || ch.State != c.want {
+				t.Errorf("%s is %s, want %s", c.entry, ch.State, c.want)
+			}
+			if ch.State == Foreign && ch.Changed() {
+				t.Errorf("%s is changed", c.entry)
+			}
+		}
+	}
+	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"skills": {"command": "./knack", "args": ["serve"]}}}`})
+	claude, _ := Find("claude-code")
+	if ch, err := claude.Plan(p, here, Choice{}); err != nil || ch.Name != Name || ch.Scope != User {
+		t.Errorf("the project's own program is taken for the user's knack: %+v, %v", ch, err)
+	}
+}
+
 // In the home folder the project's file may be the user's own.
 func TestProjectAtHome(t *testing.T) {
 	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})
@@ -501,7 +552,7 @@ func TestAfter(t *testing.T) {
 	}{
 		{claude, p, User, "knack", []string{`["mcp__knack"]`, " ~/.claude/settings.json."}},
 		{claude, moved, User, "my team", []string{`["mcp__my_team"]`, " /c/settings.json."}},
-		{claude, p, Project, "my team", []string{`"enabledMcpjsonServers": ["my team"] to ~/.claude/settings.json.`}},
+		{claude, p, Project, "my team", []string{"start claude here once.", `"mcp__my_team"`}},
 		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
 	} {
 		text := strings.Join(row.client.After(row.at, row.scope, row.name), "\n")

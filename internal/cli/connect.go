@@ -148,6 +148,7 @@ type connection struct {
 	Why     string   `json:"why,omitempty"`
 	Command []string `json:"command,omitempty"` // what the entry that is there starts
 	URL     string   `json:"url,omitempty"`     // where it leads to
+	Suspect string   `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool     `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
 	First   *connection `json:"first,omitempty"`
@@ -188,7 +189,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 func connectionOf(ch client.Change) connection {
 	out := connection{
 		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
-		Command: ch.Command, URL: ch.URL, Off: ch.Off != "",
+		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspect, Off: ch.Off != "",
 	}
 	for _, d := range ch.Differences {
 		out.Changes = append(out.Changes, diff(d))
@@ -269,6 +270,9 @@ func (c connection) how() string {
 	if name := c.called; name != "" && name != client.Name {
 		out += ", is called " + name
 	}
+	if c.Suspect != "" {
+		out += " (" + c.Suspect + ")"
+	}
 	switch c.Scope {
 	case "project":
 		out += ", in this project"
@@ -276,6 +280,15 @@ func (c connection) how() string {
 		out += ", in this project, for you alone"
 	}
 	return out
+}
+
+// precedence says which entry the client uses instead of this one.
+func (c connection) precedence(env Env) string {
+	what := "its entry"
+	if c.First.State == "other" {
+		what = "its server called knack"
+	}
+	return fmt.Sprintf("In this project %s comes first: %s %s", atHome(env, c.First.File), what, c.First.how())
 }
 
 // values are the values of a flag on a command line.
@@ -361,6 +374,8 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file, first := atHome(env, ch.File), ch.First
 	switch {
+	case first != nil && first.State == client.Foreign: // also if yours was written: it is not the one that counts
+		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.First.how()), removeIt}
 	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
@@ -371,8 +386,6 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file = atHome(env, first.File)
 	switch {
-	case first.State == client.Foreign:
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s", file, state.First.how()), "give that server another name there"}
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
@@ -380,6 +393,9 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	return nil
 }
+
+// removeIt is what to do about another server called knack.
+const removeIt = "do not approve it; remove it there, or give it another name"
 
 // again is the command that writes the entry of a scope.
 func (f *connectFlags) again(c client.Client, scope client.Scope) string {
@@ -397,6 +413,8 @@ func (f *connectFlags) again(c client.Client, scope client.Scope) string {
 func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
+	case state.Suspect != "":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.how()), removeIt}
 	case state.State == "other":
 		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
 			"give that server another name there, or say with --command that this program is your knack"}
@@ -459,9 +477,9 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	default:
 		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
 	}
-	switch first := state.First; {
-	case first != nil:
-		fmt.Fprintf(env.Stdout, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	switch {
+	case state.First != nil:
+		fmt.Fprintln(env.Stdout, clean(state.precedence(*env)))
 	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
@@ -494,8 +512,8 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
 	}
-	if first := state.First; first != nil {
-		fmt.Fprintf(env.Stderr, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	if state.First != nil {
+		fmt.Fprintln(env.Stderr, clean(state.precedence(*env)))
 	}
 	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
@@ -515,6 +533,15 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	counts := ch
 	if ch.First != nil {
 		counts = *ch.First
+	}
+	if counts.State == client.Foreign { // no word about approving, allowing or trusting
+		if !f.write { // else see unconnected
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeIt)
+		}
+		return
+	}
+	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
+		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
 	}
 	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, clean(sentence))
