@@ -97,11 +97,10 @@ func suspect(p Places, have map[string]any, s Server) string {
 		return ""
 	}
 	at := words[0]
-	bare := !strings.ContainsAny(at, `/\`)
 	switch {
 	case strings.ContainsAny(at, "$%"):
 		return "its path has a variable"
-	case bare || at == s.Command && filepath.IsAbs(at):
+	case bare(words) || at == s.Command && filepath.IsAbs(at):
 		return ""
 	case !filepath.IsAbs(at):
 		return "its path is relative"

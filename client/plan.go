@@ -160,6 +160,7 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 			break
 		}
 		if f.all[name].fields != nil && f.err == nil {
+			s.Switch = false // that one is not to change
 			first, _ := c.change(p, f, name, s)
 			ch.First = &first
 			break
@@ -195,13 +196,16 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 		s.Args = append(slices.Clone(s.Args), "--entry", name)
 	}
 	have := at.all[name]
+	words, url := started(have.fields)
+	if at.scope == Project && !s.Switch && startsKnack(words, "") && (bare(words) || p.runs(words[0])) {
+		s.Command = words[0] // it is for everyone, so this machine's own path is no better
+	}
 	todo := c.decide(have.fields, s)
 	if at.scope == Project && have.fields != nil {
 		if ch.Suspect = suspect(p, have.fields, s); ch.Suspect != "" {
 			todo = change{state: Foreign}
 		}
 	}
-	words, url := started(have.fields)
 	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
 	switch {
 	case have.fields["enabled"] == false:
@@ -217,6 +221,9 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	ch.After, err = c.mergeAt(at.data, path, have, todo)
 	return ch, err
 }
+
+// bare reports whether a command line names a program on PATH.
+func bare(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
 
 // keysAt returns the path of keys to the servers in a file.
 func (c Client) keysAt(p Places, at place) []string {

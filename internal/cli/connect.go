@@ -148,6 +148,7 @@ type connection struct {
 	Why     string   `json:"why,omitempty"`
 	Command []string `json:"command,omitempty"` // what the entry that is there starts
 	URL     string   `json:"url,omitempty"`     // where it leads to
+	Missing bool     `json:"missing,omitempty"` // it names a program that no folder of PATH has
 	Suspect string   `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool     `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
@@ -178,6 +179,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 	if ch.First != nil {
 		first := connectionOf(*ch.First)
 		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.Starts(first.Command[0])
 		out.First = &first
 	}
 	if err != nil {
@@ -234,6 +236,9 @@ func (c connection) sentence(env Env) string {
 	file := atHome(env, c.File)
 	switch c.State {
 	case "connected", "outdated":
+		if c.Missing {
+			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.how(), file)
+		}
 		is := "connected"
 		if c.Off {
 			is = "turned off"
@@ -320,7 +325,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	for _, err := range ch.Unread {
 		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
 	}
-	f.warn(env, c, s)
+	f.warn(env, c, s, ch)
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err
@@ -352,12 +357,16 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 }
 
 // warn says what may keep the client from starting the command that the entry names.
-func (f *connectFlags) warn(env *Env, c client.Client, s client.Server) {
+func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch client.Change) {
+	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
+	if kept {
+		s.Command = ch.Command[0]
+	}
 	switch {
-	case s.URL != "":
+	case s.URL != "" || ch.State == client.Foreign:
 	case !f.places(*env).Starts(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
-	case f.scope == "project" && f.command == "":
+	case f.scope == "project" && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
 	}
 }
@@ -376,6 +385,8 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	switch {
 	case first != nil && first.State == client.Foreign: // also if yours was written: it is not the one that counts
 		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.First.how()), removeIt}
+	case first != nil && state.First.Missing:
+		return &failure{exitNo, fmt.Errorf("%s comes first, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.First.how()), "install knack into a folder of PATH"}
 	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
