@@ -169,6 +169,36 @@ func (c Client) Remote() bool { return c.remote != nil }
 // ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
+// In returns what an entry says in this file. If several clients read the file, that is
+// nothing of one client's own: the entry leaves out only roots that all of them read.
+func (c Client) In(p Places, file string, s Server) Server {
+	var readers []Client
+	for _, other := range Clients {
+		if slices.ContainsFunc(other.places, func(at place) bool {
+			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
+		}) {
+			readers = append(readers, other)
+		}
+	}
+	if len(readers) < 2 {
+		return s
+	}
+	s.shared, s.Trust = true, false
+	var args []string
+	for i := 0; i < len(s.Args); i++ {
+		if s.Args[i] == "--exclude" && i+1 < len(s.Args) {
+			i++
+			if slices.ContainsFunc(readers, func(r Client) bool { return !slices.Contains(r.Reads, s.Args[i]) }) {
+				continue
+			}
+			args = append(args, "--exclude")
+		}
+		args = append(args, s.Args[i])
+	}
+	s.Args = args
+	return s
+}
+
 // fresh returns the fields of a new entry.
 func (c Client) fresh(s Server) []field {
 	out := c.local
@@ -176,7 +206,10 @@ func (c Client) fresh(s Server) []field {
 		out = c.remote
 	}
 	fields := out(s)
-	if c.extra != nil {
+	if s.shared && s.URL == "" {
+		fields = stdio(s) // which all of them read
+	}
+	if c.extra != nil && !s.shared {
 		fields = append(fields, c.extra(s)...)
 	}
 	if s.URL != "" && s.Token {

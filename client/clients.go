@@ -154,7 +154,7 @@ var Clients = []Client{
 			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in a folder that is not trusted."},
 			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve NAME."},
 		},
-		places: []place{project(".qwen/settings.json"), project(".mcp.json"), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
+		places: []place{project(".qwen/settings.json"), lent(project(".mcp.json")), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
 		dialect: dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,

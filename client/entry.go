@@ -18,6 +18,8 @@ type Server struct {
 	Token   bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
 	Trust   bool     // the client is to call the tools without asking, see [Client.Trusts]
 	Switch  bool     // an entry with a URL is changed to start Command
+
+	shared bool // several clients read the file, see [Client.In]
 }
 
 // State describes the entry for knack in a client's file.

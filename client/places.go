@@ -40,6 +40,8 @@ type place struct {
 	keys  func(Places) []string
 	// preferred is set for the file to create if a scope has none.
 	preferred bool
+	// lent is set for a file that the client reads too, but whose entries other clients write.
+	lent bool
 }
 
 func user(file func(Places) string) place { return place{scope: User, file: file} }
@@ -48,6 +50,11 @@ func project(rel string) place { return place{scope: Project, file: atProject(re
 
 func preferred(at place) place {
 	at.preferred = true
+	return at
+}
+
+func lent(at place) place {
+	at.lent = true
 	return at
 }
 

@@ -192,6 +192,7 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	if !ch.existed && c.must != "" {
 		return ch, &MissingError{"it is not there yet", c.must + ", and then run this again"}
 	}
+	s = c.In(p, at.at, s)
 	if name != Name && s.URL == "" {
 		s.Args = append(slices.Clone(s.Args), "--entry", name)
 	}
@@ -280,12 +281,15 @@ func sameFile(a, b string) bool {
 // own file gets one.
 func pick(p Places, all []found, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
-		if _, ok := f.all[Name]; ok && (f.scope != Project || choice != Choice{}) {
+		if _, ok := f.all[Name]; ok && !f.lent && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
 	if s.URL == "" { // an entry under another name that starts a knack would be a second one
 		for i, f := range all {
+			if f.lent && choice != (Choice{}) {
+				continue
+			}
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
 				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspect(p, f.all[name].fields, s) == "") {
 					return i, name
@@ -297,7 +301,7 @@ func pick(p Places, all []found, s Server, choice Choice) (at int, name string) 
 	best := -1
 	for i, f := range all {
 		switch {
-		case f.scope != scope:
+		case f.scope != scope || f.lent:
 		case f.real != "" || f.err != nil: // it is there
 			return i, Name
 		case best < 0 || f.preferred:

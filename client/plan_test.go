@@ -236,6 +236,46 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
+// A file that several clients read has nothing of one of them alone. Qwen Code, which reads
+// .mcp.json too, writes its own file.
+func TestSharedFile(t *testing.T) {
+	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
+		c, _ := Find(id)
+		s := Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: c.Trusts()}
+		for _, label := range c.Reads {
+			s.Args = append(s.Args, "--exclude", label)
+		}
+		for _, files := range []map[string]string{nil, {"./.mcp.json": "{}"}, {"./.mcp.json": ownCLI}} {
+			p := tree(t, files)
+			ch, err := c.Plan(p, s, Choice{Scope: Project})
+			if err == nil {
+				err = ch.Write()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "./.mcp.json"
+			if id == "qwen-code" {
+				want = "./.qwen/settings.json"
+			}
+			text := string(ch.After)
+			if p.name(ch.File) != want {
+				t.Errorf("%s writes %s", id, p.name(ch.File))
+			}
+			if own := strings.Contains(text, "--exclude") || strings.Contains(text, "trust") || strings.Contains(text, "tools") || strings.Contains(text, `"local"`); own != (id == "qwen-code") {
+				t.Errorf("%s writes %s", id, text)
+			}
+			for _, other := range []string{"claude-code", "copilot-cli"} {
+				o, _ := Find(other)
+				theirs := Server{Command: s.Command, Args: []string{"serve", "--exclude", o.Reads[0]}}
+				if ch, err := o.Plan(p, theirs, Choice{Scope: Project}); id != "qwen-code" && (err != nil || ch.State != Connected) {
+					t.Errorf("what %s wrote is %s for %s, %v", id, ch.State, other, err)
+				}
+			}
+		}
+	}
+}
+
 // In the home folder the project's file may be the user's own.
 func TestProjectAtHome(t *testing.T) {
 	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})

@@ -313,13 +313,13 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	if err != nil {
 		return err
 	}
-	entry, err := c.Entry(s)
+	state, ch, planErr := f.state(*env, c, s)
+	entry, err := c.Entry(c.In(f.places(*env), state.File, s))
 	if errors.Is(err, client.ErrNoRemote) {
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings"}
 	} else if err != nil {
 		return runError("", "%s: %w", c.Name, err)
 	}
-	state, ch, planErr := f.state(*env, c, s)
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unread {
@@ -529,7 +529,7 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
-	if len(c.Reads) > 0 && s.URL == "" {
+	if strings.Contains(state.Entry, "--exclude") {
 		fmt.Fprintf(env.Stderr, "%s reads the folders behind --exclude itself.\n", c.Name)
 	}
 }
@@ -561,6 +561,8 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
 	case ch.First != nil && ch.First.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
+	case c.Trusts() && !counts.Trusted && ch.First != nil:
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
 	case c.Trusts() && !counts.Trusted:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}
