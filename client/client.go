@@ -32,6 +32,9 @@ type Client struct {
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
+	// OnceApproved is set if a project's entry counts only after the user has approved it,
+	// and the user's own of the same name until then.
+	OnceApproved bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
 	// Tried is the version of the client with which the entries were tried, and how;

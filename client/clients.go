@@ -54,7 +54,7 @@ const (
 // says which, when, and what they do.
 var Clients = []Client{
 	{
-		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand,
+		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand, OnceApproved: true,
 		Source: "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
 		Tried:  "2.1.330: claude mcp add, claude mcp list",
 		after:  map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},

@@ -288,12 +288,24 @@ func (c connection) how() string {
 }
 
 // precedence says which entry the client uses instead of this one.
-func (c connection) precedence(env Env) string {
-	what := "its entry"
+func (c connection) precedence(env Env, cl client.Client) string {
+	what, file := "its entry", atHome(env, c.First.File)
 	if c.First.State == "other" {
 		what = "its server called knack"
 	}
-	return fmt.Sprintf("In this project %s comes first: %s %s", atHome(env, c.First.File), what, c.First.how())
+	if cl.OnceApproved && c.First.Scope == "project" {
+		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
+			file, what, c.First.how(), cl.Name, atHome(env, c.File))
+	}
+	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.how())
+}
+
+// comes says when the entry that precedes this one does.
+func (c connection) comes(cl client.Client) string {
+	if cl.OnceApproved && c.First.Scope == "project" {
+		return "comes first once it is approved"
+	}
+	return "comes first"
 }
 
 // values are the values of a flag on a command line.
@@ -384,9 +396,9 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	file, first := atHome(env, ch.File), ch.First
 	switch {
 	case first != nil && first.State == client.Foreign: // also if yours was written: it is not the one that counts
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.First.how()), removeIt}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
 	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.First.how()), "install knack into a folder of PATH"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
 	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
@@ -400,7 +412,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its entry is not up to date: it %s", file, state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }
@@ -490,7 +502,7 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	}
 	switch {
 	case state.First != nil:
-		fmt.Fprintln(env.Stdout, clean(state.precedence(*env)))
+		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
 	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
@@ -524,7 +536,7 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
 	}
 	if state.First != nil {
-		fmt.Fprintln(env.Stderr, clean(state.precedence(*env)))
+		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
 	}
 	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
