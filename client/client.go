@@ -49,6 +49,7 @@ type Client struct {
 	places  []place  // in the client's order of precedence
 	// after is what [Client.After] says, with NAME and SETTINGS.
 	after map[Scope][]string
+	lists []nameList // outside of the entry
 	// must tells the user how to make the file, if knack must not make it. Continue reads
 	// an older config.json only as long as there is no config.yaml.
 	must    string

@@ -53,6 +53,14 @@ func preferred(at place) place {
 	return at
 }
 
+// nameList is a list of servers' names with which a client turns servers off, or the only
+// ones on.
+type nameList struct {
+	place
+	key  string
+	only bool // servers that are not in it are off
+}
+
 func lent(at place) place {
 	at.lent = true
 	return at

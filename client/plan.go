@@ -92,6 +92,10 @@ type Change struct {
 	Suspect string
 	// Off is the field that turns the entry off, "" if it is on.
 	Off string
+	// ListFile is a file that turns the entry off by its list ListKey, "" for none. The list
+	// has the entry's name, or lacks it if ListOnly is set.
+	ListFile, ListKey string
+	ListOnly          bool
 	// Trusted is set if the client calls the tools without asking, after [Change.Write].
 	Trusted bool
 	// Shared is set for an entry of the project under another name than [Name], if the
@@ -218,9 +222,29 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	if have.fields == nil {
 		ch.Differences = nil
 	}
+	for _, l := range c.lists {
+		if c.turnsOff(p, l, name) {
+			ch.ListFile, ch.ListKey, ch.ListOnly = filepath.FromSlash(l.file(p)), strings.Join(append(l.keys(p), l.key), "."), l.only
+		}
+	}
 	var err error
 	ch.After, err = c.mergeAt(at.data, path, have, todo)
 	return ch, err
+}
+
+// turnsOff reports whether a list turns a server off.
+func (c Client) turnsOff(p Places, l nameList, name string) bool {
+	f := found{place: l.place, at: filepath.FromSlash(l.file(p))}
+	if f.at == "" {
+		return false
+	}
+	c.read(p, &f)
+	if f.err != nil || f.real == "" {
+		return false
+	}
+	at, err := readJSON(f.data, l.keys(p), c.dialect)
+	names, ok := at[l.key].([]any)
+	return err == nil && ok && slices.Contains(names, any(name)) != l.only
 }
 
 // bare reports whether a command line names a program on PATH.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -191,7 +192,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 func connectionOf(ch client.Change) connection {
 	out := connection{
 		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
-		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspect, Off: ch.Off != "",
+		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspect, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
 		out.Changes = append(out.Changes, diff(d))
@@ -399,6 +400,12 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
 	case first != nil && state.First.Missing:
 		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
+	case ch.ListFile != "":
+		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
+		if ch.ListOnly {
+			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
+		}
+		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
 	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
