@@ -129,23 +129,55 @@ func inside(folder, at string) bool {
 }
 
 // keepArgs returns the arguments of an entry, in their order, followed by missing ones that
-// the client needs. With --dir there is no root to exclude.
+// the client needs. With --dir there is no root to exclude. The entry's name is the wanted
+// one, or none.
 func keepArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
 	}
 	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
+	have = entryCalled(have, values(want, "--entry"))
 	out := slices.Clone(have)
 	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
 		flag, value := want[i], want[i+1]
 		if dirs && flag == "--exclude" || slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
 			continue
 		}
-		if at := slices.Index(out, flag); flag == "--entry" && at >= 0 && at+1 < len(out) { // it was renamed
-			out[at+1] = value
-			continue
-		}
 		out = append(out, flag, value)
+	}
+	return out
+}
+
+// entryCalled returns arguments without --entry, or with the name instead of another.
+func entryCalled(have, name []string) (out []string) {
+	for i := 0; i < len(have); i++ {
+		old, ok := strings.CutPrefix(have[i], "--entry=")
+		two := !ok && have[i] == "--entry" && i+1 < len(have)
+		switch {
+		case !ok && !two:
+			out = append(out, have[i])
+			continue
+		case two:
+			i++
+			old = have[i]
+		}
+		switch {
+		case len(name) == 0:
+		case ok && old == name[0]:
+			out = append(out, have[i])
+		default:
+			out = append(out, "--entry", name[0])
+		}
+	}
+	return out
+}
+
+// values are the values of a flag.
+func values(words []string, flag string) (out []string) {
+	for _, p := range pairs(words) {
+		if p[0] == flag {
+			out = append(out, p[1])
+		}
 	}
 	return out
 }

@@ -174,9 +174,13 @@ func TestKeepArgs(t *testing.T) {
 		{"list", "serve --exclude a-user --exclude b-user"},
 		{"serve --entry team --exclude a-user", "serve --entry mine --exclude a-user --exclude b-user"},
 		{"serve --dir /mine --entry=mine", "serve --dir /mine --entry=mine"},
+		{"serve --entry=team --dir /mine", "serve --entry mine --dir /mine"},
+		{"serve --dir /mine --entry company", "serve --dir /mine"}, // it is called knack again
+		{"serve --entry=company --dir /mine", "serve --dir /mine"},
+		{"serve --dir /mine --entry", "serve --dir /mine --entry"},
 	} {
 		want := want
-		if strings.Contains(c.have, "--entry") {
+		if strings.Contains(c.have, "--entry") && !strings.Contains(c.have, "company") && !strings.HasSuffix(c.have, "--entry") {
 			want = append(slices.Clone(want), "--entry", "mine")
 		}
 		if got := strings.Join(keepArgs(strings.Fields(c.have), want), " "); got != c.want {
