@@ -229,7 +229,11 @@ func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []st
 			skills = leftFirst(v.Listed, there.left, skills)
 			return byName(g.instructions, leftOut)
 		}
-		return byName(min(g.instructions, listedElsewhere), leftOut)
+		text = byName(min(g.instructions, listedElsewhere), leftOut)
+		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // they are shown, but there
+			text = text[:at] + ", named in the description of " + g.tool(g.load.Name) + ")"
+		}
+		return text
 	}
 	each := "each"
 	if len(skills) == 1 {
