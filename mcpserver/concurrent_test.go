@@ -101,6 +101,8 @@ func (l *library) churn(ctx context.Context) error {
 	for i := range present {
 		present[i] = true
 	}
+	tick := time.NewTicker(3 * time.Millisecond) // readers need the processor too
+	defer tick.Stop()
 	for v := 1; ctx.Err() == nil; v++ {
 		i := rand.N(librarySize)
 		folder, file := filepath.Join(l.root, name(i)), filepath.Join(l.root, name(i), "SKILL.md")
@@ -124,7 +126,7 @@ func (l *library) churn(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		time.Sleep(3 * time.Millisecond)
+		<-tick.C
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // stream is a server's stream of notifications.
@@ -194,7 +195,7 @@ func TestMatrixStreams(t *testing.T) {
 		if id == guests[0] {
 			s.await(t, `"uri":"skill://open/notes.md"`)
 		} else {
-			time.Sleep(20 * time.Millisecond) // a forbidden event would be there
+			testwait.Within(20*time.Millisecond, func() bool { return strings.Contains(s.text(), "zqx") })
 		}
 		if strings.Contains(s.text(), "zqx") {
 			t.Errorf("guest is told again from %s: %d\n%s", id, s.code, s.text())

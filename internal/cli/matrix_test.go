@@ -21,6 +21,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -84,10 +85,12 @@ func (h *house) send(r role, p probe) string {
 	got := h.ask(method, path, p.body, headers...)
 	// One server may have its index sooner than the other, or its skills checked; what
 	// there is then is compared.
-	for end := time.Now().Add(time.Minute); isUnready(got.body) && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-		got = h.ask(method, path, p.body, headers...)
-	}
+	testwait.Within(testwait.Patience, func() bool {
+		if isUnready(got.body) {
+			got = h.ask(method, path, p.body, headers...)
+		}
+		return !isUnready(got.body)
+	})
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
 	h.top = fmt.Sprint(got.code, " ", got.header)
@@ -542,4 +545,5 @@ func awaitLog(t *testing.T, log func() string, text string) {
 	t.Fatal(log())
 }
 
+// pause is between two questions about what another goroutine does.
 func pause() { time.Sleep(5 * time.Millisecond) }
