@@ -306,6 +306,9 @@ func TestTooManyCalls(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3, SessionTimeout: 4 * time.Second}})
 	first := w.dial(legacy)
@@ -384,6 +387,9 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 
 // TestClientThatNeverReads: the slot that its call holds is free again soon.
 func TestClientThatNeverReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	w := start(t, setting{
 		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
 		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 2 * time.Second},
@@ -424,6 +430,9 @@ func awaitFree(t *testing.T, c *client) {
 }
 
 func TestHalfARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 8 s")
+	}
 	t.Parallel()
 	const half, large = "Content-Length: 1000\r\n\r\n{\"js", "Content-Length: 100000\r\n\r\n{\"js"
 	gate := newGate()

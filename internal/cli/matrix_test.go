@@ -122,27 +122,40 @@ func (h *house) send(r role, p probe) string {
 	return fmt.Sprintf("%d\n%s\n\n%s", got.code, h.even(strings.Join(lines, "\n")), h.even(got.body))
 }
 
-var unready = regexp.MustCompile(`The index of the newest change is still being made|still being checked|Still checking|being checked again|not checked yet`)
-
 // isUnready reports whether an answer says that it will be another in a moment. The
 // document of the API says when others say so.
 func isUnready(body string) bool {
-	return unready.MatchString(body) && !strings.Contains(body, `"openapi":`)
+	for _, text := range []string{"The index of the newest change is still being made", "still being checked", "Still checking", "being checked again", "not checked yet"} {
+		if strings.Contains(body, text) {
+			return !strings.Contains(body, `"openapi":`)
+		}
+	}
+	return false
 }
 
-var uneven = regexp.MustCompile(strings.Join([]string{
-	`(?m)^id: \S*$`, // of an event
-	`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`, // the process and what it was asked
-	`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`,              // when
-	`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`,                   // when
-	`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`,         // when
-}, "|"))
+// uneven lists what differs between two servers. An expression is tried only on a text that
+// contains its mark, because thousands of answers contain none.
+var uneven = []struct {
+	mark string
+	expr *regexp.Regexp
+}{
+	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
+	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and what it was asked
+	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // when
+	{"Looked at ", regexp.MustCompile(`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`)},                // when
+	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)},            // when
+}
 
 // even takes out what differs between two servers: address, folder and times.
 func (h *house) even(text string) string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
 	text = strings.NewReplacer(h.base, "BASE", h.dir, "DIR", "127.0.0.1:"+port, "HOST", "knack-"+port, "COOKIE").Replace(text)
-	return uneven.ReplaceAllString(text, "")
+	for _, u := range uneven {
+		if strings.Contains(text, u.mark) {
+			text = u.expr.ReplaceAllString(text, "")
+		}
+	}
+	return text
 }
 
 // enter begins a session of 2025-11-25.
@@ -160,6 +173,9 @@ func (h *house) enter(r role) {
 }
 
 func TestMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of requests")
+	}
 	for _, set := range []string{"default,universal,runner,wave", "uri"} {
 		t.Run(set, func(t *testing.T) { matrix(t, set) })
 	}

@@ -138,6 +138,9 @@ func TestServeAccess(t *testing.T) {
 // something else by them, and to nobody else. No skill changes, so that no look at the
 // folders would tell.
 func TestReloadTells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 6 s")
+	}
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")

@@ -133,6 +133,9 @@ func TestServeSignalDrains(t *testing.T) {
 
 // A client that stops reading does not keep the process after one signal.
 func TestServeClientStopsReading(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 10 s")
+	}
 	t.Parallel()
 	env := environment(t)
 	in, client := io.Pipe()

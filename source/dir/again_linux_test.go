@@ -18,6 +18,7 @@ import (
 // is none, it is the same scan. All trees are laid out at once, since a stamp
 // proves something only when it is old enough.
 func TestAgain(t *testing.T) {
+	t.Parallel() // it waits for stamps, like TestAgainRandom
 	file := func(name string) func(string) error {
 		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte("new"), 0o644) }
 	}
@@ -138,6 +139,10 @@ func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 // TestAgainRandom changes trees at random: a scan finds what a new source finds,
 // whatever came, went and changed before it.
 func TestAgainRandom(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	if _, ok := pickDoor().(kernelDoor); !ok {
 		t.Skip("openat2 is not to be had here")
 	}

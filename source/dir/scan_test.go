@@ -428,7 +428,7 @@ func TestScanWideFolder(t *testing.T) {
 	// 63,557 children; to make as many takes longer than to scan them.
 	n := 10_000
 	if testing.Short() {
-		n = 5_000
+		n = 2_000
 	}
 	root := t.TempDir()
 	for i := range n {
