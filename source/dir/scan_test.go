@@ -375,6 +375,9 @@ func TestScanRoot(t *testing.T) {
 }
 
 func TestScanLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes thousands of files")
+	}
 	defer func(n int) { maxFolders = n }(maxFolders)
 	maxFolders = 10
 	files := map[string]string{}
