@@ -19,8 +19,8 @@ import (
 
 // Limits of prompts.
 const (
-	// maxPrompts is how many skills are prompts: clients show them as one menu,
-	// and the rest is found by completion and by name.
+	// maxPrompts is how many skills are prompts: clients show them as one menu, and users
+	// with more find the rest by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
 	// promptText is the only argument of a prompt.
@@ -49,9 +49,9 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
 	}
 	arguments := promptArguments(r.client)
-	return listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: of.Name, Description: skill.OneLine(of.Description), Arguments: arguments})
-	}), nil
+	}), start == end)
 }
 
 // promptArguments asks for what the person wrote in the way that the client gives it.
@@ -64,8 +64,8 @@ func promptArguments(c tool.Client) []*mcp.PromptArgument {
 	}}
 }
 
-// promptStart is where a cursor goes on: behind the skill that was listed last,
-// wherever it is now; if it is gone, at the place that it had.
+// promptStart is where a cursor goes on: after the skill that was listed last, wherever
+// it is now, or at its former place if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	count, last, _ := strings.Cut(string(raw), " ")
@@ -95,10 +95,12 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	name := r.params.Name
 	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(name)))
-	e := v.Named(name)
+	v, e, notSure := s.host.Named(ctx, v, name)
 	if e == nil {
 		if why := skippedAs(v, name); why != "" {
 			unknown = invalid(fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(name), why))
+		} else if notSure != nil {
+			unknown = unsure(notSure)
 		}
 	}
 	if e == nil || !e.UserInvocable {
@@ -111,12 +113,14 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	d, err := s.host.Document(ctx, e.URI())
 	switch {
+	case tool.IsUnsure(err):
+		return reply{}, unsure(err)
 	case errors.Is(err, tool.ErrUnknown):
 		return reply{}, unknown
 	case err != nil:
 		return reply{}, err
 	}
-	if v, err = s.view(ctx); err != nil { // reading may have found another author's mind
+	if v, err = s.view(ctx); err != nil { // the author may have changed it
 		return reply{}, err
 	}
 	if now, _ := v.At(e.URI()); now != nil {
@@ -141,8 +145,12 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
-func (s *Server) completePrompt(v catalog.View, p wire.Params) ([]string, error) {
-	if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
+func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Params) ([]string, error) {
+	v, e, notSure := s.host.Named(ctx, v, p.Ref.Name)
+	if e == nil && notSure != nil {
+		return nil, unsure(notSure)
+	}
+	if e == nil || !e.UserInvocable || p.Argument.Name != promptText {
 		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name)))
 	}
 	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))

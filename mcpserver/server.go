@@ -61,6 +61,9 @@ type Options struct {
 	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
 	// it; see [tool.Host].
 	Engage func() string
+	// Entry is the server's name in the settings of the client that starts it; empty if
+	// it is unknown.
+	Entry string
 	// Observe, if set, hears of everything that a client did with skills, after it
 	// was answered, from the goroutine of the call. It must not wait: the answer waits
 	// for it.
@@ -87,6 +90,7 @@ type Server struct {
 	audit        bool
 	grace        time.Duration // wholeGrace; tests have less
 
+	entry         string
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
@@ -113,7 +117,7 @@ func New(o Options) *Server {
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
-	s.subscriptions = newSubscriptions(s)
+	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -272,6 +276,27 @@ func (s *Server) whole(ctx context.Context) (catalog.View, error) {
 	return s.view(ctx)
 }
 
+// partly is a list of a view that may be incomplete: marked then, and not to be kept. An
+// empty one is an error, since a client may ask for no list again before it is told that the
+// list has changed.
+func partly(v catalog.View, of reply, empty bool) (reply, error) {
+	lacks := v.Incomplete()
+	switch {
+	case lacks == nil:
+		return of, nil
+	case empty:
+		return reply{}, unsure(lacks)
+	}
+	if of.hints != nil {
+		of.hints = &mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
+	}
+	of.meta = map[string]any{tool.MetaIncomplete: lacks.Error()}
+	return of, nil
+}
+
+// unsure is the error for what may be there and cannot be looked up now.
+func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
+
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
@@ -281,9 +306,11 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	}
 	var notes []string
 	if s.roots.offeredWith(req) {
-		notes = append(notes, "Skills from the folders that the application works in may join these.")
+		notes = append(notes, "More skills may come from the application's folders.")
 	}
-	text := tool.Instructions(v, s.tools, clientOf(req), notes...)
+	c := clientOf(req)
+	c.Entry = s.entry
+	text := tool.Instructions(v, s.tools, c, notes...)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
@@ -297,7 +324,7 @@ func (s *Server) announce(d catalog.Diff) {
 	s.subscriptions.poke()
 	s.logSkipped(d)
 	// A skipped skill is in no list.
-	s.nudge(d.Listing, d.Invocable >= 0 && d.Invocable < maxPrompts, d.Listing || d.Served())
+	s.nudge(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
 }
 
 // nudge has every session told that lists have changed. The SDK has no public call for

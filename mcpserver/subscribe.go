@@ -86,6 +86,10 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if err != nil {
 		return err
 	}
+	v, e, _, notSure := w.server.host.At(ctx, v, uri)
+	if e == nil && notSure != nil {
+		return unsure(notSure)
+	}
 	now := look(v, uri, seen{})
 	if !now.there {
 		return notFound(text, "there is no such file")

@@ -30,6 +30,18 @@ var bullets = style{
 	empty: "(none)",
 }
 
+// items is bullets for a text that is read as Markdown: there a name cannot make a
+// heading, a quotation or a list of its item.
+var items = style{
+	item: func(name, description, _ string) string {
+		if name != "" && strings.IndexByte("#>-*+~=", name[0]) >= 0 {
+			name = `\` + name
+		}
+		return "- " + name + ": " + description
+	},
+	empty: "(none)",
+}
+
 // elements is the form in contract 002's description.
 var elements = style{
 	item: func(name, description, location string) string {
@@ -63,6 +75,42 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 	return text
 }
 
+// listOf is list for skills of a view. While that is incomplete, the last line says so.
+func listOf(v catalog.View, entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
+	note := incompleteNote(v, more)
+	switch {
+	case note == "":
+		return list(entries, st, escape, budget, more)
+	case len(entries) == 0:
+		return note
+	}
+	return list(entries, st, escape, budget-length(note)-1, more) + "\n" + note
+}
+
+// MetaIncomplete is the key under _meta of an answer that lacks what is not read yet. Its
+// value says so in words.
+const MetaIncomplete = "knack.dev/incomplete"
+
+// incompleteMeta marks an answer of a view that is incomplete.
+func incompleteMeta(v catalog.View) map[string]any {
+	if lacks := v.Incomplete(); lacks != nil {
+		return map[string]any{MetaIncomplete: lacks.Error()}
+	}
+	return nil
+}
+
+// incompleteNote is the line of a list that lacks skills, or empty.
+func incompleteNote(v catalog.View, more string) string {
+	lacks := v.Incomplete()
+	switch {
+	case lacks == nil:
+		return ""
+	case more == "":
+		return "(" + lacks.State() + "; each loads by its name once it is read)"
+	}
+	return "(" + lacks.State() + "; " + more + " shows those that were read since)"
+}
+
 // arranged describes the skills in a list after fitting.
 type arranged struct {
 	form Form
@@ -75,6 +123,9 @@ type left struct {
 	some []int // of those before from
 	from int   // all from here on
 }
+
+// any reports whether the names of some of count skills are left out.
+func (l left) any(count int) bool { return len(l.some) > 0 || l.from < count }
 
 // has reports whether the name at a position is left out. Of 10,000 nearly all may be.
 func (l left) has(i int) bool {

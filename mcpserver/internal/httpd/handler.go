@@ -182,7 +182,8 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 
 // readyz says whether the skills have been read once, of every root.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
-	if waits := h.core.Waits(); waits != "" && !h.draining.Load() {
+	asks := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if waits := h.core.Waits(); asks && waits != "" && !h.draining.Load() {
 		say(w, http.StatusServiceUnavailable, waits)
 		return
 	}
