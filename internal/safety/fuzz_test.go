@@ -43,6 +43,7 @@ var targets = []target{
 	{"function", "FuzzCall", "function calls of the vendors: an answer for each, in the vendor's form"},
 	{"mcpserver/internal/stdio", "FuzzStdioLine", "JSON-RPC line: every line that comes back is a message, and a ping is answered"},
 	{"mcpserver", "FuzzHTTPBody", "HTTP body: one JSON answer, none of them a failure of the server"},
+	{"mcpserver", "FuzzDoors", "JSON-RPC call: the core and the SDK answer it alike"},
 	{"mcpserver", "FuzzCursor", "cursor: refused, or the place that it names"},
 	{"mcpserver/internal/wire", "FuzzParseCall", "JSON-RPC call: declined, or what every decoder finds"},
 	{"mcpserver/internal/wire", "FuzzAnswer", "answer: the value that went in, in as many bytes as announced"},
