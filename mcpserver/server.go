@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -88,6 +89,7 @@ type Server struct {
 	grace        time.Duration // wholeGrace; tests have less
 
 	private       bool
+	room          *limit.Budget // of answers that are not written yet
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
@@ -111,7 +113,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.subscriptions = newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -161,6 +163,10 @@ func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, e
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
+// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
+// a message, and in buffers that have grown.
+const sdkCopies = 6
+
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -171,7 +177,7 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
 			}
 			defer v.Leave()
-			r.Caller = v.Caller
+			r.Caller, r.room = v.Caller, v.Room
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
@@ -182,6 +188,10 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
 		}
 		if methods[method] != nil {
+			if r.copies = sdkCopies; r.room == nil {
+				r.room = s.room.Open(r.Share)
+				defer r.room.Close()
+			}
 			if res, err := s.answer(ctx, r); err == nil {
 				return res, nil
 			} else {
