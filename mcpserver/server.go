@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -343,7 +344,7 @@ func (s *Server) nudge(tools, prompts, resources bool) {
 
 // internal hides what an error says behind a code; the log has it.
 func (s *Server) internal(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err
 	}
 	s.log.Error(what, "error", err.Error())

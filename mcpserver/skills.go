@@ -69,6 +69,9 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 		}
 		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
 	}
+	if err := catalog.Hold(ctx, listRoom); err != nil {
+		return reply{}, err
+	}
 	var page []*skillsext.Skill
 	i, files := start, 0
 	for i < len(served) && len(page) < skillsPage && files < filesPage {
