@@ -164,11 +164,12 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 	return v.ReadFile(ctx, e, file)
 }
 
-// contents is text for text and a blob for everything else, an empty file included, of
-// which the SDK would send neither (go-sdk#1149).
+// contents is text for text and a blob for everything else: for an empty file, of which
+// the SDK would send neither (go-sdk#1149), and for text that would swell as JSON.
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+	asText := isText && len(data) > 0 && !skill.Swells(data)
 	switch {
 	case kind != "":
 	case isText:
@@ -177,7 +178,7 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 		kind = "application/octet-stream"
 	}
 	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
-		if isText && len(data) > 0 {
+		if asText {
 			e.Raw(`,"text":`)
 			e.Text(data)
 		} else {

@@ -214,6 +214,24 @@ func (v *Value) appendJSON(b []byte) []byte {
 	return AppendJSONString(b, v.Text)
 }
 
+// Swells reports whether a text is large, and more than twice as long as a JSON string:
+// nearly all of it is control characters.
+func Swells[T string | []byte](text T) bool {
+	if len(text) <= MaxSkillMD {
+		return false
+	}
+	more := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			more++
+		case c < 0x20, c == 0x7f:
+			more += 5
+		}
+	}
+	return more > len(text)
+}
+
 // AppendJSONString appends s as a JSON string: quotes, backslashes and control characters
 // escaped, invalid UTF-8 as U+FFFD, everything else unchanged.
 func AppendJSONString(b []byte, s string) []byte {
