@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -69,6 +72,24 @@ type Options struct {
 	// and each use has its event for the audit log, with what was loaded.
 	Audit bool
 	Log   *slog.Logger
+}
+
+// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
+// when a client has sent what it must not, and is told, or has left while it was told of a
+// change. Any client can have them written, and the log is for the operator.
+var clientFaults = []string{
+	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
+	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
+}
+
+// bounded is a log as the server writes it; a nil log is silent.
+func bounded(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return limit.Log(log, func(message string) bool {
+		return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
+	})
 }
 
 // Server is an MCP server for any number of sessions.
@@ -178,15 +199,12 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
 			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 		}
-		if call, ok := req.(*mcp.CallToolRequest); ok {
-			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
-		}
 		if methods[method] != nil {
-			if res, err := s.answer(ctx, r); err == nil {
-				return res, nil
-			} else {
-				return nil, err
+			res, err := s.answer(ctx, r)
+			if err != nil {
+				return nil, err // without a result that is a nil pointer
 			}
+			return res, nil
 		}
 		var res mcp.Result
 		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
@@ -307,28 +325,24 @@ func (s *Server) announce(d catalog.Diff) {
 func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if tools {
-		if s.nudged.tools = !s.nudged.tools; s.nudged.tools {
-			s.mcp.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	toggle := func(wanted bool, added *bool, add, remove func()) {
+		if !wanted {
+			return
+		}
+		if *added = !*added; *added {
+			add()
 		} else {
-			s.mcp.RemoveTools("changed")
+			remove()
 		}
 	}
-	if prompts {
-		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
-			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
-		} else {
-			s.mcp.RemovePrompts("changed")
-		}
-	}
-	if !resources {
-		return
-	}
-	if s.nudged.templates = !s.nudged.templates; s.nudged.templates {
-		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
-	} else {
-		s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-	}
+	const name, template = "changed", "knack-changed:{x}"
+	toggle(tools, &s.nudged.tools, func() {
+		s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	}, func() { s.mcp.RemoveTools(name) })
+	toggle(prompts, &s.nudged.prompts, func() { s.mcp.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { s.mcp.RemovePrompts(name) })
+	toggle(resources, &s.nudged.templates, func() {
+		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
+	}, func() { s.mcp.RemoveResourceTemplates(template) })
 }
 
 // internal hides what an error says behind a code; the log has it.
