@@ -18,8 +18,8 @@ import (
 
 // Limits of prompts.
 const (
-	// maxPrompts is how many skills are prompts: clients show them as one menu,
-	// and the rest is found by completion and by name.
+	// maxPrompts is how many skills are prompts: clients show them as one menu, and users
+	// with more find the rest by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
 	// promptText is the only argument of a prompt.
@@ -61,8 +61,8 @@ func promptArguments(c tool.Client) []*mcp.PromptArgument {
 	}}
 }
 
-// promptStart is where a cursor goes on: behind the skill that was listed last,
-// wherever it is now; if it is gone, at the place that it had.
+// promptStart is where a cursor goes on: after the skill that was listed last, wherever
+// it is now, or at its former place if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -108,7 +108,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	case err != nil:
 		return reply{}, err
 	}
-	if v, err = s.view(ctx); err != nil { // reading may have found another author's mind
+	if v, err = s.view(ctx); err != nil { // the author may have changed it
 		return reply{}, err
 	}
 	if now, _ := v.At(e.URI()); now != nil {

@@ -64,6 +64,9 @@ type Options struct {
 	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
 	// it; see [tool.Host].
 	Engage func() string
+	// Entry is the server's name in the settings of the client that starts it; empty if
+	// it is unknown.
+	Entry string
 	// Observe, if set, hears of everything that a client did with skills, after it
 	// was answered, from the goroutine of the call. It must not wait: the answer waits
 	// for it.
@@ -108,6 +111,7 @@ type Server struct {
 	audit        bool
 	grace        time.Duration // wholeGrace; tests have less
 
+	entry         string
 	private       bool
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
@@ -134,7 +138,7 @@ func New(o Options) *Server {
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
 	}
-	s.subscriptions = newSubscriptions(s)
+	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -299,9 +303,11 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	}
 	var notes []string
 	if s.roots.offeredWith(req) {
-		notes = append(notes, "Skills from the folders that the application works in may join these.")
+		notes = append(notes, "More skills may come from the application's folders.")
 	}
-	text := tool.Instructions(v, s.tools, clientOf(req), notes...)
+	c := clientOf(req)
+	c.Entry = s.entry
+	text := tool.Instructions(v, s.tools, c, notes...)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
