@@ -41,7 +41,8 @@ func (b *Budget) Held() int64 {
 	return b.held
 }
 
-// Account is what one request holds of a budget. Its methods can be called concurrently.
+// Account is what one request holds of a budget. Its methods can be called concurrently. A
+// request that asks for more than a client can have gets all that it can have.
 type Account struct {
 	budget *Budget
 	client string
@@ -118,8 +119,13 @@ func (a *Account) Close() {
 // take needs mu.
 func (a *Account) take(bytes int64) bool {
 	b := a.budget
-	all, own := b.held+bytes, b.of[a.client]+bytes
 	share := b.bytes / 4
+	most := b.bytes // that one account can have
+	if a.client != "" {
+		most -= share
+	}
+	bytes = min(bytes, most-a.held)
+	all, own := b.held+bytes, b.of[a.client]+bytes
 	switch {
 	case a.closed, all > b.bytes, a.client != "" && own > share && all > b.bytes-share:
 		return false

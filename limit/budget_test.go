@@ -16,7 +16,7 @@ func TestBudgetIsShared(t *testing.T) {
 			t.Fatal("a client does not get three quarters")
 		}
 	}
-	if greedy.Try(1) {
+	if b.Open("greedy").Try(1) {
 		t.Error("a client gets some of the last quarter")
 	}
 	if !modest.Try(20) {
@@ -32,6 +32,11 @@ func TestBudgetIsShared(t *testing.T) {
 	if one := b.Open("a client that comes later"); one.Try(76) || !one.Try(50) {
 		t.Error("more than there is, or less than may be had")
 	}
+	modest.Close()
+	local.Close()
+	if alone := NewBudget(100, 0).Open("one"); !alone.Try(1000) || alone.budget.Held() != 75 {
+		t.Errorf("%d held, want all that a client can have", alone.budget.Held())
+	}
 }
 
 // TestBudgetIsWaitedFor: a waiter gets what others give back, and is refused after a time.
@@ -45,7 +50,7 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 		begin := time.Now()
 		got := make(chan time.Duration, 2)
 		go func() {
-			if large.Wait(t.Context(), 50) {
+			if large.Wait(t.Context(), 50) { // 60 to 80 are held
 				t.Error("more than there is")
 			}
 			got <- time.Since(begin)

@@ -7,10 +7,13 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -30,6 +33,8 @@ type request struct {
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
 	httpd.Caller
+	room   *limit.Account
+	copies int64 // of what an answer holds that are made until it is written
 }
 
 // methods have answers that are functions of what the caller sees and of the parameters.
@@ -52,7 +57,10 @@ var methods = map[string]func(*Server, context.Context, *request) (reply, error)
 func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &result{}
 	err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
-		res.reply, err = methods[r.method](s, ctx, r)
+		res.reply, err = methods[r.method](s, catalog.WithRoom(ctx, r.room), r)
+		if err == nil && !r.room.Settle(ctx, r.copies*int64(res.weight)) || r.room.Refused() {
+			err = errNoRoom
+		}
 		return res.failed, err
 	})
 	if err != nil {
@@ -63,6 +71,18 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	}
 	return res, nil
 }
+
+// What the answers of all clients may hold until they are written, in bytes, and how long
+// one waits for room. Twice that, for the garbage collector, and what the catalogue takes,
+// are to be the process's memory.
+const (
+	maxHeld  = 96 << 20
+	maxWait  = 10 * time.Second
+	listRoom = 2 << 20 // of a list that is made of many files
+)
+
+// errNoRoom refuses a call whose answer would hold too much.
+var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
 
 // perform does the work of a request: in the sight of its caller, counted and observed. A
 // panic becomes an internal error, since one bad request must not end the session; its

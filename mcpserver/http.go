@@ -135,7 +135,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 
 func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	h := &HTTP{server: s, begun: time.Now(), firstLook: firstLook}
-	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Missing: s.missing, Waits: h.waits}
+	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Room: s.room, Missing: s.missing, Waits: h.waits}
 	if s.audit {
 		core.Tell = func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
 	}

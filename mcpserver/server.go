@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -113,6 +114,7 @@ type Server struct {
 
 	entry         string
 	private       bool
+	room          *limit.Budget // of answers that are not written yet
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
@@ -136,7 +138,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -186,6 +188,10 @@ func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, e
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
+// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
+// a message, and in buffers that have grown.
+const sdkCopies = 6
+
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -196,7 +202,7 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
 			}
 			defer v.Leave()
-			r.Caller = v.Caller
+			r.Caller, r.room = v.Caller, v.Room
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
@@ -204,6 +210,10 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 		}
 		if methods[method] != nil {
+			if r.copies = sdkCopies; r.room == nil {
+				r.room = s.room.Open(r.Share)
+				defer r.room.Close()
+			}
 			res, err := s.answer(ctx, r)
 			if err != nil {
 				return nil, err // without a result that is a nil pointer
@@ -353,7 +363,7 @@ func (s *Server) nudge(tools, prompts, resources bool) {
 
 // internal hides what an error says behind a code; the log has it.
 func (s *Server) internal(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err
 	}
 	s.log.Error(what, "error", err.Error())

@@ -64,6 +64,9 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if err := catalog.Hold(ctx, listRoom); err != nil {
+		return reply{}, err
+	}
 	var page []*skillsext.Skill
 	files := 0
 	for i < len(served) && len(page) < skillsPage && files < filesPage {

@@ -184,9 +184,11 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 
 // reply answers a call that came as bytes.
 func (s *Server) reply(ctx context.Context, id []byte, r *request) wire.Answer {
+	r.room, r.copies = s.room.Open(r.Share), 1
 	res, err := s.answer(ctx, r)
 	if err != nil {
-		return wire.Answer{ID: id, Error: wire.Plain(err)}
+		r.room.Close()
+		return wire.Answer{ID: id, Error: wire.Plain(err), Busy: r.room.Refused()}
 	}
-	return wire.Answer{ID: id, Result: res}
+	return wire.Answer{ID: id, Result: res, Free: r.room.Close}
 }

@@ -221,7 +221,9 @@ func (c *conn) respond(ctx context.Context, key string, id []byte, do func(conte
 			c.reply(key, wire.Answer{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
 		}
 	}()
-	c.reply(key, do(ctx), &begun)
+	a := do(ctx)
+	defer a.Done()
+	c.reply(key, a, &begun)
 }
 
 // reply sends an answer of the core's and strikes the call off, as [conn.answer] does. A

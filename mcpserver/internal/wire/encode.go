@@ -166,6 +166,15 @@ type Answer struct {
 	ID     []byte // as the client wrote it
 	Result Result
 	Error  *jsonrpc.Error
+	Busy   bool   // the error says that there was no room
+	Free   func() // gives the room back; nil if the answer holds none
+}
+
+// Done is called when the answer was written, or never will be.
+func (a *Answer) Done() {
+	if a.Free != nil {
+		a.Free()
+	}
 }
 
 // Weight is that of the result, 0 for an error.
