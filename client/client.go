@@ -10,8 +10,12 @@ package client
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Name is the key of the entry in every file.
@@ -28,9 +32,6 @@ type Client struct {
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
-	// After says what the client still asks of the user after an entry of a scope was
-	// written, in whole sentences.
-	After map[Scope][]string
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
 	// Tried is the version of the client with which the entries were tried, and how;
@@ -43,6 +44,8 @@ type Client struct {
 	keys    []string // the path to the servers
 	nested  string   // the key below which an entry says how the server is reached, "" for none
 	places  []place  // in the client's order of precedence
+	// after is what [Client.After] says, with NAME and SETTINGS.
+	after map[Scope][]string
 	// must tells the user how to make the file, if knack must not make it. Continue reads
 	// an older config.json only as long as there is no config.yaml.
 	must    string
@@ -116,14 +119,37 @@ func (c Client) Scopes() (out []Scope) {
 	return out
 }
 
-// Find returns the client with this id or name, in any case.
+// Find returns the client with this id, name or program, in any case.
 func Find(name string) (Client, bool) {
 	for _, c := range Clients {
-		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Name, name) {
+		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Name, name) || c.Program != "" && strings.EqualFold(c.Program, name) {
 			return c, true
 		}
 	}
 	return Client{}, false
+}
+
+// After says, in whole sentences, what the client still asks of the user after an entry of
+// this scope and name was written.
+func (c Client) After(p Places, scope Scope, name string) (out []string) {
+	settings := ""
+	if c.folder != nil {
+		settings = filepath.Join(filepath.FromSlash(c.folder(p)), "settings.json")
+		if rest, ok := strings.CutPrefix(settings, filepath.Clean(p.Home)+string(filepath.Separator)); ok {
+			settings = "~/" + filepath.ToSlash(rest)
+		}
+	}
+	tools := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, name)
+	fill := strings.NewReplacer("SETTINGS", settings, "mcp__NAME", "mcp__"+tools, `"NAME"`, strconv.Quote(name), "NAME", quoted(name))
+	for _, sentence := range c.after[scope] {
+		out = append(out, fill.Replace(sentence))
+	}
+	return out
 }
 
 // File returns the path of the user's configuration file of the client, or "" if its folder
@@ -182,7 +208,7 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], s)
 }
 
-// mergeAt updates the entry at a path, whose current fields are have.
+// mergeAt updates the entry at a path. Its current fields are have.
 func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byte, error) {
 	ch := c.decide(have.fields, s)
 	if ch.state == Connected || ch.state == Foreign {

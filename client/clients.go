@@ -44,9 +44,9 @@ func clineSettings(p Places) string {
 
 // Requests of the clients to the user after an entry was written.
 const (
-	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__knack"]} to ~/.claude/settings.json.`
-	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["knack"] to ~/.claude/settings.json.`
-	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted, and a headless run gets no tools that need a confirmation: start gemini in the folder once and trust it."
+	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__NAME"]} to SETTINGS.`
+	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["NAME"] to SETTINGS.`
+	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
 // Clients lists the supported clients. Reads has a root only if the client's documentation,
@@ -57,7 +57,7 @@ var Clients = []Client{
 		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand,
 		Source: "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
 		Tried:  "2.1.330: claude mcp add, claude mcp list",
-		After:  map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
+		after:  map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
 		places: []place{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)}, folder: moved("CLAUDE_CONFIG_DIR", ".", ".claude"),
 		dialect: dialectPlain, keys: []string{"mcpServers"},
 		local: stdio, remote: typedHTTP, untyped: true,
@@ -90,7 +90,7 @@ var Clients = []Client{
 		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"), Program: "gemini",
 		Source: "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
 		Tried:  "0.61.0: gemini mcp add, gemini mcp list, in a trusted folder",
-		After:  map[Scope][]string{User: {geminiTrust}, Project: {geminiTrust}},
+		after:  map[Scope][]string{User: {geminiTrust}, Project: {geminiTrust}},
 		places: []place{project(".gemini/settings.json"), user(moved("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json"))}, folder: moved("GEMINI_CLI_HOME", ".gemini", ".gemini"),
 		dialect: dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
@@ -108,7 +108,7 @@ var Clients = []Client{
 		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"), Program: "copilot",
 		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill list",
 		Tried:  "1.0.102: copilot mcp add, copilot mcp list, copilot -p",
-		After:  map[Scope][]string{Project: {"Copilot CLI reads a project's servers only in a folder that is trusted: start copilot here once and trust it."}},
+		after:  map[Scope][]string{Project: {"Copilot CLI reads a project's servers only in a folder that is trusted: start copilot here once and trust it."}},
 		places: []place{project(".mcp.json"), project(".github/mcp.json"), user(moved("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json"))}, folder: moved("COPILOT_HOME", ".", ".copilot"),
 		keys:  []string{"mcpServers"},
 		local: func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
@@ -119,7 +119,7 @@ var Clients = []Client{
 		ID: "codex", Name: "Codex", Reads: both("agents", "codex"), Program: "codex",
 		Source: "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
 		Tried:  "0.169.0: codex mcp add, codex mcp list, codex exec",
-		After:  map[Scope][]string{Project: {"Codex reads .codex/config.toml only in a project that is trusted: start codex here once and trust it."}},
+		after:  map[Scope][]string{Project: {"Codex reads .codex/config.toml only in a project that is trusted: start codex here once and trust it."}},
 		places: []place{project(".codex/config.toml"), user(moved("CODEX_HOME", "config.toml", ".codex/config.toml"))}, folder: moved("CODEX_HOME", ".", ".codex"),
 		format: formatTOML, keys: []string{"mcp_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
@@ -150,9 +150,9 @@ var Clients = []Client{
 		ID: "qwen-code", Name: "Qwen Code", Reads: both("agents", "qwen"), Program: "qwen",
 		Source: "https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/mcp.md, https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/skills.md",
 		Tried:  "0.24.4: qwen mcp add, qwen mcp list",
-		After: map[Scope][]string{
-			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in another."},
-			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve knack."},
+		after: map[Scope][]string{
+			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in a folder that is not trusted."},
+			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve NAME."},
 		},
 		places: []place{project(".qwen/settings.json"), project(".mcp.json"), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
 		dialect: dialectComments, keys: []string{"mcpServers"},
@@ -206,7 +206,7 @@ var Clients = []Client{
 		ID: "amp", Name: "Amp", Reads: append(both("agents", "claude"), "amp-user", "amp-config-user"), Program: "amp",
 		Source: "https://ampcode.com/manual, amp mcp add --help, amp skill list",
 		Tried:  "0.0.1790142911: amp mcp add, amp mcp list",
-		After:  map[Scope][]string{Project: {"Amp starts a workspace's server after an approval: amp mcp approve knack."}},
+		after:  map[Scope][]string{Project: {"Amp starts a workspace's server after an approval: amp mcp approve NAME."}},
 		places: []place{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(xdg("amp/settings.json")), user(xdg("amp/settings.jsonc"))}, folder: base(xdg("amp/settings.json")),
 		keys:  []string{"amp.mcpServers"},
 		local: commandAndArgs, remote: urlAs("url"),

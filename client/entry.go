@@ -82,13 +82,15 @@ func keepArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
 	}
-	if slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") }) {
-		return have
-	}
+	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
 	out := slices.Clone(have)
 	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
 		flag, value := want[i], want[i+1]
-		if slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
+		if dirs && flag == "--exclude" || slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
+			continue
+		}
+		if at := slices.Index(out, flag); flag == "--entry" && at >= 0 && at+1 < len(out) { // it was renamed
+			out[at+1] = value
 			continue
 		}
 		out = append(out, flag, value)

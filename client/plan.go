@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/knack-dev/knack/edit"
 )
@@ -35,26 +36,39 @@ func used(folder string) bool {
 	})
 }
 
-func (c Client) onPath(p Places) bool {
-	if c.Program == "" {
-		return false
-	}
-	names := []string{c.Program}
-	if p.OS == "windows" { // npm makes a .cmd, an installer an .exe
-		names = []string{c.Program + ".exe", c.Program + ".cmd"}
+func (c Client) onPath(p Places) bool { return c.Program != "" && p.Program(c.Program) != "" }
+
+// Program returns the path of a program in the folders of PATH, "" if none has it.
+func (p Places) Program(name string) string {
+	names := []string{name}
+	if p.OS == "windows" && filepath.Ext(name) == "" { // npm makes a .cmd, an installer an .exe
+		names = []string{name + ".exe", name + ".cmd"}
 	}
 	for _, dir := range filepath.SplitList(p.Path) {
 		if !filepath.IsAbs(dir) {
 			continue // a project's folder could say what it likes
 		}
 		for _, name := range names {
-			info, err := os.Stat(filepath.Join(dir, name))
-			if err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0) {
-				return true
+			if at := filepath.Join(dir, name); p.runs(at) {
+				return at
 			}
 		}
 	}
-	return false
+	return ""
+}
+
+// runs reports whether there is a program at a path.
+func (p Places) runs(at string) bool {
+	info, err := os.Stat(at)
+	return err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0)
+}
+
+// Starts reports whether a client can start this command: a path, or a name on PATH.
+func (p Places) Starts(command string) bool {
+	if filepath.Base(command) == command {
+		return p.Program(command) != ""
+	}
+	return p.runs(command)
 }
 
 // Choice narrows the files that [Client.Plan] considers. The zero value selects the file
@@ -68,14 +82,22 @@ type Choice struct {
 type Change struct {
 	File    string // the file itself, if the client's path is a link to it
 	Scope   Scope
+	Name    string // of the entry
 	Key     string // where the entry is in the file, or would be, with dots
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
-	Off     bool     // it is turned off
-	// Shared is set for an entry of the project if the choice did not ask for the project.
-	// Write then changes nothing.
+	// Off is the field that turns the entry off, "" if it is on.
+	Off string
+	// Trusted is set if the client calls the tools without asking, after [Change.Write].
+	Trusted bool
+	// Shared is set for an entry of the project under another name than [Name], if the
+	// choice did not ask for the project. Write then changes nothing.
 	Shared bool
+	// First is the entry of the same name that the client uses instead of this one, in a
+	// file that it prefers; nil if this one counts. It may need an approval, without which
+	// some clients use this one.
+	First *Change
 	// Differences are the fields of the entry that change, none for a new entry.
 	Differences []Difference
 	// Unread lists further files of the client that cannot be read.
@@ -111,33 +133,75 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 		return Change{}, ErrNoRemote
 	}
 	all := c.look(p, choice)
-	if len(all) == 0 {
-		return Change{}, errors.New("the folder of its file is not known")
-	}
 	i, name := pick(all, s, choice)
-	at := all[i]
-	path := append(c.keysAt(p, at.place), name)
-	ch := Change{
-		File: cmp.Or(at.real, at.at), Scope: at.scope, Key: strings.Join(path, "."), State: Absent,
-		Before: at.data, existed: at.real != "", mode: at.mode,
+	if i < 0 {
+		return Change{}, ErrNoFolder
 	}
+	at := all[i]
+	ch, err := c.change(p, at, name, s)
+	ch.Shared = at.scope == Project && choice == Choice{} && at.all[name].fields != nil
 	for j, other := range all {
-		if j != i && other.err != nil {
+		same := func(e *fs.PathError) bool { return e.Path == other.at }
+		if j != i && other.err != nil && other.at != at.at && !slices.ContainsFunc(ch.Unread, same) {
 			ch.Unread = append(ch.Unread, &fs.PathError{Op: "read", Path: other.at, Err: other.err})
 		}
+	}
+	if choice.File != "" && err == nil {
+		if _, missing := os.Stat(filepath.Dir(ch.File)); missing != nil {
+			err = &MissingError{"its folder is not there", "make the folder " + filepath.Dir(ch.File) + ", or mend --file"}
+		}
+		return ch, err
+	}
+	for _, f := range c.look(p, Choice{}) {
+		if f.at == at.at && f.scope == at.scope {
+			break
+		}
+		if f.all[name].fields != nil && f.err == nil {
+			first, _ := c.change(p, f, name, s)
+			ch.First = &first
+			break
+		}
+	}
+	return ch, err
+}
+
+// ErrNoFolder is returned if the client's file is in a folder that is not known, such as
+// the home folder without HOME.
+var ErrNoFolder = errors.New("the folder of its file is not known")
+
+// MissingError is returned if knack does not make a client's file, or its folder.
+type MissingError struct{ What, Mend string }
+
+// Error says what is missing.
+func (e *MissingError) Error() string { return e.What }
+
+// change is the change of the entry of this name in one file.
+func (c Client) change(p Places, at found, name string, s Server) (Change, error) {
+	path := append(c.keysAt(p, at.place), name)
+	ch := Change{
+		File: cmp.Or(at.real, at.at), Scope: at.scope, Name: name, Key: strings.Join(path, "."), State: Absent,
+		Before: at.data, existed: at.real != "", mode: at.mode,
 	}
 	if at.err != nil {
 		return ch, at.err
 	}
 	if !ch.existed && c.must != "" {
-		return ch, fmt.Errorf("it is not there yet: %s", c.must)
+		return ch, &MissingError{"it is not there yet", c.must + ", and then run this again"}
+	}
+	if name != Name && s.URL == "" {
+		s.Args = append(slices.Clone(s.Args), "--entry", name)
 	}
 	have := at.all[name]
 	todo := c.decide(have.fields, s)
 	words, url := started(have.fields)
 	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
-	ch.Off = have.fields["enabled"] == false || have.fields["disabled"] == true
-	ch.Shared = at.scope == Project && choice == Choice{} && have.fields != nil
+	switch {
+	case have.fields["enabled"] == false:
+		ch.Off = "enabled"
+	case have.fields["disabled"] == true:
+		ch.Off = "disabled"
+	}
+	ch.Trusted = c.Trusts() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
 	if have.fields == nil {
 		ch.Differences = nil
 	}
@@ -196,17 +260,19 @@ func sameFile(a, b string) bool {
 }
 
 // pick returns the file to change and the name of the entry in it: the first file with an
-// entry, else the first existing file of the requested scope.
+// entry, else the first existing file of the requested scope. It is -1 for none. An entry
+// knack of the project's file, which its team shares, is not the user's: then the user's
+// own file gets one.
 func pick(all []found, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
-		if _, ok := f.all[Name]; ok {
+		if _, ok := f.all[Name]; ok && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
 	if s.URL == "" { // an entry under another name that starts a knack would be a second one
 		for i, f := range all {
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
-				if words, _ := started(f.all[name].fields); startsKnack(words, "") && slices.Contains(words, "serve") {
+				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") {
 					return i, name
 				}
 			}
@@ -223,7 +289,7 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 			best = i
 		}
 	}
-	return max(best, 0), Name
+	return best, Name
 }
 
 // read fills in the content of the file. A project may be a clone, so its links are not
@@ -247,6 +313,8 @@ func (c Client) read(p Places, f *found) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.err = errors.New("it is a link that leads nowhere")
+	case err != nil && inCircle(f.at):
+		f.err = errors.New("it is a link that leads back to itself")
 	case err != nil:
 		f.err = err
 	case !info.Mode().IsRegular():
@@ -259,6 +327,12 @@ func (c Client) read(p Places, f *found) {
 			f.all, f.err = c.servers(f.data, c.keysAt(p, f.place))
 		}
 	}
+}
+
+// inCircle reports whether the links of a path never end.
+func inCircle(at string) bool {
+	_, err := os.Stat(at)
+	return errors.Is(err, syscall.ELOOP)
 }
 
 // Write replaces the file in one step and keeps a backup beside it. A file that has changed

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,10 +84,13 @@ func TestPlan(t *testing.T) {
 		"no project's file":         {"claude-code", map[string]string{"./.mcp.json": `{"mcpServers": {"a": {}}}`}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
 		"of the user":               {"claude-code", map[string]string{"~/.claude.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
 		"of the user in a project":  {"claude-code", map[string]string{"~/.claude.json": localCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"of the project":            {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, Shared: true}},
+		"of the project":            {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, First: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"of both":                   {"qwen-code", map[string]string{"./.qwen/settings.json": ownCLI, "~/.qwen/settings.json": ownCLI}, Choice{}, here, Change{File: "~/.qwen/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, First: &Change{Name: "knack", File: "./.qwen/settings.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"of a project's user":       {"claude-code", map[string]string{"~/.claude.json": localCLI, "./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command, First: &Change{Name: "knack", File: "~/.claude.json", Scope: Local, Key: "projects.PROJECT.mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"the project's other name":  {"cursor", map[string]string{"./.cursor/mcp.json": another}, Choice{}, here, Change{Name: "skills", File: "./.cursor/mcp.json", Scope: Project, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Shared: true, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}, {"args", `["serve","--dir=/mine"]`, `["serve","--dir=/mine","--entry","skills"]`}}}},
 		"of the project, asked for": {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: Project}, here, Change{File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
-		"beside the project's":      {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: User}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent}},
-		"under another name":        {"cursor", map[string]string{"~/.cursor/mcp.json": another}, Choice{}, here, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}}}},
+		"beside the project's":      {"claude-code", map[string]string{"./.mcp.json": ownCLI}, Choice{Scope: User}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Absent, First: &Change{Name: "knack", File: "./.mcp.json", Scope: Project, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}}},
+		"under another name":        {"cursor", map[string]string{"~/.cursor/mcp.json": another}, Choice{}, here, Change{Name: "skills", File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.skills", State: Outdated, Command: []string{"/old/knack.exe", "serve", "--dir=/mine"}, Differences: []Difference{{"command", `"/old/knack.exe"`, `"/opt/knack"`}, {"args", `["serve","--dir=/mine"]`, `["serve","--dir=/mine","--entry","skills"]`}}}},
 		"another server":            {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, here, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
 		"another server, by URL":    {"cursor", map[string]string{"~/.cursor/mcp.json": elseCLI}, Choice{}, remote, Change{File: "~/.cursor/mcp.json", Scope: User, Key: "mcpServers.knack", State: Foreign, Command: []string{"npx", "-y", "serve"}}},
 		"behind a URL":              {"claude-code", map[string]string{"~/.claude.json": ownURL}, Choice{}, here, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, URL: "https://skills.example.com/mcp"}},
@@ -98,7 +102,7 @@ func TestPlan(t *testing.T) {
 		"the file that is there": {"opencode", map[string]string{"~/.config/opencode/opencode.json": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Absent}},
 		"none of two files":      {"opencode", nil, Choice{}, here, Change{File: "~/.config/opencode/opencode.jsonc", Scope: User, Key: "mcp.knack", State: Absent}},
 		"the project's of four":  {"opencode", nil, Choice{Scope: Project}, here, Change{File: "./opencode.json", Scope: Project, Key: "mcp.knack", State: Absent}},
-		"in the other file": {"opencode", map[string]string{"~/.config/opencode/opencode.json": theirs, "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Outdated, Off: true, Command: []string{"/old/knack", "serve"}, Differences: []Difference{
+		"in the other file": {"opencode", map[string]string{"~/.config/opencode/opencode.json": theirs, "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Outdated, Off: "enabled", Command: []string{"/old/knack", "serve"}, Differences: []Difference{
 			{"command", `["/old/knack","serve"]`, `["/opt/knack","serve","--exclude","claude-user"]`},
 		}}},
 		"nested":            {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": `{"mcpServers": {"knack": {"transport": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}`}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
@@ -107,7 +111,8 @@ func TestPlan(t *testing.T) {
 		"its own spelling":  {"copilot-cli", map[string]string{"~/.copilot/mcp-config.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.copilot/mcp-config.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
 		"without its kind":  {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownCLI, `"type": "stdio", `, "", 1)}, Choice{}, Server{Command: "/old/knack", Args: []string{"serve"}}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}}},
 		"another transport": {"claude-code", map[string]string{"~/.claude.json": strings.Replace(ownURL, "http", "sse", 1)}, Choice{}, Server{URL: "https://skills.example.com/mcp"}, Change{File: "~/.claude.json", Scope: User, Key: "mcpServers.knack", State: Outdated, URL: "https://skills.example.com/mcp", Differences: []Difference{{"type", `"sse"`, `"http"`}}}},
-		"trust":             {"gemini-cli", map[string]string{"~/.gemini/settings.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Trust: true}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: []Difference{{"trust", "", "true"}}}},
+		"trust":             {"gemini-cli", map[string]string{"~/.gemini/settings.json": ownCLI}, Choice{}, Server{Command: "/old/knack", Trust: true}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: []Difference{{"trust", "", "true"}}, Trusted: true}},
+		"trusted":           {"gemini-cli", map[string]string{"~/.gemini/settings.json": strings.Replace(ownCLI, `"type"`, `"trust": true, "type"`, 1)}, Choice{}, Server{Command: "/old/knack"}, Change{File: "~/.gemini/settings.json", Scope: User, Key: "mcpServers.knack", State: Connected, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Trusted: true}},
 		"named":             {"cursor", map[string]string{"./mine.json": ownCLI}, Choice{File: "./mine.json"}, here, Change{File: "./mine.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +141,18 @@ func TestPlan(t *testing.T) {
 			if keeps := c.want.State == Connected || c.want.State == Foreign || c.want.Shared; written == keeps {
 				t.Errorf("written: %t", written)
 			}
-			got = Change{p.name(got.File), got.Scope, strings.ReplaceAll(got.Key, p.Project, "PROJECT"), got.State, got.Command, got.URL, got.Off, got.Shared, got.Differences, got.Unread, nil, nil, "", false, 0}
+			bare := func(ch Change) Change {
+				ch.File, ch.Key = p.name(ch.File), strings.ReplaceAll(ch.Key, p.Project, "PROJECT")
+				ch.Before, ch.After, ch.Backup, ch.existed, ch.mode = nil, nil, "", false, 0
+				return ch
+			}
+			if got = bare(got); got.First != nil {
+				first := bare(*got.First)
+				got.First = &first
+			}
+			if c.want.Name == "" {
+				c.want.Name = Name
+			}
 			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(Change{})); d != "" {
 				t.Error(d)
 			}
@@ -156,7 +172,13 @@ func TestKeepArgs(t *testing.T) {
 		{"serve --dir=/mine --no-builtin", "serve --dir=/mine --no-builtin"},
 		{"", "serve --exclude a-user --exclude b-user"},
 		{"list", "serve --exclude a-user --exclude b-user"},
+		{"serve --entry team --exclude a-user", "serve --entry mine --exclude a-user --exclude b-user"},
+		{"serve --dir /mine --entry=mine", "serve --dir /mine --entry=mine"},
 	} {
+		want := want
+		if strings.Contains(c.have, "--entry") {
+			want = append(slices.Clone(want), "--entry", "mine")
+		}
 		if got := strings.Join(keepArgs(strings.Fields(c.have), want), " "); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.have, got, c.want)
 		}
@@ -220,7 +242,7 @@ func TestClients(t *testing.T) {
 		if c.Source == "" || c.folder == nil {
 			t.Errorf("%s: no source, or no folder", c.ID)
 		}
-		for scope := range c.After {
+		for scope := range c.after {
 			if !strings.Contains(strings.Join(scopes(c), " "), string(scope)) {
 				t.Errorf("%s has no %s scope", c.ID, scope)
 			}
@@ -410,7 +432,8 @@ func TestPlanRefuses(t *testing.T) {
 		"no object":        {cursor, map[string]string{"~/.cursor/mcp.json": "{\"mcpServers\": []}"}, "line 1, column 16: mcpServers is not an object in braces"},
 		"a folder":         {cursor, map[string]string{"~/.cursor/mcp.json/x": ""}, "it is not a regular file"},
 		"a link nowhere":   {cursor, map[string]string{"~/.cursor/mcp.json": "->~/gone"}, "it is a link that leads nowhere"},
-		"not yet there":    {more, nil, "it is not there yet: start Continue once, which writes its models into it"},
+		"a link to itself": {cursor, map[string]string{"~/.cursor/mcp.json": "->~/.cursor/mcp.json"}, "it is a link that leads back to itself"},
+		"not yet there":    {more, nil, "it is not there yet"},
 		"a list of others": {more, map[string]string{"~/.continue/config.yaml": "mcpServers:\n  a: {}\n"}, "line 2: mcpServers is not a list with a dash and a name for each server, below it"},
 	} {
 		p := tree(t, c.files)
@@ -423,8 +446,31 @@ func TestPlanRefuses(t *testing.T) {
 	if err != nil || ch.Scope != User || len(ch.Unread) != 1 || !strings.HasSuffix(ch.Unread[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unread[0].Err.Error(), "line 1") {
 		t.Errorf("%v: %+v", err, ch)
 	}
+	// One file that is two places is reported once.
+	opencode, _ := Find("opencode")
+	ch, err = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{", "./.mcp.json": "{"}), here, Choice{Scope: Project})
+	if err == nil || len(ch.Unread) != 0 {
+		t.Errorf("%v: %+v", err, ch.Unread)
+	}
+	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unread) != 0 {
+		t.Errorf("%+v", ch.Unread)
+	}
+	// Without a home folder the project's file is no substitute.
+	for _, c := range []Client{claude, opencode} {
+		p := tree(t, nil)
+		p.Home = ""
+		if _, err := c.Plan(p, here, Choice{}); !errors.Is(err, ErrNoFolder) {
+			t.Errorf("%s: %v", c.ID, err)
+		}
+	}
+	// The folder of a file that is named has to be there.
+	p := tree(t, nil)
+	missing := new(MissingError)
+	if _, err := cursor.Plan(p, here, Choice{File: p.at("./typo/x.json")}); !errors.As(err, &missing) {
+		t.Errorf("%v", err)
+	}
 	// The mode decides, because tests may run as a user who could write anyway.
-	p := tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
+	p = tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
 	if err := os.Chmod(p.at("~/.cursor/mcp.json"), 0o444); err != nil {
 		t.Fatal(err)
 	}
@@ -437,5 +483,44 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(p.at("~/.cursor/*")); len(left) != 1 {
 		t.Errorf("something is left beside it: %q", left)
+	}
+}
+
+// What a client asks names the entry, and the settings that the client reads.
+func TestAfter(t *testing.T) {
+	claude, _ := Find("claude")
+	qwen, _ := Find("qwen")
+	p := Places{OS: "linux", Home: "/h"}
+	moved := Places{OS: "linux", Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/c"}[name] }}
+	for _, row := range []struct {
+		client Client
+		at     Places
+		scope  Scope
+		name   string
+		want   []string
+	}{
+		{claude, p, User, "knack", []string{`["mcp__knack"]`, " ~/.claude/settings.json."}},
+		{claude, moved, User, "my team", []string{`["mcp__my_team"]`, " /c/settings.json."}},
+		{claude, p, Project, "my team", []string{`"enabledMcpjsonServers": ["my team"] to ~/.claude/settings.json.`}},
+		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
+	} {
+		text := strings.Join(row.client.After(row.at, row.scope, row.name), "\n")
+		for _, want := range row.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s %s: %s", row.client.ID, row.name, text)
+			}
+		}
+	}
+}
+
+// A client is found by the name of its program too.
+func TestFindByProgram(t *testing.T) {
+	for program, id := range map[string]string{"gemini": "gemini-cli", "Claude": "claude-code", "qwen": "qwen-code", "copilot": "copilot-cli", "cn": "continue", "code": "vscode"} {
+		if c, ok := Find(program); !ok || c.ID != id {
+			t.Errorf("%s is %s", program, c.ID)
+		}
+	}
+	if c, ok := Find(""); ok {
+		t.Errorf("nothing is %s", c.ID)
 	}
 }

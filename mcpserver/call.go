@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -143,45 +144,21 @@ func plainCapabilities(raw []byte) bool {
 
 // paramsOf are a request's params in the form that both doors have.
 func paramsOf(req mcp.Request) (p wire.Params) {
+	from := reflect.ValueOf(req.GetParams())
+	if from.Kind() != reflect.Pointer || from.IsNil() {
+		return p
+	}
+	for name, to := range map[string]*string{"Cursor": &p.Cursor, "URI": &p.URI, "Name": &p.Name} {
+		if text := from.Elem().FieldByName(name); text.IsValid() {
+			*to = text.String()
+		}
+	}
 	switch from := req.GetParams().(type) {
-	case *mcp.ListToolsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListResourcesParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListResourceTemplatesParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListPromptsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *skillsext.ListSkillsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *skillsext.GetSkillParams:
-		if from != nil {
-			p.URI = from.URI
-		}
-	case *skillsext.ReadDirectoryParams:
-		if from != nil {
-			p.URI, p.Cursor = from.URI, from.Cursor
-		}
 	case *mcp.CallToolParamsRaw:
-		p.Name, p.Arguments = from.Name, from.Arguments
-	case *mcp.ReadResourceParams:
-		p.URI = from.URI
+		p.Arguments = from.Arguments
+		p.Meta.CallID, _ = from.Meta["callId"].(string)
 	case *mcp.GetPromptParams:
-		p.Name, p.Texts = from.Name, from.Arguments
-	case *mcp.SubscribeParams:
-		p.URI = from.URI
-	case *mcp.UnsubscribeParams:
-		p.URI = from.URI
+		p.Texts = from.Arguments
 	case *mcp.CompleteParams:
 		if from.Ref != nil {
 			p.Ref = wire.Ref(*from.Ref)

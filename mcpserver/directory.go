@@ -27,7 +27,7 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	}
 	if r.params.Cursor != "" {
 		var err error
-		if after, err = parseCursor(r.params.Cursor); err != nil {
+		if _, after, err = parseCursor(r.params.Cursor); err != nil {
 			return reply{}, err
 		}
 	}

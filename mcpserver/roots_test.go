@@ -128,7 +128,7 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 				case m.Method == "roots/list":
 					time.Sleep(50 * time.Millisecond)
 					fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`+"\n", m.ID, filepath.ToSlash(project))
-				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "Skills from the folders that the application works in may join these."):
+				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "More skills may come from the application's folders."):
 					t.Errorf("the instructions: %s", m.Result)
 				case string(m.ID) == "2":
 					if strings.Contains(method, "never") != (m.Error != nil) || m.Error == nil && method != "resources/subscribe" && !strings.Contains(string(m.Result), "git") {

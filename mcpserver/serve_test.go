@@ -174,8 +174,8 @@ func TestInstructions(t *testing.T) {
 		"git/SKILL.md": skillMD("git", "Git.", ""), "tar/SKILL.md": skillMD("tar", "Tar.", ""),
 		"lost/SKILL.md": "---\nname: lost\n---\n",
 	})))
-	want := "2 skills: instructions for particular tasks. If one may fit yours, load it first with this server's tool `skill`. Names: git, tar.\n\n" +
-		"If the application has a tool of its own for skills, that one does not know these. `read_file_in_skill` reads the other files of a skill." +
+	want := "2 skills: git, tar. First load what fits, with this server's tool `skill`.\n\n" +
+		"A skill is instructions for one kind of task. If the application has a tool of its own for skills, that one does not know these. `read_file_in_skill` reads the other files of a skill." +
 		" `find_skills` searches all skills by topic.\n\nThe skills:\n- git: Git.\n- tar: Tar.\n\n1 skill was skipped: lost. `find_skills` says why."
 	for _, era := range eras {
 		client := connect(t, serve(t, c), era, nil)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +65,9 @@ type Options struct {
 	// Engage, if set, is what skill://engage/SKILL.md answers where no skill has
 	// it; see [tool.Host].
 	Engage func() string
+	// Entry is the server's name in the settings of the client that starts it; empty if
+	// it is unknown.
+	Entry string
 	// Observe, if set, hears of everything that a client did with skills, after it
 	// was answered, from the goroutine of the call. It must not wait: the answer waits
 	// for it.
@@ -71,6 +76,24 @@ type Options struct {
 	// and each use has its event for the audit log, with what was loaded.
 	Audit bool
 	Log   *slog.Logger
+}
+
+// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
+// when a client has sent what it must not, and is told, or has left while it was told of a
+// change. Any client can have them written, and the log is for the operator.
+var clientFaults = []string{
+	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
+	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
+}
+
+// bounded is a log as the server writes it; a nil log is silent.
+func bounded(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return limit.Log(log, func(message string) bool {
+		return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
+	})
 }
 
 // Server is an MCP server for any number of sessions.
@@ -89,6 +112,7 @@ type Server struct {
 	audit        bool
 	grace        time.Duration // wholeGrace; tests have less
 
+	entry         string
 	private       bool
 	room          *limit.Budget // of answers that are not written yet
 	manifests     *catalog.Manifests
@@ -116,7 +140,7 @@ func New(o Options) *Server {
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
-	s.subscriptions = newSubscriptions(s)
+	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
@@ -185,19 +209,16 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
 			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 		}
-		if call, ok := req.(*mcp.CallToolRequest); ok {
-			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
-		}
 		if methods[method] != nil {
 			if r.copies = sdkCopies; r.room == nil {
 				r.room = s.room.Open(r.Share)
 				defer r.room.Close()
 			}
-			if res, err := s.answer(ctx, r); err == nil {
-				return res, nil
-			} else {
-				return nil, err
+			res, err := s.answer(ctx, r)
+			if err != nil {
+				return nil, err // without a result that is a nil pointer
 			}
+			return res, nil
 		}
 		var res mcp.Result
 		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
@@ -292,9 +313,11 @@ func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) 
 	}
 	var notes []string
 	if s.roots.offeredWith(req) {
-		notes = append(notes, "Skills from the folders that the application works in may join these.")
+		notes = append(notes, "More skills may come from the application's folders.")
 	}
-	text := tool.Instructions(v, s.tools, clientOf(req), notes...)
+	c := clientOf(req)
+	c.Entry = s.entry
+	text := tool.Instructions(v, s.tools, c, notes...)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
@@ -318,28 +341,24 @@ func (s *Server) announce(d catalog.Diff) {
 func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if tools {
-		if s.nudged.tools = !s.nudged.tools; s.nudged.tools {
-			s.mcp.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	toggle := func(wanted bool, added *bool, add, remove func()) {
+		if !wanted {
+			return
+		}
+		if *added = !*added; *added {
+			add()
 		} else {
-			s.mcp.RemoveTools("changed")
+			remove()
 		}
 	}
-	if prompts {
-		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
-			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
-		} else {
-			s.mcp.RemovePrompts("changed")
-		}
-	}
-	if !resources {
-		return
-	}
-	if s.nudged.templates = !s.nudged.templates; s.nudged.templates {
-		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
-	} else {
-		s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-	}
+	const name, template = "changed", "knack-changed:{x}"
+	toggle(tools, &s.nudged.tools, func() {
+		s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	}, func() { s.mcp.RemoveTools(name) })
+	toggle(prompts, &s.nudged.prompts, func() { s.mcp.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { s.mcp.RemovePrompts(name) })
+	toggle(resources, &s.nudged.templates, func() {
+		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
+	}, func() { s.mcp.RemoveResourceTemplates(template) })
 }
 
 // internal hides what an error says behind a code; the log has it.

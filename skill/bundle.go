@@ -34,6 +34,13 @@ type Root struct {
 	// Unlisted: its skills are in no list and no search, since somebody else shows them,
 	// but load by name and by URI.
 	Unlisted bool
+	// ShownBy names the clients that show its skills themselves, separated by commas.
+	ShownBy string
+}
+
+// IsShownBy reports whether a client of this name shows the root's skills itself.
+func (r Root) IsShownBy(client string) bool {
+	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
 }
 
 // Name is what answers call the root's folder: as people at this machine write it, or by

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
@@ -18,9 +19,9 @@ type arguments map[string]json.RawMessage
 // errNoObject is returned for arguments that are not a JSON object.
 var errNoObject = errors.New("they must be one JSON object")
 
-// parseArguments parses a JSON object. Missing arguments count as an empty one. If allowed
-// keys are given, any other key is an error, which does not repeat its value.
-func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
+// parseArguments parses a JSON object. Missing arguments count as an empty one. If keys are
+// given, any other key is an error, which does not repeat its value, unless it is in also.
+func parseArguments(data json.RawMessage, keys []string, also ...string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
 		return arguments{}, nil
@@ -36,18 +37,18 @@ func parseArguments(data json.RawMessage, allowed []string) (arguments, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("text follows the JSON object")
 	}
-	if allowed != nil {
-		if err := a.onlyKeys(allowed); err != nil {
+	if keys != nil {
+		if err := a.onlyKeys(keys, also...); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-func (a arguments) onlyKeys(allowed []string) error {
+func (a arguments) onlyKeys(allowed []string, also ...string) error {
 	var unknown []string
 	for k := range a {
-		if !slices.Contains(allowed, k) {
+		if !slices.Contains(allowed, k) && !slices.Contains(also, k) {
 			unknown = append(unknown, k)
 		}
 	}
@@ -63,7 +64,11 @@ func (a arguments) onlyKeys(allowed []string) error {
 	if len(unknown) > 1 {
 		keys = "keys"
 	}
-	return fmt.Errorf("unrecognized %s %s; the only one is '%s'", keys, strings.Join(shown, ", "), allowed[0])
+	known := "the only one is"
+	if len(allowed) > 1 {
+		known = "the keys are"
+	}
+	return fmt.Errorf("unrecognized %s %s; %s '%s'", keys, strings.Join(shown, ", "), known, strings.Join(allowed, "', '"))
 }
 
 // text returns a string argument; given is false if it is missing or null.
@@ -90,4 +95,15 @@ func (a arguments) number(key string, low, high, def int) (int, error) {
 		return 0, fmt.Errorf("'%s' must be a whole number from %d to %d", key, low, high)
 	}
 	return int(f), nil
+}
+
+// numeral is number for the default set: it takes a number in quotes too.
+func (a arguments) numeral(key string, low, high, def int) (int, error) {
+	var s string
+	if json.Unmarshal(a[key], &s) == nil {
+		if _, err := strconv.Atoi(strings.TrimSpace(s)); err == nil {
+			a = arguments{key: json.RawMessage(strings.TrimSpace(s))}
+		}
+	}
+	return a.number(key, low, high, def)
 }

@@ -11,6 +11,8 @@ import (
 type Client struct {
 	// Name and Version are the client's own (MCP's clientInfo), or empty.
 	Name, Version string
+	// Entry is the server's name in the client's settings, or empty if it is unknown.
+	Entry string
 	// Limit is the longest description in characters that is known to arrive whole; 0 if
 	// only the name is known.
 	Limit int
@@ -60,9 +62,12 @@ type habits struct {
 	result, lines int
 	// scripted is result for calls from a script of the model, if that differs.
 	scripted int
-	// prefix is the client's prefix of a tool's name.
+	// prefix is what the client puts before a tool's name if the server is called knack
+	// in its settings; empty for no prefix, and if it differs between models.
 	prefix string
-	// own is the application's own tool that loads skills.
+	// exact reports that prefix has the name that the server really has there.
+	exact bool
+	// own is the application's own tool that loads skills, not this server's.
 	own string
 	// prompt is how the client treats text after a prompt's name.
 	prompt PromptArgument
@@ -88,9 +93,9 @@ func (c Client) PromptArgument() PromptArgument { return c.habits().prompt }
 
 // knownClients has a row for each client that was tried: on 2026-11-22 with the version in
 // the comment, a scripted model in place of the vendor's and a recorder between client and
-// server (doc/clients.md; interop/agents measures again). A limit is the longest text that
-// arrived, less a little; the name of a constant beside it comes from the client's own
-// code.
+// server (doc/clients.md; interop/agents measures again). A limit is a little less than the
+// longest text that arrived, or what the client documents; the name of a constant beside it
+// comes from the client's own code.
 //
 // Others refuse a long text: some OpenAI-compatible endpoints answer 400
 // (string_above_max_length) to a description over 1,024 characters
@@ -101,8 +106,8 @@ var knownClients = []habits{
 	// Claude Code 2.1.330: 4,096 characters of instructions and of a description, a
 	// JavaScript length. It defers tools but for those with anthropic/alwaysLoad, and with
 	// anthropic/maxResultSizeChars shows results up to the number there: 300,000 characters
-	// came. Text after a prompt's name is in the model's context as <command-args>; each
-	// argument of the prompt gets a word.
+	// came, and its documentation says 500,000. Text after a prompt's name is in the model's
+	// context as <command-args>; each argument of the prompt gets a word.
 	{name: "claude-code", since: "2.1.330", title: "Claude Code", instructions: 4096, description: 4096, lists: true,
 		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Claude Code 2.1.197: the same with 2,048 ("truncates tool descriptions and server
@@ -110,16 +115,17 @@ var knownClients = []habits{
 	// that is compared with a JavaScript length). So does 2.1.285, according to reports.
 	{name: "claude-code", since: "2.1.197", title: "Claude Code", instructions: 2048, description: 2048, lists: true,
 		result: maxResultSize, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
-	// Older ones may know neither _meta: 49,800 characters arrived without.
+	// Older ones may ignore both keys of _meta: 49,800 characters arrived without them.
 	{name: "claude-code", title: "Claude Code", instructions: 2048, description: 2048,
 		result: 49_800, prefix: "mcp__knack__", own: "Skill", prompt: ArgumentNone},
 	// Codex 0.169.0: with the models that it knows the first 247 characters of the first
 	// line of the instructions, for which [headLength] is made, with others all. It cuts
 	// the middle out of an answer: with most models that it knows, which call tools from
 	// a script, over 10,000 tokens of 4 bytes (39,380 bytes arrived), with models that it
-	// does not know over 12,000 bytes (11,800 arrived).
+	// does not know over 12,000 bytes (11,800 arrived). Its name for a tool depends on the
+	// model: mcp__knack__skill or mcp__knack.skill.
 	{name: "codex-mcp-client", title: "Codex", instructions: longestTried,
-		result: 11_800, scripted: 39_300, prefix: "mcp__knack__"},
+		result: 11_800, scripted: 39_300},
 	// Gemini CLI 0.61.0: DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD is 40,000 characters,
 	// the tags that it puts around included: 39,840 arrived. A prompt gets free text as
 	// its single required argument.
@@ -158,9 +164,12 @@ const (
 	maxResultSize = 500_000
 )
 
-// longestClientName bounds the names that are looked up. Clients choose their names, and no
-// known one is longer.
+// longestClientName bounds the names that are looked up. No client has a longer one.
 const longestClientName = 100
+
+// longestEntry bounds the names of entries that are repeated: clients shorten the names of
+// tools that have more than 64 characters in all.
+const longestEntry = 30
 
 // habits returns the row of the client. For an unknown or unnamed client it returns a zero
 // row with the bounds for unknown clients.
@@ -168,6 +177,9 @@ func (c Client) habits() habits {
 	h := habits{}
 	if len(c.Name) <= longestClientName {
 		h = lookUp(c.Name, c.Version)
+	}
+	if h.prefix != "" && plainName(c.Entry) {
+		h.prefix, h.exact = strings.Replace(h.prefix, serverName, c.Entry, 1), true
 	}
 	if c.Scripted {
 		h.result = cmp.Or(h.scripted, h.result)
@@ -189,16 +201,19 @@ func lookUp(name, version string) habits {
 		case !fits || !isPrefix && server != "" || older(version, h.since):
 			continue
 		case isPrefix && len(folded) == len(name) && plainName(name[len(begins):]):
-			h.prefix = strings.Replace(h.prefix, "knack", name[len(begins):], 1)
+			h.prefix, h.exact = strings.Replace(h.prefix, serverName, name[len(begins):], 1), true
 		}
 		return h
 	}
 	return habits{}
 }
 
-// plainName reports whether a server's name is unchanged in the names of its tools.
+// serverName is the name of the server in the settings of most clients, and in the table.
+const serverName = "knack"
+
+// plainName reports whether clients put a server's name unchanged before its tools.
 func plainName(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+	return s != "" && len(s) <= longestEntry && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 // older reports whether a version is before another, by the numbers between the dots. A
@@ -222,5 +237,11 @@ func leadingNumber(s string) uint64 {
 	return n
 }
 
-// tool returns the client's name for one of this server's tools, quoted.
-func (h habits) tool(name string) string { return "`" + h.prefix + name + "`" }
+// tool is what the client calls one of this server's tools, quoted, or the tool's own name
+// if the client's is not known for sure.
+func (h habits) tool(name string) string {
+	if h.exact {
+		name = h.prefix + name
+	}
+	return "`" + name + "`"
+}

@@ -17,24 +17,24 @@ func TestClients(t *testing.T) {
 		instructions  int
 		result        int
 	}{
-		{"claude-code", "2.1.330", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
-		{"Claude-Code", "2.1.331-beta.1", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
-		{"claude-code", "3", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
-		{"claude-code", "2.1.329", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
-		{"claude-code", "2.1.197", "Claude Code", "`mcp__knack__skill`", 2048, 500_000},
-		{"claude-code", "2.1.97", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
-		{"claude-code", "", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
-		{"claude-code", "latest", "Claude Code", "`mcp__knack__skill`", 2048, 49_800},
-		{"claude-code", strings.Repeat("9", 1000) + ".1", "Claude Code", "`mcp__knack__skill`", 4096, 500_000},
-		{"codex-mcp-client", "0.169.0", "Codex", "`mcp__knack__skill`", 11_200, 11_800},
-		{"gemini-cli-mcp-client", "0.0.1", "Gemini CLI", "`mcp_knack_skill`", 11_200, 39_800},
-		{"opencode", "1.18.33", "OpenCode", "`knack_skill`", 11_200, 51_200},
+		{"claude-code", "2.1.330", "Claude Code", "`skill`", 4096, 500_000},
+		{"Claude-Code", "2.1.331-beta.1", "Claude Code", "`skill`", 4096, 500_000},
+		{"claude-code", "3", "Claude Code", "`skill`", 4096, 500_000},
+		{"claude-code", "2.1.329", "Claude Code", "`skill`", 2048, 500_000},
+		{"claude-code", "2.1.197", "Claude Code", "`skill`", 2048, 500_000},
+		{"claude-code", "2.1.97", "Claude Code", "`skill`", 2048, 49_800},
+		{"claude-code", "", "Claude Code", "`skill`", 2048, 49_800},
+		{"claude-code", "latest", "Claude Code", "`skill`", 2048, 49_800},
+		{"claude-code", strings.Repeat("9", 1000) + ".1", "Claude Code", "`skill`", 4096, 500_000},
+		{"codex-mcp-client", "0.169.0", "Codex", "`skill`", 11_200, 11_800},
+		{"gemini-cli-mcp-client", "0.0.1", "Gemini CLI", "`skill`", 11_200, 39_800},
+		{"opencode", "1.18.33", "OpenCode", "`skill`", 11_200, 51_200},
 		{"qwen-cli-mcp-client-knack", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
 		{"qwen-cli-mcp-client-My_skills", "0.0.1", "Qwen Code", "`mcp__My_skills__skill`", 11_200, 27_800},
-		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
-		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`mcp__knack__skill`", 11_200, 27_800},
-		{"copilot-cli", "1.0.102", "Copilot CLI", "`knack-skill`", 11_200, 20_300},
-		{"@cline/core", "0.0.0", "Cline", "`knack__skill`", 2048, 6_500},
+		{"qwen-cli-mcp-client-", "0.0.1", "Qwen Code", "`skill`", 11_200, 27_800},
+		{"qwen-cli-mcp-client-a b\n`c", "0.0.1", "Qwen Code", "`skill`", 11_200, 27_800},
+		{"copilot-cli", "1.0.102", "Copilot CLI", "`skill`", 11_200, 20_300},
+		{"@cline/core", "0.0.0", "Cline", "`skill`", 2048, 6_500},
 		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 400_000},
 	} {
 		h := Client{Name: row.name, Version: row.version}.habits()
@@ -80,6 +80,36 @@ func TestFirstLinesOfDescriptions(t *testing.T) {
 		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), Client{}).Description
 		if first, _, _ := strings.Cut(d, "\n"); length(first) > 157 || !strings.HasSuffix(first, ".") {
 			t.Errorf("%s: %d characters: %s", tl.Name, length(first), first)
+		}
+	}
+}
+
+// The name of a tool is the client's only if the server's name in its settings is known:
+// an entry of another name is never told the name of an entry knack.
+func TestEntry(t *testing.T) {
+	for _, row := range []struct{ client, entry, tool string }{
+		{"claude-code", "company", "`mcp__company__skill`"},
+		{"claude-code", "Knack", "`mcp__Knack__skill`"},
+		{"claude-code", "my skills", "`skill`"},
+		{"claude-code", strings.Repeat("x", 31), "`skill`"},
+		{"gemini-cli-mcp-client", "company", "`mcp_company_skill`"},
+		{"opencode", "company", "`company_skill`"},
+		{"codex-mcp-client", "company", "`skill`"},
+		{"continue-cli-client", "company", "`skill`"},
+		{"qwen-cli-mcp-client-theirs", "", "`mcp__theirs__skill`"},
+		{"qwen-cli-mcp-client-My Skills!", "", "`skill`"},
+		{"", "company", "`skill`"},
+	} {
+		c := Client{Name: row.client, Version: "2.1.330", Entry: row.entry}
+		same(t, c.habits().tool("skill"), row.tool)
+		text := Instructions(seen(seventeen(allOf(skill.ScopeProject))), toolsOf(t, "default"), c)
+		if exact := row.tool != "`skill`"; !strings.Contains(text, row.tool) || exact == strings.Contains(text, "this server's tool") {
+			t.Errorf("%s %s: %s", row.client, row.entry, text)
+		}
+		for word := range strings.FieldsSeq(text) {
+			if strings.Contains(word, "knack") && strings.Contains(word, "skill") && !strings.Contains(text, "If this server is called knack, that tool is "+word) {
+				t.Errorf("%s %s is told of %s", row.client, row.entry, word)
+			}
 		}
 	}
 }

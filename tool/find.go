@@ -64,6 +64,7 @@ type findResult struct {
 func findSkills() *Tool {
 	return &Tool{
 		Contract: "find_skills", Name: findName, Title: "Find Skills", Schema: findSchema,
+		strict:   []string{"query", "limit", "cursor"},
 		describe: func(catalog.View, Client) string { return findDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			query, _, err := args.text("query")
@@ -92,7 +93,7 @@ func page(args arguments, query string) (after place, limit int, err error) {
 	if strings.TrimSpace(query) == "" {
 		def = findPage
 	}
-	if limit, err = args.number("limit", 1, findLimit, def); err != nil {
+	if limit, err = args.numeral("limit", 1, findLimit, def); err != nil {
 		return place{}, 0, err
 	}
 	cursor, given, err := args.text("cursor")
@@ -121,7 +122,7 @@ func parsePlace(cursor string) (place, error) {
 	count, last, _ := strings.Cut(strings.TrimSpace(cursor), "-")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 0 {
-		return place{}, errors.New("'cursor' must be one that an answer before gave")
+		return place{}, errors.New("'cursor' must be one that an earlier answer gave")
 	}
 	return place{n, last}, nil
 }
@@ -190,18 +191,15 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 // unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
-// unlistedFor returns a note about unlisted skills that a query finds and that the
-// application shows itself, so that they do not seem absent. Without a query it returns
-// their number.
+// unlistedFor says which skills that are in no list a query finds, and how they load;
+// without a query it says how many there are. If the client shows the skills of all
+// their roots itself, it says so.
 func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
 	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
 	if err != nil || hits.Total == 0 {
 		return "", err
 	}
 	client := clientIn(ctx).habits().title
-	if client == "" {
-		client = "the application"
-	}
 	var names []string
 	for _, h := range hits.Hits {
 		names = append(names, fmt.Sprintf("%s (%s)", skill.OneLine(called(v, h.Entry)), h.Root.Label))
@@ -209,7 +207,16 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 	if left := hits.Total - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
 	}
-	return fmt.Sprintf("\nNot listed here, since %s shows the skills of those folders itself: %s. They load here too, by these names.", client, strings.Join(names, ", ")), nil
+	why := "since this server was started to leave their folders out (--exclude)"
+	if shownBy(v, client) {
+		why = "since " + client + " shows the skills of those folders itself"
+	}
+	return fmt.Sprintf("\nNot listed here, %s: %s. They load here too, by these names.", why, strings.Join(names, ", ")), nil
+}
+
+// shownBy reports whether the client shows the skills of all unlisted roots itself.
+func shownBy(v catalog.View, client string) bool {
+	return !slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Unlisted && !r.Missing && !r.IsShownBy(client) })
 }
 
 // findRoom is the number of bytes of an answer that are reserved for text around the

@@ -77,7 +77,7 @@ func TestFindAnswers(t *testing.T) {
 	refused := func(why string) Result {
 		return Result{Text: "Invalid arguments for tool find_skills: " + why, IsError: true}
 	}
-	const badLimit, badCursor = "'limit' must be a whole number from 1 to 100", "'cursor' must be one that an answer before gave"
+	const badLimit, badCursor = "'limit' must be a whole number from 1 to 100", "'cursor' must be one that an earlier answer gave"
 	tests := []struct {
 		name string
 		args any
@@ -88,7 +88,8 @@ func TestFindAnswers(t *testing.T) {
 		{"blank query", args{"query": " \n"}, whole},
 		{"null query", args{"query": nil, "limit": nil, "cursor": nil}, whole},
 		{"empty cursor", args{"cursor": ""}, whole},
-		{"unknown keys are ignored", args{"topic": "x"}, whole},
+		{"another key", args{"topic": "x"}, refused("unrecognized key 'topic'; the keys are 'query', 'limit', 'cursor'")},
+		{"two others", args{"q": "git", "keywords": []string{"git"}}, refused("unrecognized keys 'keywords', 'q'; the keys are 'query', 'limit', 'cursor'")},
 		{"a word of a description", args{"query": "Database"}, Result{Text: "Skills 1 to 1 of 1:" + foundPostgres}},
 		{"a name before a description", args{"query": "git development"}, Result{Text: "Skills 1 to 3 of 3:" + foundGit + foundUsers + foundBuilder}},
 		{"no match", args{"query": "kubernetes\x1b"}, Result{
@@ -103,7 +104,8 @@ func TestFindAnswers(t *testing.T) {
 		{"limit -1", args{"limit": -1}, refused(badLimit)},
 		{"limit 1.5", args{"limit": 1.5}, refused(badLimit)},
 		{"limit 1e300", `{"limit":1e300}`, refused(badLimit)},
-		{"limit as text", args{"limit": "10"}, refused(badLimit)},
+		{"limit in quotes", args{"limit": "10"}, whole},
+		{"limit in words", args{"limit": "ten"}, refused(badLimit)},
 		{"query of a wrong type", args{"query": 1}, refused("'query' must be a string")},
 		{"cursor of a wrong type", args{"cursor": 1}, refused("'cursor' must be a string")},
 		{"cursor that is none", args{"cursor": "next"}, refused(badCursor)},

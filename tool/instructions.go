@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 
 const (
 	// headLength is the length of the first line of the instructions, which is complete by
-	// itself. Codex 0.169.0 shows a current model the first 247 characters of it, and
-	// nothing else of this server.
+	// itself: Codex 0.169.0 shows a current model its first 247 characters, and nothing
+	// else of this server.
 	headLength = 240
 	// listedElsewhere bounds the instructions for a client whose model sees the list of
 	// skills in a tool's description too.
@@ -23,32 +24,34 @@ const (
 	noteLength                = 300
 )
 
-// Instructions tell a model at the start of a session what this server has, when to use it
-// and what to call. The first [headLength] characters are a summary: the number of skills,
-// the tool that loads them, and their names or topics. The rest is for clients that show
-// more: names with descriptions, up to the client's limit, the project's skills first, and
-// then the missing ones. Notes are sentences for the end.
+// Instructions tell a model at the start of a session what this server has, when to use
+// it and what to call. The first line, of at most [headLength] characters, is complete by
+// itself: it has the names of skills or their topics, and the tool that loads them. The
+// rest is for clients that show more: names with descriptions, as many as this client
+// shows, the project's skills first, and then what is missing. Notes are sentences for
+// the end.
 //
-// With the zero View the text says that the skills are still being read.
+// They are Markdown in which a skill cannot begin a line. With the zero View they say that
+// the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c Client, notes ...string) string {
 	g := guide{habits: c.habits(), search: more(tools)}
 	if g.load = loader(v, tools); g.load == nil {
 		return ""
 	}
 	if v.Snapshot == nil {
-		return paragraphs(append([]string{g.unread(), g.usage(tools)}, notes...)...)
+		return paragraphs(append([]string{g.unread(), g.usage(nil, tools)}, notes...)...)
 	}
 	skills := g.skills(v)
-	top, all := g.head(v, skills)
+	top, told := g.head(v, skills)
 	if len(skills) > 0 {
-		top = paragraphs(top, g.usage(tools))
+		top = paragraphs(top, g.usage(skills, tools))
 	}
 	end := paragraphs(append(g.notLoaded(v, tools), notes...)...)
 	used := length(top) + length(end) + 2*len("\n\n")
-	return paragraphs(top, g.list(v, c, skills, all, used), end)
+	return paragraphs(top, g.list(v, c, skills, told, used), end)
 }
 
-// paragraphs joins texts, without empty ones.
+// paragraphs joins the texts that are not empty.
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
@@ -99,10 +102,10 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 	return skills
 }
 
-// call returns the model's call of the tool that loads skills.
+// call names the tool that loads skills.
 func (g guide) call() string {
 	s := g.tool(g.load.Name)
-	if g.title == "" {
+	if !g.exact {
 		s = "this server's tool " + s
 	}
 	if g.load.Contract == "004" {
@@ -111,7 +114,7 @@ func (g guide) call() string {
 	return s
 }
 
-// unread returns the head while the skills are being read.
+// unread is the head before the first scan.
 func (g guide) unread() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
@@ -120,43 +123,56 @@ func (g guide) unread() string {
 	return s + "load the one that fits with " + g.call() + "."
 }
 
-// head returns the summary line.
-func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, all bool) {
+// head is the first line, with the names that are in it.
+func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told []string) {
 	late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
 	case late && len(skills) == 0:
-		return g.unread(), true
-	case len(skills) == 0 && g.search != "":
-		return "This server has no skills (instructions for particular tasks) now. When the user asks for one, look again with " + g.tool(g.search) + ".", true
+		return g.unread(), nil
 	case len(skills) == 0:
-		return "This server has no skills (instructions for particular tasks) now.", true
+		text = "This server has no skills (instructions for particular tasks) now."
+		if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }) {
+			text = "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with " + g.call() + "."
+		}
+		if g.search != "" {
+			text += " If the user asks for one, search with " + g.tool(g.search) + "."
+		}
+		return text, nil
 	}
 	text = skill.Count(len(skills), "skill")
 	if late {
 		text += " so far"
 	}
+	load := " First load what fits, with " + g.call() + "."
 	if len(skills) == 1 {
-		text += ": instructions for a particular task. If it may fit yours"
-	} else {
-		text += ": instructions for particular tasks. If one may fit yours"
+		load = " If it fits the task, load it first with " + g.call() + "."
 	}
-	text += ", load it first with " + g.call() + "."
 	search := g.search
 	if search != "" {
 		search = "`" + search + "`" // there is no room for more than the bare name
 	}
-	named, all := telling(skills, headLength-length(text), search)
-	return text + named, all
+	named, told := telling(skills, headLength-length(text)-length(load), search)
+	return text + cmp.Or(named, ".") + load, told
 }
 
-// usage explains what does not fit into the head.
-func (g guide) usage(tools []*Tool) string {
+// usage has what does not fit into the head.
+func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
+	if len(skills) > 0 { // else the head says it
+		s = append(s, "A skill is instructions for one kind of task.")
+	}
+	if g.prefix != "" && !g.exact {
+		s = append(s, fmt.Sprintf("If this server is called %s, that tool is `%s`.", serverName, g.prefix+g.load.Name))
+	}
+	shown := func(e *catalog.Entry) bool { return e.Root.IsShownBy(g.title) }
 	switch {
-	case g.own != "":
-		s = append(s, "The application's own tool `"+g.own+"` does not know these skills.")
-	case g.title == "":
+	case g.own == "" && g.title == "":
 		s = append(s, "If the application has a tool of its own for skills, that one does not know these.")
+	case g.own == "":
+	case !slices.ContainsFunc(skills, shown):
+		s = append(s, "The application's own tool `"+g.own+"` does not know these skills.")
+	default:
+		s = append(s, "The application's own tool `"+g.own+"` knows only some of these skills.")
 	}
 	if find(tools, "read_file_in_skill") != nil {
 		s = append(s, g.tool("read_file_in_skill")+" reads the other files of a skill.")
@@ -175,39 +191,79 @@ func (g guide) found() string {
 	return g.tool(g.search)
 }
 
-// list returns the list of skills, beside used characters of other text. It repeats nothing
-// that the model sees in the tool's description: if that has the descriptions, the list has
-// names alone, and is empty if all of them are in the head.
-func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, all bool, used int) string {
+// list is the list of skills, beside used characters of other text. If the model sees
+// descriptions of all skills in the description of the tool, this is the names alone, or
+// nothing if all of them are in the head. Names that are left out there come first here,
+// and those of the head not again if there is no room for all: so the model sees as many
+// as possible.
+func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []string, used int) string {
 	if len(skills) == 0 {
 		return ""
 	}
-	const title, byName = "The skills:\n", "By name: "
-	rows := &rows{entries: skills}
-	room := func(limit int, title string) int { return max(limit-used-len(title), leastBudget) }
-	if !g.lists || g.load.form == nil {
-		text, _ := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found())
-		return title + text
+	byName := func(most int, note string) string {
+		const all, others = "By name: ", "Others by name: "
+		text, left := names(&rows{entries: skills}, plain, g.room(most, used, all), note, g.found())
+		if len(told) == 0 || !left.any(len(skills)) {
+			return all + text
+		}
+		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(told, skill.OneLine(e.Name)) })
+		text, _ = names(&rows{entries: skills}, plain, g.room(most, used, others), note, g.found())
+		return others + text
 	}
-	described := g.load.form(v, c) != FormNames
-	if !described {
-		if text, a := arrange(rows, bullets, escapeXML, room(g.instructions, title), g.found()); a.form != FormNames {
+	leftOut := shortened(g.found(), "descriptions are left out")
+	var there arranged
+	if g.lists && g.load.arranged != nil {
+		there = g.load.arranged(v, c)
+	}
+	switch there.form {
+	case "", FormNames:
+		const title = "The skills:\n"
+		text, a := arrange(&rows{entries: skills}, items, plain, g.room(g.instructions, used, title), g.found())
+		if a.form != FormNames {
 			return title + text
 		}
+		if there.form == "" {
+			return byName(g.instructions, leftOut)
+		}
+		if there.left.any(len(v.Listed)) {
+			skills = leftFirst(v.Listed, there.left, skills)
+			return byName(g.instructions, leftOut)
+		}
+		return byName(min(g.instructions, listedElsewhere), leftOut)
 	}
 	each := "each"
 	if len(skills) == 1 {
 		each = "it"
 	}
 	where := "For what " + each + " does, see the description of " + g.tool(g.load.Name) + "."
-	switch {
-	case !described:
-		where = shortened(g.found(), "descriptions are left out")
-	case all:
+	if len(told) == len(skills) {
 		return where
 	}
-	text, _ := names(rows, escapeXML, room(min(g.instructions, listedElsewhere), byName), where, g.found())
-	return byName + text
+	return byName(min(g.instructions, listedElsewhere), where)
+}
+
+// room is how many characters a list may have below a title, beside used others.
+func (g guide) room(most, used int, title string) int {
+	return max(most-used-len(title), leastBudget)
+}
+
+// leftFirst orders skills so that those that a list leaves out come first.
+func leftFirst(listed []*catalog.Entry, out left, skills []*catalog.Entry) []*catalog.Entry {
+	kept := map[*catalog.Entry]bool{}
+	for i, e := range listed[:min(out.from, len(listed))] {
+		if !out.has(i) {
+			kept[e] = true
+		}
+	}
+	var first, last []*catalog.Entry
+	for _, e := range skills {
+		if kept[e] {
+			last = append(last, e)
+		} else {
+			first = append(first, e)
+		}
+	}
+	return append(first, last...)
 }
 
 // notLoaded names the roots that were not read, and the skipped skills.
@@ -222,7 +278,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	}
 	var some []string
 	for _, e := range skipped[:min(len(skipped), skippedNames)] {
-		some = append(some, Cut(escapeXML(skill.OneLine(calledOrFolder(e))), longestTelling))
+		some = append(some, Cut(skill.OneLine(calledOrFolder(e)), longestTelling))
 	}
 	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(skipped) - len(some); left > 0 {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
@@ -164,13 +166,13 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 		return
 	}
 	load := map[string]string{"default": "skill", "universal": "skill"}[set]
-	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, h.tool(load)) {
+	if load = cmp.Or(load, "get_skill"); !strings.Contains(head, h.tool(load)) || !h.exact && !strings.Contains(head, "this server's tool") {
 		t.Errorf("nothing says which tool to call: %s", head)
 	}
 	named := map[string]bool{}
 	for line := range strings.Lines(rest) {
-		item, isItem := strings.CutPrefix(line, "- ")
-		for name := range strings.SplitSeq(strings.TrimSpace(strings.TrimPrefix(line, "By name: ")), ", ") {
+		item, isItem := strings.CutPrefix(strings.Replace(line, `- \`, "- ", 1), "- ")
+		for name := range strings.SplitSeq(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(line, "Others by name: "), "By name: ")), ", ") {
 			named[name] = true
 		}
 		if name, _, ok := strings.Cut(item, ": "); ok && isItem {
@@ -180,7 +182,7 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 	var left []string
 	shortest := 1 << 30
 	for _, e := range skills {
-		name := escapeXML(skill.OneLine(e.Name))
+		name := skill.OneLine(e.Name)
 		if slices.Contains(namesInHead(head), name) || named[name] {
 			continue
 		}
@@ -202,13 +204,15 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 	}
 }
 
-// namesInHead returns the names in the first lines.
+// namesInHead are the names in the first line, or in what telling says.
 func namesInHead(head string) []string {
-	_, names, several := strings.Cut(head, " Names: ")
-	if !several {
-		_, names, _ = strings.Cut(head, " Name: ")
+	_, names, _ := strings.Cut(head, ": ")
+	if before, _, _ := strings.Cut(head, ": "); strings.Contains(before, ". Topics") {
+		return nil
 	}
-	names, _, _ = strings.Cut(names, ". More on")
+	for _, end := range []string{" Others, ", " First load ", " If it fits "} {
+		names, _, _ = strings.Cut(names, end)
+	}
 	return strings.Split(strings.TrimSuffix(names, "."), ", ")
 }
 
@@ -225,30 +229,92 @@ func TestTelling(t *testing.T) {
 	project := of(skill.ScopeProject, "our-release-process", "house-style")
 	user := of(skill.ScopeGlobal, "azure-storage-blobs", "azure-cosmos-db", "pdf", "react-forms-builder", "azure-monitor")
 	everything := slices.Concat(project, user, of(skill.ScopeBuiltin, "engage"))
+	clouds := of(skill.ScopeProject, "zoo", "wiki")
+	for i := range 80 {
+		about := []string{"storage-blob", "keyvault-blob", "storage-queue", "identity", "storage-blob"}[i%5]
+		clouds = append(clouds, of(skill.ScopeProject, fmt.Sprintf("azure-%s-%d", about, i))...)
+	}
 	for _, row := range []struct {
 		skills []*catalog.Entry
 		room   int
 		more   string
 		want   string
 	}{
-		{project, 100, "`f`", " Names: our-release-process, house-style."},
-		{project, 41, "`f`", " Names: our-release-process, house-style."},
-		{project, 40, "`f`", " Names: house-style, …."},
-		{project, 40, "", " Names: house-style. More on: release."},
-		{everything, 105, "`f`", " Names: our-release-process, house-style, pdf, azure-monitor. More on (`f`): azure, forms, engage."},
-		{everything, 80, "`f`", " Names: house-style, pdf, engage. More on (`f`): azure, release, forms."},
-		{everything, 45, "`f`", " Names: house-style. More on (`f`): azure, …."},
-		{of(skill.ScopeProject, long), 300, "`f`", " Topics (`f`): long."},
-		{of(skill.ScopeProject, long, "pdf"), 300, "`f`", " Names: pdf. More on (`f`): long."},
-		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", " Names: a-skill, 123, …."},
+		{project, 100, "`f`", ": our-release-process, house-style."},
+		{project, 36, "`f`", ": our-release-process, house-style."},
+		{project, 34, "`f`", ": house-style, …"},
+		{project, 36, "", ": our-release-process, house-style."},
+		{everything, 45, "", ": house-style. Others, on: azure, release, …"},
+		{everything, 105, "`f`", ": our-release-process, house-style, pdf, azure-monitor, engage. Others, with `f`: azure, forms."},
+		{everything, 80, "`f`", ": our-release-process, house-style, pdf. Others, with `f`: azure, forms, engage."},
+		{everything, 45, "`f`", ": house-style. Others, with `f`: azure, …"},
+		{of(skill.ScopeProject, long), 300, "`f`", ". Topics, with `f`: long."},
+		{of(skill.ScopeProject, long, "pdf"), 300, "`f`", ": pdf. Others, with `f`: long."},
+		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
 		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
-		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", " Names: CI/CD Pipeline, &lt;b&gt;&amp;."},
-		{thousand(), 120, "`f`", " Topics (`f`): deploy, audit, report, import, weather, garden, kitchen, payments, fonts, maps, mail, trains, cloud."},
+		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
+		// The words of many names come before those of one, also if another word stands for
+		// all of the many; of two that always come together there is one.
+		{clouds, 60, "`f`", ". Topics, with `f`: azure, blob, storage, keyvault, queue, …"},
+		{thousand(), 120, "`f`", ". Topics, with `f`: deploy, audit, report, import, weather, kitchen, payments, garden, fonts, maps, mail, trains, cloud."},
 	} {
-		text, all := telling(row.skills, row.room, row.more)
+		text, told := telling(row.skills, row.room, row.more)
 		same(t, text, row.want)
-		if all != (len(namesInHead(text)) == len(row.skills) && strings.HasPrefix(text, " Names: ") && !strings.Contains(text, ellipsis)) {
-			t.Errorf("%s: all is %v", text, all)
+		var want []string
+		if strings.HasPrefix(text, ": ") {
+			want = slices.DeleteFunc(namesInHead(text), func(name string) bool { return name == ellipsis })
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("%s: told are %q", text, told)
+		}
+	}
+}
+
+// What a description leaves out for lack of room comes first in the instructions, so that
+// the model sees each name at least once if both have room for it.
+func TestInstructionsBeginWithWhatIsLeftOut(t *testing.T) {
+	for _, count := range []int{60, 160, 1000} {
+		skills := thousand()[:count]
+		for _, c := range []Client{{Name: "claude-code", Version: "2.1.330"}, {Name: "claude-code", Version: "2.1.197"}, {Name: "opencode"}} {
+			here := wordsOf(Instructions(seen(skills), toolsOf(t, "default"), c))
+			there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
+			either, both := 0, 0
+			for _, e := range skills {
+				switch {
+				case here[e.Name] && there[e.Name]:
+					both++
+					either++
+				case here[e.Name] || there[e.Name]:
+					either++
+				}
+			}
+			if either < count && both > 0 || either < 160 && either < count {
+				t.Errorf("%s %s sees %d of %d names, %d of them twice", c.Name, c.Version, either, count, both)
+			}
+		}
+	}
+}
+
+func wordsOf(text string) map[string]bool {
+	words := map[string]bool{}
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		words[w] = true
+	}
+	return words
+}
+
+// No text of a skill makes a line, a heading or an entity of the instructions.
+func TestInstructionsAreInert(t *testing.T) {
+	skills := entriesOf("R&D", "Plans R&D for <b>all</b> teams.\n# Heading\r\n- item\u2028# Other", "# Heading", "Sharp.", "> quote", "d", "a\n# b", "d")
+	for _, c := range readers() {
+		text := Instructions(seen(skills), toolsOf(t, "default"), c)
+		if strings.Contains(text, "&amp;") || strings.Contains(text, "&lt;") || !strings.Contains(text, "R&D") {
+			t.Errorf("%s: %s", c.Name, text)
+		}
+		for line := range strings.Lines(text) {
+			if regexp.MustCompile(`^(- )?[#>]`).MatchString(line) {
+				t.Errorf("%s: a line of a skill's: %s", c.Name, line)
+			}
 		}
 	}
 }

@@ -30,6 +30,18 @@ var bullets = style{
 	empty: "(none)",
 }
 
+// items is bullets for a text that is read as Markdown: there a name cannot make a
+// heading, a quotation or a list of its item.
+var items = style{
+	item: func(name, description, _ string) string {
+		if name != "" && strings.IndexByte("#>-*+~=", name[0]) >= 0 {
+			name = `\` + name
+		}
+		return "- " + name + ": " + description
+	},
+	empty: "(none)",
+}
+
 // elements is the form in contract 002's description.
 var elements = style{
 	item: func(name, description, location string) string {
@@ -75,6 +87,9 @@ type left struct {
 	some []int // of those before from
 	from int   // all from here on
 }
+
+// any reports whether the names of some of count skills are left out.
+func (l left) any(count int) bool { return len(l.some) > 0 || l.from < count }
 
 // has reports whether the name at a position is left out. Of 10,000 nearly all may be.
 func (l left) has(i int) bool {

@@ -29,7 +29,7 @@ func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
 // taken lists the names of all arguments that a call may have, aliases last.
 func (t *Tool) taken() []string {
 	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
-	for _, name := range t.strict {
+	for _, name := range slices.Concat(t.strict, t.also) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

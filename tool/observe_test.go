@@ -52,7 +52,7 @@ func TestObserve(t *testing.T) {
 		{"default", "read_file_in_skill", `{"skill_name":"a\nb\u001b[2J\u202e\"","file_path":{"x": [1, 2]}}`,
 			`[Tool Call] read_file_in_skill(skill_name="a\nb\u001b[2J\"", file_path={"x":[1,2]})` + "\n[Tool Result] ERROR: Invalid tool arguments: 'file_path' must be a string"},
 		{"default", "find_skills", `{"limit":0,"token":"hunter2"}`,
-			"[Tool Call] find_skills(limit=0, token=…)\n[Tool Result] Invalid arguments for tool find_skills: 'limit' must be a whole number from 1 to 100"},
+			"[Tool Call] find_skills(limit=0, token=…)\n[Tool Result] Invalid arguments for tool find_skills: unrecognized key 'token'; the keys are 'query', 'limit', 'cursor'"},
 		{"universal", "skill", `{"command":" "}`, "[Tool Call] skill(command=\" \")\n[Tool Result] Skill name cannot be empty"},
 		{"universal", "skill", `{"name":"` + strings.Repeat("x", 3000) + `"`,
 			"[Tool Call] skill({\"name\":\"" + strings.Repeat("x", 1991) + "… (1010 more characters))\n[Tool Result] Invalid arguments for tool skill: they are not valid JSON"},

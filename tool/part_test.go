@@ -163,13 +163,14 @@ func TestReadOnNotes(t *testing.T) {
 		args   args
 		note   string
 	}{
-		{claude, args{"file_path": "a.md", "limit": 2}, "two\n[Lines 1 to 2 of 3 of 'a.md' (14 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 2}]"},
-		{claude, args{"file_path": "a.md", "offset": 2, "limit": 1}, "two\n[Line 2 of 3 of 'a.md' (14 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 1}]"},
+		{claude, args{"file_path": "a.md", "limit": 2}, "two\n[Lines 1 to 2 of 3 of 'a.md' (14 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 2}]"},
+		{claude, args{"file_path": "a.md", "offset": 2, "limit": 1}, "two\n[Line 2 of 3 of 'a.md' (14 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 1}]"},
+		{claude, args{"file_path": "a.md", "offset": "2", "limit": "1"}, "two\n[Line 2 of 3 of 'a.md' (14 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"a.md\", \"offset\": 3, \"limit\": 1}]"},
 		{claude, args{"file_path": "a.md", "offset": 3}, "three\n[Line 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
 		{claude, args{"file_path": "a.md", "offset": 1}, "three\n[Lines 1 to 3 of 3 of 'a.md' (14 bytes). It ends here.]"},
-		{codex, args{"file_path": "b.txt"}, fmt.Sprintf("x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to %d of 12000. To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": %d}]", letters, letters+1)},
+		{codex, args{"file_path": "b.txt"}, fmt.Sprintf("x\n[Line 1 of 2 of 'b.txt' (12005 bytes), characters 1 to %d of 12000. To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"b.txt\", \"offset\": 1, \"column\": %d}]", letters, letters+1)},
 		{codex, args{"file_path": "b.txt", "offset": 1, "column": letters + 1}, fmt.Sprintf("end\n[Lines 1 (from character %d) to 2 of 2 of 'b.txt' (12005 bytes). It ends here.]", letters+1)},
-		{codex, args{"file_path": "c d\"e.md"}, fmt.Sprintf("line\n[Lines 1 to %d of 4000 of 'c d\"e.md' (20000 bytes). To read on: `mcp__knack__read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": %d}]", lines, lines+1)},
+		{codex, args{"file_path": "c d\"e.md"}, fmt.Sprintf("line\n[Lines 1 to %d of 4000 of 'c d\"e.md' (20000 bytes). To read on: `read_file_in_skill` {\"skill_name\": \"pdf\", \"file_path\": \"c d\\\"e.md\", \"offset\": %d}]", lines, lines+1)},
 	} {
 		row.args["skill_name"] = "pdf"
 		text := callBy(t, h, row.client, "default", "read_file_in_skill", row.args).Text
@@ -177,7 +178,7 @@ func TestReadOnNotes(t *testing.T) {
 			t.Errorf("%v: %s", row.args, text[max(0, len(text)-400):])
 		}
 	}
-	same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "pdf", "file_path": "a.md", "offset": 4}), Result{Text: "ERROR: 'a.md' cannot be read so: there is no line 4; it has 3 lines", IsError: true})
+	same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "pdf", "file_path": "a.md", "offset": 4}), Result{Text: "ERROR: 'a.md' has no such part: there is no line 4; it has 3 lines", IsError: true})
 }
 
 // FuzzParts checks for any text and bounds that the joined parts equal the text.

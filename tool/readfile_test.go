@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -124,7 +125,7 @@ func TestReadFileContents(t *testing.T) {
 	h := hostOf(t, calculators())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), Result{Text: tt.text})
+			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), Result{Text: cmp.Or(tt.text, "[The file 'empty.txt' is empty.]")})
 			if exact := tt.skill == "calculator" || tt.skill == "weather" || tt.skill == "spelt"; exact && !isSkillURI(tt.path) {
 				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), content(tt.skill, tt.path, tt.text, tt.encoding, tt.size))
 			}
@@ -226,12 +227,14 @@ func TestReadFileArguments(t *testing.T) {
 		{"the keys of other tools", args{"name": "calculator", "path": "notes.yaml"}, notes},
 		{"their shorter forms", args{"skill": "calculator", "file": "notes.yaml"}, notes},
 		{"the right key before another", args{"skill_name": "calculator", "name": "weather", "file_path": "notes.yaml", "path": "x"}, notes},
-		{"unknown keys are ignored", args{"skill_name": "calculator", "file_path": "notes.yaml", "encoding": 3}, notes},
+		{"numbers in quotes", args{"skill_name": "calculator", "file_path": "notes.yaml", "offset": "0", "limit": " 0 "}, notes},
+		{"other keys", args{"skill_name": "calculator", "file_path": "notes.yaml", "start_line": 3, "end_line": 4},
+			bad("unrecognized keys 'end_line', 'start_line'; the keys are 'skill_name', 'file_path', 'offset', 'limit', 'column'")},
 		{"name of a wrong type", args{"skill_name": 5, "file_path": "x"}, bad("'skill_name' must be a string")},
 		{"path of a wrong type", args{"skill_name": "x", "file_path": []int{1}}, bad("'file_path' must be a string")},
-		{"offset of a wrong type", args{"skill_name": "x", "offset": "3"}, bad("'offset' must be a whole number from 0 to 2147483647")},
-		{"limit below 0", args{"skill_name": "x", "limit": -1}, bad("'limit' must be a whole number from 0 to 2147483647")},
-		{"half a column", args{"skill_name": "x", "column": 1.5}, bad("'column' must be a whole number from 0 to 2147483647")},
+		{"offset of a wrong type", args{"skill_name": "x", "offset": "three"}, bad("'offset' must be a whole number from 1 to 2147483647")},
+		{"limit below 0", args{"skill_name": "x", "limit": -1}, bad("'limit' must be a whole number from 1 to 2147483647")},
+		{"half a column", args{"skill_name": "x", "column": 1.5}, bad("'column' must be a whole number from 1 to 2147483647")},
 		{"not an object", "[]", bad("they must be one JSON object")},
 	}
 	h := hostOf(t, calculators())

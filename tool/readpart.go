@@ -57,6 +57,8 @@ func defaultReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
 		Meta:     map[string]any{resultSizeKey: maxResultSize},
+		strict:   []string{"skill_name", "file_path", "offset", "limit", "column"},
+		also:     []string{"name", "skill", "path", "file"},
 		describe: func(catalog.View, Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, path, s, err := fileArguments(args)
@@ -84,7 +86,7 @@ func defaultReadFile() *Tool {
 	}
 }
 
-// fileArguments reads the arguments, also under the names that models use.
+// fileArguments reads the arguments, also under other names that models give them.
 func fileArguments(args arguments) (name, path string, s span, err error) {
 	first := func(keys ...string) (value string) {
 		for _, key := range keys {
@@ -101,7 +103,10 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 		err = errors.New("'skill_name' is missing; give the name of a skill")
 	}
 	number := func(key string) int {
-		n, bad := args.number(key, 0, math.MaxInt32, 0)
+		n, bad := args.numeral(key, 0, math.MaxInt32, 0) // some models write 0 for none
+		if bad != nil {
+			bad = fmt.Errorf("'%s' must be a whole number from 1 to %d", key, math.MaxInt32)
+		}
 		err = cmp.Or(err, bad)
 		return n
 	}
@@ -144,10 +149,13 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	default:
 		return r.refused(ctx, h)
 	}
+	if text == "" {
+		return Result{Text: "[The file '" + skill.Echo(r.file) + "' is empty.]"}
+	}
 	shown := client.shown("")
 	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
-		return failure("ERROR: '%s' cannot be read so: %s", skill.Echo(r.file), err)
+		return failure("ERROR: '%s' has no such part: %s", skill.Echo(r.file), err)
 	}
 	return Result{Text: p.withNote(p.note(client, r.name(), r.file, size))}
 }

@@ -71,13 +71,13 @@ func newSkill(head, more string, today bool) *Tool {
 	around := length(head) + length(skillTail)
 	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
-		strict: []string{"name", "command"},
+		strict: []string{"name"}, also: []string{"command"},
 		describe: func(v catalog.View, c Client) string {
 			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
 		},
-		form: func(v catalog.View, c Client) Form {
+		arranged: func(v catalog.View, c Client) arranged {
 			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
-			return a.form
+			return a
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, err := skillArgument(args)

@@ -48,13 +48,14 @@ type Tool struct {
 	Meta map[string]any
 
 	describe func(v catalog.View, c Client) string
-	// form is the form of the list of skills in the description; nil without a list.
-	form func(v catalog.View, c Client) Form
-	call func(ctx context.Context, h *Host, args arguments) (Result, error)
+	// arranged is the list of skills in the description; nil without a list.
+	arranged func(v catalog.View, c Client) arranged
+	call     func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call whose arguments are not one JSON object, or have keys that
 	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
 	strict    []string // the allowed keys, in order; nil if unknown keys are ignored
+	also      []string // keys that are allowed beside strict, and that no message names
 }
 
 // Definition describes a tool to a client.
@@ -113,7 +114,7 @@ func marshal(o Object) []byte {
 
 // answer is [Tool.Call] unobserved.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	a, err := parseArguments(args, t.strict)
+	a, err := parseArguments(args, t.strict, t.also...)
 	switch {
 	case err != nil && t.malformed != nil:
 		return t.malformed(ctx, h, err)

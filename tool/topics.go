@@ -23,13 +23,13 @@ const fewNames = 10
 // They have the same frequent topics as 100,000 names, in 1 ms in place of 100.
 const sampled = 2000
 
-// telling describes the skills in at most n characters: " Names: a, b." if all fit, else as
-// many names as fit beside the topics of the others. It reports whether every name is
-// included. more is the tool that finds the others, or "".
-func telling(skills []*catalog.Entry, n int, more string) (text string, all bool) {
+// telling says in at most n characters which skills there are, to go on with after their
+// number: ": a, b." if all names fit, else as many as fit beside the topics of the others.
+// told are the names in it. more is the tool that finds the others, "" for none.
+func telling(skills []*catalog.Entry, n int, more string) (text string, told []string) {
 	const least = len("a, ")
 	if n/least*fewNames < len(skills) { // whichever names fit, they are too few
-		return sketchOf(skills, n, more).text(), false
+		return sketchOf(skills, n, more).text()
 	}
 	s := sketchOf(skills, n, more)
 	used, long := 0, false
@@ -39,7 +39,7 @@ func telling(skills []*catalog.Entry, n int, more string) (text string, all bool
 		long = long || isUntelling(s.names[i])
 	}
 	if text := sentence(s.names, nil, more); used <= n && !long && length(text) <= n {
-		return text, true
+		return text, s.names
 	}
 	// Names are removed until the rest fits, with the topics of the removed ones, which may
 	// be cut to half of the room.
@@ -57,22 +57,22 @@ func telling(skills []*catalog.Entry, n int, more string) (text string, all bool
 		for i := range s.left {
 			s.left[i] = true
 		}
-		return s.text(), false
+		return s.text()
 	}
-	// The remaining room may suffice for one more name.
-	text = s.text()
+	// The cut may have left room for one more name.
+	text, told = s.text()
 	for _, i := range slices.Backward(order[:next]) {
 		if isUntelling(s.names[i]) || length(text)+s.length[i]+len(", ") > n {
 			continue
 		}
 		s.left[i] = false
-		if with := s.text(); length(with) <= n {
-			text = with
+		if with, names := s.text(); length(with) <= n {
+			text, told = with, names
 		} else {
 			s.left[i] = true
 		}
 	}
-	return text, false
+	return text, told
 }
 
 // sketch is a list of names, some of which are replaced by their topics.
@@ -91,7 +91,7 @@ func sketchOf(skills []*catalog.Entry, room int, more string) *sketch {
 	count := min(len(skills), sampled)
 	s := &sketch{names: make([]string, count), length: make([]int, count), words: make([][]string, count), left: make([]bool, count), room: room, more: more}
 	for i := range count {
-		name := escapeXML(skill.OneLine(skills[i*len(skills)/count].Name))
+		name := skill.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.words[i], s.left[i] = name, length(name), topicWords(name), true
 	}
 	return s
@@ -116,8 +116,8 @@ func (s *sketch) fits() bool {
 	return length(sentence(stay, topics, s.more)) <= s.room
 }
 
-// text returns the remaining names, and as many topics of the others as fit.
-func (s *sketch) text() string {
+// text says the names that stay, and as many topics of the others as there is room for.
+func (s *sketch) text() (text string, told []string) {
 	stay := s.stay()
 	topics, needed := s.topics()
 	most := 0
@@ -130,77 +130,85 @@ func (s *sketch) text() string {
 			some = append(some, ellipsis)
 		}
 		if text := sentence(stay, some, s.more); length(text) <= s.room {
-			return text
+			return text, stay
 		}
 	}
 	for ; len(stay) > 0; stay = stay[:len(stay)-1] {
-		if text := sentence(append(stay, ellipsis), nil, s.more); length(text) <= s.room {
-			return text
+		if text := sentence(append(slices.Clip(stay), ellipsis), nil, s.more); length(text) <= s.room {
+			return text, stay
 		}
 	}
-	return ""
+	return "", nil
 }
 
-// topics returns words for the replaced names. The first ones cover all of these: for each
-// name its most frequent word, or the last of several. The others are further common words.
-// Both begin with the most frequent.
+// topics are the words that stand for the names that have left, the words of most names
+// first. The first needed ones cover every name. Of words that always come together the
+// last one stands for all, such as "storage" for "blob-storage".
 func (s *sketch) topics() (topics []string, needed int) {
-	count, stands := map[string]int{}, map[string]int{}
+	in := map[string][]int{} // word → the names that have it
 	for i, words := range s.words {
 		for _, w := range words {
 			if s.left[i] {
-				count[w]++
+				in[w] = append(in[w], i)
 			}
 		}
 	}
-	var others []string
+	stands := map[string]bool{}
 	for i, words := range s.words {
-		if !s.left[i] {
-			continue
-		}
 		best := ""
 		for _, w := range words {
-			if count[w] >= count[best] {
+			if s.left[i] && len(in[w]) >= len(in[best]) {
 				best = w
 			}
 		}
-		if best == "" {
-			continue
-		}
-		if stands[best]++; stands[best] == 1 {
-			topics = append(topics, best)
+		stands[best] = best != ""
+	}
+	for w, names := range in {
+		same := func(o string) bool { return o != w && stands[o] && slices.Equal(in[o], names) }
+		if stands[w] || len(names) > 1 && !slices.ContainsFunc(s.words[names[0]], same) {
+			topics = append(topics, w)
 		}
 	}
-	for w, n := range count {
-		if n > 1 && stands[w] == 0 {
-			others = append(others, w)
+	slices.SortFunc(topics, func(a, b string) int {
+		return cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0], strings.Compare(a, b))
+	})
+	for i, w := range topics {
+		if stands[w] {
+			needed = i + 1
 		}
 	}
-	slices.SortStableFunc(topics, func(a, b string) int { return stands[b] - stands[a] })
-	slices.SortFunc(others, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
-	return append(topics, others...), len(topics)
+	return topics, needed
 }
 
-// sentence words skills and topics.
+// sentence names skills and topics, to go on with after their number.
 func sentence(names, topics []string, more string) (s string) {
-	switch {
-	case len(names) == 1 && len(topics) == 0:
-		s = " Name: " + names[0] + "."
-	case len(names) > 0:
-		s = " Names: " + strings.Join(names, ", ") + "."
+	if len(names) > 0 {
+		s = ": " + listed(names)
 	}
 	switch {
 	case len(topics) == 0:
 		return s
 	case len(names) == 0:
-		s = " Topics"
+		s = ". Topics"
 	default:
-		s += " More on"
+		s += " Others"
 	}
 	if more != "" {
-		s += " (" + more + ")"
+		s += ", with " + more
+	} else if len(names) > 0 {
+		s += ", on"
 	}
-	return s + ": " + strings.Join(topics, ", ") + "."
+	return s + ": " + listed(topics)
+}
+
+// listed joins words to the end of a sentence, which an ellipsis ends as well as a full
+// stop.
+func listed(words []string) string {
+	s := strings.Join(words, ", ")
+	if strings.HasSuffix(s, ellipsis) {
+		return s
+	}
+	return s + "."
 }
 
 // isUntelling reports whether a name is too long for the first lines.
@@ -249,10 +257,10 @@ func topicWords(name string) (words []string) {
 
 // aboutNothing lists words of names that describe a kind of thing and not a topic. They
 // were picked from the most frequent words of 776 real names.
-var aboutNothing = wordSet(`a advanced agent agents amp an and api app apps assistant basic basics best build builder
+var aboutNothing = wordSet(`a advanced agent agents an and api app apps assistant basic basics best build builder
 	building by cli code common core create creating creator custom dev develop developing development engineer
-	expert factory for framework from general generation generator get getting gt guide guidelines help helper how
-	implementation implementing in integration into introduction js lt main maker management manager my new of on or
+	expert factory for framework from general generation generator get getting guide guidelines help helper how
+	implementation implementing in integration into introduction js main maker management manager my new of on or
 	patterns practices pro process py sdk setup skill skills specialist standards started template templates the to
 	tool toolkit tools ts tutorial use using utils with workflow workflows write writer writing`)
 

@@ -13,7 +13,7 @@ func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",
 	})
-	theirs.root.Unlisted = true
+	theirs.root.Unlisted, theirs.root.ShownBy = true, "Amp,Claude Code"
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "Our git")}), theirs)
 	v := viewOf(t, h)
 	claude := Client{Name: "claude-code", Version: "2.1.330"}
@@ -55,7 +55,8 @@ func TestUnlisted(t *testing.T) {
 		want   string
 	}{
 		{claude, "forms", "No listed skill matches 'forms'.\nNot listed here, since Claude Code shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
-		{Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since the application shows the skills of those folders itself: pdf (claude-user). They load here too, by these names."},
+		{Client{Name: "codex-mcp-client"}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
+		{Client{}, "pdf", "No listed skill matches 'pdf'.\nNot listed here, since this server was started to leave their folders out (--exclude): pdf (claude-user). They load here too, by these names."},
 		{claude, "git", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user). They load here too, by these names."},
 		{claude, "", git + "\nNot listed here, since Claude Code shows the skills of those folders itself: claude-user:git (claude-user), pdf (claude-user). They load here too, by these names."},
 		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
@@ -75,7 +76,25 @@ func TestManyUnlisted(t *testing.T) {
 	theirs := many(300, 40)
 	theirs.root.Unlisted = true
 	text := call(t, hostOf(t, theirs), "default", "find_skills", args{}).Text
-	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since the application shows the skills of those folders itself: ") || !strings.Contains(text, ", and 295 more. ") || length(text) > 600 {
+	if !strings.HasPrefix(text, "No skill is listed.\nNot listed here, since this server was started to leave their folders out (--exclude): ") || !strings.Contains(text, ", and 295 more. ") || length(text) > 700 {
 		t.Error(text)
+	}
+}
+
+// If all folders are left to the application, the instructions do not say that there are
+// no skills, nor that the application does not know those that it shows.
+func TestInstructionsOfTheirs(t *testing.T) {
+	theirs := global(map[string]string{"pdf/SKILL.md": md("pdf", "Fills forms.")})
+	theirs.root.ShownBy = "Claude Code"
+	claude := Client{Name: "claude-code", Version: "2.1.330"}
+	text := Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
+	if strings.Contains(text, "`Skill` does not know") || !strings.Contains(text, "`Skill` knows only some of these skills.") {
+		t.Error(text)
+	}
+	theirs.root.Unlisted = true
+	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
+	same(t, text, "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with this server's tool `skill`. If the user asks for one, search with `find_skills`.")
+	if length(text) > headLength {
+		t.Errorf("it has %d characters", length(text))
 	}
 }

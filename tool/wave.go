@@ -87,9 +87,9 @@ func waveSkill() *Tool {
 		describe: func(v catalog.View, c Client) string {
 			return waveHead + list(strict(v), bullets, plain, budgetFor(c, length(waveHead)), "")
 		},
-		form: func(v catalog.View, c Client) Form {
+		arranged: func(v catalog.View, c Client) arranged {
 			_, a := arrange(&rows{entries: strict(v)}, bullets, plain, budgetFor(c, length(waveHead)), "")
-			return a.form
+			return a
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			r, err := invoke(ctx, h, args)

@@ -35,8 +35,8 @@ func connectCommand(env *Env) *cobra.Command {
 		Long: `List the clients on this machine, and how each is connected; with CLIENT, print the
 entry that it needs in its configuration file.
 
-With --write the entry goes into that file: into the one that has an entry already, or
-else into your own for all projects. Comments, formatting and everything else in the
+With --write the entry goes into that file: into the one of yours that has an entry
+already, or else into your own for all projects. Comments, formatting and everything else in the
 file stay, and the file from before is kept beside it (.bak). An entry that is there
 already keeps its arguments, and what changes in it is shown. A file that cannot be
 parsed is left alone.
@@ -72,7 +72,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	flags.BoolVar(&f.token, "token", false, "that server wants a token: the client reads it from KNACK_TOKEN, or the entry has a place for it")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
-	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, not this one")
+	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagDirname("project")
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"user", "project"}, cobra.ShellCompDirectiveNoFileComp))
@@ -88,11 +88,11 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 	case f.scope != "" && f.scope != "user" && f.scope != "project":
 		return usageError("give user, for all your projects, or project, for everyone in this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
-		return usageError("leave --scope out", "%s has no file of a project", c.Name)
+		return usageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == "project" && f.file == "" && f.places(env).Project == "":
 		return usageError("give it with --project", "the project's folder is not known")
 	case f.trust && !c.Trusts():
-		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no word for --trust", c.Name)
+		return usageError("leave --trust out, and allow the tools in the application", "the file of %s cannot say --trust", c.Name)
 	}
 	return nil
 }
@@ -117,7 +117,17 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	if f.command != "" {
 		s.Command, s.Switch = absolute(env, f.command), true
 	}
-	if !filepath.IsAbs(s.Command) {
+	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
+		at := f.places(env).Program(f.command)
+		switch {
+		case f.scope == "project": // everyone has their own
+			s.Command = f.command
+		case at == "":
+			return s, usageError("give its path", "--command %s: no folder of PATH has this program", f.command)
+		default:
+			s.Command = at
+		}
+	} else if !filepath.IsAbs(s.Command) {
 		return s, runError("give its path with --command", "the path of this executable is not known")
 	}
 	for _, label := range c.Reads {
@@ -139,10 +149,13 @@ type connection struct {
 	Command []string `json:"command,omitempty"` // what the entry that is there starts
 	URL     string   `json:"url,omitempty"`     // where it leads to
 	Off     bool     `json:"off,omitempty"`     // it is turned off
-	Changes []diff   `json:"changes,omitempty"` // what --write changes in it, or has changed
-	Entry   string   `json:"entry,omitempty"`
-	Written bool     `json:"written,omitempty"`
-	Backup  string   `json:"backup,omitempty"`
+	// First is the entry that the client uses instead of this one.
+	First   *connection `json:"first,omitempty"`
+	Changes []diff      `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Entry   string      `json:"entry,omitempty"`
+	Written bool        `json:"written,omitempty"`
+	Backup  string      `json:"backup,omitempty"`
+	called  string      // the entry
 }
 
 type diff struct {
@@ -159,17 +172,28 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 		choice.File = absolute(env, f.file)
 	}
 	ch, err := c.Plan(p, s, choice)
-	out := connection{
-		Client: c.ID, Name: c.Name, Here: c.Here(p), File: ch.File, Scope: string(ch.Scope), Key: ch.Key,
-		State: string(ch.State), Command: ch.Command, URL: ch.URL, Off: ch.Off,
-	}
-	for _, d := range ch.Differences {
-		out.Changes = append(out.Changes, diff(d))
+	out := connectionOf(ch)
+	out.Client, out.Name, out.Here = c.ID, c.Name, c.Here(p)
+	if ch.First != nil {
+		first := connectionOf(*ch.First)
+		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
+		out.First = &first
 	}
 	if err != nil {
 		out.State, out.Why = "refused", bare(err).Error()
 	}
 	return out, ch, err
+}
+
+func connectionOf(ch client.Change) connection {
+	out := connection{
+		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
+		Command: ch.Command, URL: ch.URL, Off: ch.Off != "",
+	}
+	for _, d := range ch.Differences {
+		out.Changes = append(out.Changes, diff(d))
+	}
+	return out
 }
 
 func (f *connectFlags) list(env *Env) error {
@@ -203,25 +227,47 @@ func (f *connectFlags) list(env *Env) error {
 
 // sentence says how a client is connected, and in which file.
 func (c connection) sentence(env Env) string {
+	if c.First != nil && c.State != "refused" {
+		return c.First.sentence(env)
+	}
 	file := atHome(env, c.File)
 	switch c.State {
-	case "connected":
-		return fmt.Sprintf("connected: %s (%s)", c.how(), file)
-	case "outdated":
-		return fmt.Sprintf("connected, and --write would update it: %s (%s)", c.how(), file)
+	case "connected", "outdated":
+		is := "connected"
+		if c.Off {
+			is = "turned off"
+		}
+		if c.State == "outdated" {
+			how := "--write"
+			if c.Scope == "project" {
+				how = "--scope project --write"
+			}
+			is += ", and " + how + " would update it"
+		}
+		return fmt.Sprintf("%s: %s (%s)", is, c.how(), file)
 	case "other":
 		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.how(), file)
 	case "refused":
+		if file == "" {
+			return "cannot be connected: " + c.Why
+		}
 		return fmt.Sprintf("cannot be connected: %s: %s", file, c.Why)
 	}
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// how says what the entry that is there starts or leads to, and for whom.
+// how says what the entry that is there starts or leads to, for whom, and what it is
+// called if that is not knack.
 func (c connection) how() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
 		out = "starts " + c.Command[0]
+	}
+	if dirs := values(c.Command, "--dir"); len(dirs) > 0 && c.State != "other" {
+		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
+	}
+	if name := c.called; name != "" && name != client.Name {
+		out += ", is called " + name
 	}
 	switch c.Scope {
 	case "project":
@@ -229,8 +275,17 @@ func (c connection) how() string {
 	case "local":
 		out += ", in this project, for you alone"
 	}
-	if c.Off {
-		out += ", turned off"
+	return out
+}
+
+// values are the values of a flag on a command line.
+func values(words []string, flag string) (out []string) {
+	for i, w := range words {
+		if value, ok := strings.CutPrefix(w, flag+"="); ok {
+			out = append(out, value)
+		} else if w == flag && i+1 < len(words) {
+			out = append(out, words[i+1])
+		}
 	}
 	return out
 }
@@ -252,6 +307,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	for _, err := range ch.Unread {
 		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
 	}
+	f.warn(env, c, s)
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err
@@ -260,31 +316,98 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, bare(err)), writeHint(c, err)}
+			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, bare(err)), writeHint(*env, c, ch.File, err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
 	if f.asJSON {
-		return printJSON(env.Stdout, state)
-	}
-	if !f.write {
+		if err := printJSON(env.Stdout, state); err != nil {
+			return err
+		}
+	} else if f.write {
+		report(env, c, s, state, ch, file)
+		f.advise(env, c, s, ch)
+	} else {
 		fmt.Fprint(env.Stdout, clean(entry))
 		explain(env, c, s, state, ch, file)
-	} else {
-		report(env, c, s, state, ch, file)
+		f.advise(env, c, s, ch)
 	}
-	advise(env, c, s, state)
+	if f.write {
+		return f.unconnected(*env, c, state, ch)
+	}
 	return nil
+}
+
+// warn says what may keep the client from starting the command that the entry names.
+func (f *connectFlags) warn(env *Env, c client.Client, s client.Server) {
+	switch {
+	case s.URL != "":
+	case !f.places(*env).Starts(s.Command):
+		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
+	case f.scope == "project" && f.command == "":
+		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
+	}
+}
+
+// unconnected says what keeps the client from using the entry after --write, and what
+// mends it; nil for nothing, or if something was written for other projects.
+func (f *connectFlags) unconnected(env Env, c client.Client, state connection, ch client.Change) error {
+	off := func(file, field string) error {
+		value := "true"
+		if field == "disabled" {
+			value = "false"
+		}
+		return &failure{exitNo, fmt.Errorf("%s: the entry is turned off there, so %s does not start knack", file, c.Name), fmt.Sprintf("set %q to %s there", field, value)}
+	}
+	file, first := atHome(env, ch.File), ch.First
+	switch {
+	case ch.Off != "": // also if another comes first: some clients merge the two
+		return off(file, ch.Off)
+	case first == nil && ch.Shared && ch.State == client.Outdated:
+		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
+			"--scope user adds one for all your projects, --scope project brings this one up to date"}
+	case first == nil || state.Written:
+		return nil
+	}
+	file = atHome(env, first.File)
+	switch {
+	case first.State == client.Foreign:
+		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s", file, state.First.how()), "give that server another name there"}
+	case first.Off != "":
+		return off(file, first.Off)
+	case first.State == client.Outdated:
+		return &failure{exitNo, fmt.Errorf("%s comes first, and its entry is not up to date: it %s", file, state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+	}
+	return nil
+}
+
+// again is the command that writes the entry of a scope.
+func (f *connectFlags) again(c client.Client, scope client.Scope) string {
+	out := "knack connect " + c.ID + " --write"
+	if scope == client.Project {
+		out = "knack connect " + c.ID + " --scope project --write"
+	}
+	if f.trust {
+		out += " --trust"
+	}
+	return out
 }
 
 // refusal is why nothing is written, nil if something may be.
 func refusal(c client.Client, state connection, file string, err error) error {
+	var missing *client.MissingError
 	switch {
 	case state.State == "other":
 		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
 			"give that server another name there, or say with --command that this program is your knack"}
 	case state.State != "refused":
 		return nil
+	case errors.Is(err, client.ErrNoFolder):
+		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "set HOME, or name the file with --file"}
+	case errors.As(err, &missing):
+		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Mend}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
 	case errors.As(err, new(*edit.OutsideError)):
 		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
 	}
@@ -308,12 +431,15 @@ func showChanges(w io.Writer, state connection, file string) {
 }
 
 // writeHint says what to do about a file that could not be written.
-func writeHint(c client.Client, err error) string {
+func writeHint(env Env, c client.Client, file string, err error) string {
+	byHand := ", or add by hand what knack connect " + c.ID + " prints"
 	switch {
 	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
 		return c.Name + " or another program wrote it meanwhile: run the command again"
-	case errors.Is(err, edit.ErrReadOnly), errors.Is(err, fs.ErrPermission):
-		return "make it writable, or add by hand what knack connect " + c.ID + " prints"
+	case errors.Is(err, edit.ErrReadOnly):
+		return "make it writable" + byHand
+	case errors.Is(err, fs.ErrPermission): // the new file and the backup are made beside it
+		return "make its folder " + atHome(env, filepath.Dir(file)) + " writable" + byHand
 	}
 	return ""
 }
@@ -321,22 +447,36 @@ func writeHint(c client.Client, err error) string {
 // report says what --write did.
 func report(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
-	case ch.Shared:
-		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
-		fmt.Fprintln(env.Stderr, "hint: --scope user adds one for all your projects, --scope project brings this one up to date")
+	case ch.Shared && ch.State == client.Outdated: // see unconnected
+		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
 		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
 		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
 	case !state.Written:
-		fmt.Fprintf(env.Stdout, "%s has the entry already\n", clean(file))
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.besides()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now; the file from before is %s\n", clean(file), clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.besides()), clean(atHome(*env, state.Backup)))
 	default:
-		fmt.Fprintf(env.Stdout, "%s has the entry now\n", clean(file))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
 	}
-	if state.Written {
+	switch first := state.First; {
+	case first != nil:
+		fmt.Fprintf(env.Stdout, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
+}
+
+// besides says what is not as usual with an entry that has been written.
+func (c connection) besides() string {
+	out := ""
+	if name := c.called; name != "" && name != client.Name {
+		out = ", called " + name
+	}
+	if dirs := values(c.Command, "--dir"); len(dirs) > 0 {
+		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
+	}
+	return out
 }
 
 // explain says where the entry goes that is printed.
@@ -354,7 +494,10 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
 	}
-	if c.Command != nil && state.State == "absent" {
+	if first := state.First; first != nil {
+		fmt.Fprintf(env.Stderr, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	}
+	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
 	if len(c.Reads) > 0 && s.URL == "" {
@@ -363,17 +506,25 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 }
 
 // advise says what is left to do, and what to know.
-func advise(env *Env, c client.Client, s client.Server, state connection) {
+func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch client.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
-	} else if s.Token && state.State != "connected" {
+	} else if s.Token && ch.State != client.Connected {
 		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
 	}
-	for _, sentence := range c.After[client.Scope(state.Scope)] {
-		fmt.Fprintln(env.Stderr, sentence)
+	counts := ch
+	if ch.First != nil {
+		counts = *ch.First
 	}
-	if c.Trusts() && !s.Trust {
-		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool; --trust adds \"trust\": true, and it no longer asks for these.\n", c.Name)
+	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
+		fmt.Fprintln(env.Stderr, clean(sentence))
+	}
+	switch {
+	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
+	case ch.First != nil && ch.First.State == client.Outdated:
+		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
+	case c.Trusts() && !counts.Trusted:
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}
 	if twice := c.Twice("that server"); twice != "" && s.URL != "" {
 		fmt.Fprintf(env.Stderr, "%s, or use an entry without --http.\n", twice)

@@ -26,15 +26,15 @@ func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
 	var op operation
-	var set string
+	var set, entry string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the skills over MCP, on standard input and output or over HTTP",
 		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
 
-A client starts it. For Claude Code, for example:
+A client starts it. For Claude Code, for example, this adds it:
 
-  claude mcp add -s user knack -- /path/to/knack serve
+  knack connect claude-code --write
 
 Standard output carries the protocol and nothing else; what was skipped, and why,
 goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
@@ -64,13 +64,14 @@ http.listen, that is the address.`,
 			if err := op.merge(env); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), env, &from, &web, &op, tools)
+			return serve(cmd.Context(), env, &from, &web, &op, tools, entry)
 		},
 	}
 	from.register(cmd, env)
 	web.register(cmd)
 	op.register(cmd)
 	cmd.Flags().StringVar(&set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	cmd.Flags().StringVar(&entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -79,7 +80,7 @@ http.listen, that is the address.`,
 // clients give a server some ten seconds to start.
 const patience = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool) error {
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool, entry string) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -115,7 +116,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
 	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Access: web.gate,
+	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
@@ -185,7 +186,7 @@ func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 			fmt.Fprintf(&b, "  %s\n", tool.Reason(e))
 		}
 	}
-	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code:\n  claude mcp add -s user knack -- %s serve\nTo end it: Ctrl-C.\n", executable())
+	fmt.Fprintf(&b, "A client starts this command itself. For Claude Code, this adds it:\n  %s connect claude-code --write\nTo end it: Ctrl-C.\n", executable())
 	_, _ = io.WriteString(env.Stderr, clean(b.String()))
 }
 

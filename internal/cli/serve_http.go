@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -300,7 +301,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 		}
 		r.run(ctx, hangups)
 	}()
-	if at := endpoint(ln.Addr(), host, conf != nil); op.logForm == "json" {
+	if at := endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil); op.logForm == "json" {
 		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
 	} else {
 		fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", at)
@@ -367,7 +368,7 @@ func endpoint(addr net.Addr, host string, secure bool) string {
 		scheme = "https"
 	}
 	at := addr.String()
-	if _, port, err := net.SplitHostPort(at); err == nil && host != "" {
+	if _, port, err := net.SplitHostPort(at); err == nil {
 		at = net.JoinHostPort(host, port)
 	}
 	return scheme + "://" + at + "/mcp"

@@ -94,8 +94,8 @@ func TestServeBanner(t *testing.T) {
   builtin: 2 found
 Skipped:
   ~/.claude/skills/broken/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)
-A client starts this command itself. For Claude Code:
-  claude mcp add -s user knack -- EXE serve
+A client starts this command itself. For Claude Code, this adds it:
+  EXE connect claude-code --write
 To end it: Ctrl-C.
 `
 	got := strings.NewReplacer(env.Home, "HOME", exe, "EXE").Replace(told.String())

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -159,7 +160,7 @@ func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, err
 		}
 	}
 	for _, r := range roots {
-		r.Unlisted = f.excluded(r.Label)
+		r.Unlisted, r.ShownBy = f.excluded(r.Label), shownBy(r.Label)
 		add(r.Label, dir.New(dir.Options{Root: r, Required: len(f.dirs) > 0, Watches: f.watches, Load: true}))
 	}
 	if !f.noBuiltin {
@@ -228,10 +229,13 @@ func folderError(flag, shown string, err error) error {
 	return runError(hint, "%s %s: %s", flag, shown, words)
 }
 
-// excluded: a label takes its root out of all lists, and "claude-project" also the same
-// folder of the project's parents, "claude-project-2" and so on.
-func (f *sourceFlags) excluded(label string) bool {
-	for _, x := range f.exclude {
+// excluded reports whether a root is out of all lists.
+func (f *sourceFlags) excluded(label string) bool { return labelled(f.exclude, label) }
+
+// labelled reports whether labels name a root: "claude-project" also names the same folder of
+// the project's parents, "claude-project-2" and so on.
+func labelled(labels []string, label string) bool {
+	for _, x := range labels {
 		if x == label {
 			return true
 		}
@@ -240,6 +244,17 @@ func (f *sourceFlags) excluded(label string) bool {
 		}
 	}
 	return false
+}
+
+// shownBy names the clients that show a root's skills themselves, see [skill.Root].
+func shownBy(label string) string {
+	var out []string
+	for _, c := range client.Clients {
+		if labelled(c.Reads, label) {
+			out = append(out, c.Name)
+		}
+	}
+	return strings.Join(out, ",")
 }
 
 // checkExcluded refuses a label that no root has or could have here: a typing

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -191,21 +190,21 @@ func grouped(n int) string {
 }
 
 // testListed: the client's own list has one knack, which works, after connect --write;
-// also where the client's own command had added one before. A client without a list is
-// run, and starts one knack.
+// also if the client's own command has added one before, for the user or for the project.
+// A client without a list is run, and starts one knack.
 func testListed(t *testing.T, a agent, _ string) {
-	cells := []string{a.name, "none", "", "has no `add`"}
+	cells := []string{a.name, "none", "", "has no `add`", "has no such `add`"}
 	if a.list != nil {
 		cells[1] = "`" + a.program + " " + strings.Join(a.list, " ") + "`"
 	}
-	for i, before := range []bool{false, true} {
-		if before && a.add == nil {
+	for i, add := range [][]string{{}, a.add, a.team} {
+		if add == nil {
 			continue
 		}
 		p := &play{}
-		r := begin(t, a, fmt.Sprintf("listed-%v", before), "", p)
-		if before {
-			args := slices.Clone(a.add)
+		r := begin(t, a, fmt.Sprintf("listed-%d", i), "", p)
+		if len(add) > 0 {
+			args := slices.Clone(add)
 			args[slices.Index(args, "KNACK")] = r.recorder
 			if err := r.client(args...); err != nil {
 				t.Fatal(err)
@@ -221,6 +220,18 @@ func testListed(t *testing.T, a agent, _ string) {
 		}
 		if err := r.connect(); err != nil {
 			t.Fatal(err)
+		}
+		said := r.stdout + r.stderr
+		if i == 2 && a.approve != nil {
+			if !strings.Contains(said, a.program+" "+strings.Join(a.approve, " ")) {
+				t.Errorf("knack connect does not say %s: %s", a.approve, said)
+			}
+			if err := r.client(a.approve...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 2 && !strings.Contains(said, "comes first") {
+			t.Errorf("knack connect does not say that the project's entry comes first: %s", said)
 		}
 		if err := r.client(a.list...); err != nil {
 			t.Fatal(err)
@@ -288,11 +299,61 @@ func testNames(t *testing.T, a agent, version string) {
 	switch {
 	case v.instructions == 0:
 		called = "not shown"
-	case !strings.Contains(w.instructions, cmp.Or(a.said, a.tool)) && !strings.Contains(w.instructions, "this server's tool"):
+	case strings.Contains(w.instructions, "`"+a.tool+"`"):
+	case strings.Contains(w.instructions, "this server's tool `skill`"):
+		called = "as `skill`"
+	default:
 		called = "no"
-		t.Errorf("the instructions name neither %s nor this server's tool: %s", cmp.Or(a.said, a.tool), w.instructions)
+		t.Errorf("the instructions name neither %s nor this server's tool: %s", a.tool, w.instructions)
+	}
+	if a.want.line {
+		if err := checkLine(w.instructions, of); err != nil {
+			t.Error(err)
+		}
+		if head, _, _ := strings.Cut(w.instructions, "\n"); !strings.Contains(v.all, plain(head)) {
+			t.Errorf("the model is not shown the whole line: %s", head)
+		}
 	}
 	seen.cell(t, "names", a.name, version, w.client, fmt.Sprintf("%d of %d", n, len(of)), fmt.Sprintf("%d of %d", d, len(of)), "`"+a.tool+"`", called, a.command(r))
+}
+
+var topicsOf = regexp.MustCompile("^[0-9]+ skills: (.*)[.…] Others, with `find_skills`: (.*)[.…] First load ")
+
+// checkLine checks the first line of the instructions. Half of what its fixed words leave
+// of 240 characters is for names: at least as many as there are that fit, the shortest
+// first. The other names have topics, the words of most of them first.
+func checkLine(text string, of []listed) error {
+	line, _, _ := strings.Cut(text, "\n")
+	m := topicsOf.FindStringSubmatch(line)
+	if m == nil {
+		return fmt.Errorf("the first line has no names, or no topics: %s", line)
+	}
+	told := strings.Split(strings.TrimSuffix(m[1], ", "), ", ")
+	room := (240 - (len([]rune(line)) - len(m[1]) - len(m[2]))) / 2
+	shortest := slices.Clone(of)
+	slices.SortFunc(shortest, func(a, b listed) int { return len(a.Name) - len(b.Name) })
+	fit := 0
+	for fit < len(shortest) && room >= len(shortest[fit].Name) {
+		room -= len(shortest[fit].Name) + len(", ")
+		fit++
+	}
+	if len(told) < fit {
+		return fmt.Errorf("the first line has %d names, and %d fit: %s", len(told), fit, line)
+	}
+	before := len(of)
+	for topic := range strings.SplitSeq(strings.TrimSuffix(m[2], ", "), ", ") {
+		n := 0
+		for _, s := range of {
+			if !slices.Contains(told, s.Name) && slices.Contains(strings.Split(s.Name, "-"), topic) {
+				n++
+			}
+		}
+		if n == 0 || n > before {
+			return fmt.Errorf("the topic %s stands for %d names, the one before it for %d: %s", topic, n, before, line)
+		}
+		before = n
+	}
+	return nil
 }
 
 // command is what was run, in the words of a person.

@@ -20,15 +20,16 @@ type agent struct {
 	prepare func(r *session) error
 	env     func(r *session) []string
 	args    func(r *session, prompt string) []string
-	// tool is what the client calls knack's tool skill. The instructions must say it, or
-	// what is in said.
-	tool, said string
-	// list is the client's own command that lists servers, and working is the word that it
-	// has for one that works. add is its own command that adds one. They are nil if a
-	// client has none.
+	// tool is what the client calls knack's tool skill.
+	tool string
+	// list is the client's own command that lists servers, and working is its word for one
+	// that works. add is its own command that adds one, and team the one that adds one to
+	// the project's file; approve makes it start that one. They are nil for none.
 	list    []string
 	working string
 	add     []string
+	team    []string
+	approve []string
 
 	// namesAlone: the client lists its own skills without their descriptions.
 	namesAlone bool
@@ -39,6 +40,9 @@ type agent struct {
 // want is what the model must see at least.
 type want struct {
 	names, descriptions int
+	// line is set if the model sees one line: the names that fit and the topics of the
+	// others, see [checkLine].
+	line bool
 }
 
 // all17 is for clients that show everything.
@@ -54,13 +58,12 @@ type object = map[string]any
 var agents = []agent{
 	claude("Claude Code", "claude-code", all17),
 	claude("Claude Code, older", "claude-code-2.1.197", all17),
-	// 247 characters are shown: what fits.
-	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{names: 1}),
-	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{names: 1}),
+	codex("Codex", "gpt-6.1-sol", "mcp__knack__skill", want{line: true}),
+	codex("Codex, tool search", "gpt-5.5", "mcp__knack.skill", want{line: true}),
 	codex("Codex, other models", "suite", "mcp__knack.skill", all17),
 	{
 		name: "Gemini CLI", title: "Gemini CLI", folder: "gemini-cli", program: "gemini", id: "gemini-cli", flags: []string{"--trust"}, tool: "mcp_knack_skill", want: all17,
-		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"}, team: []string{"mcp", "add", "knack", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".gemini/settings.json", object{
 				"security": object{"auth": object{"selectedType": "gemini-api-key"}},
@@ -93,7 +96,8 @@ var agents = []agent{
 	},
 	{
 		name: "Qwen Code", title: "Qwen Code", folder: "qwen-code", program: "qwen", id: "qwen-code", flags: []string{"--trust"}, tool: "mcp__knack__skill", want: all17,
-		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"},
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "KNACK", "serve"}, team: []string{"mcp", "add", "-s", "project", "knack", "KNACK", "serve"},
+		approve: []string{"mcp", "approve", "knack"},
 		prepare: func(r *session) error {
 			return r.settings(".qwen/settings.json", object{
 				"security": object{"auth": object{"selectedType": "openai"}},
@@ -117,7 +121,7 @@ var agents = []agent{
 	},
 	{
 		name: "Cline CLI", title: "Cline CLI", folder: "cline", program: "cline", id: "cline", tool: "knack__skill", namesAlone: true, want: all17,
-		add: []string{"mcp", "add", "knack", "--yes", "--", "KNACK", "serve"},
+		list: []string{"config", "mcp"}, working: "[stdio]", add: []string{"mcp", "add", "knack", "--yes", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			err := r.settings(".cline/data/settings/global-settings.json", object{"telemetryOptOut": true, "autoUpdateEnabled": false})
 			if err != nil {
@@ -159,7 +163,7 @@ const continueFile = ".continue/config.yaml"
 func claude(name, folder string, want want) agent {
 	return agent{
 		name: name, title: "Claude Code", folder: folder, program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
-		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"},
+		list: []string{"mcp", "list"}, working: "Connected", add: []string{"mcp", "add", "-s", "user", "knack", "--", "KNACK", "serve"}, team: []string{"mcp", "add", "-s", "project", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.settings(".claude/settings.json", object{
 				"permissions": object{"allow": []string{"mcp__knack"}},
@@ -176,7 +180,7 @@ func claude(name, folder string, want want) agent {
 // codex is Codex with one model: its own list of models says how each is shown tools.
 func codex(name, model, tool string, want want) agent {
 	return agent{
-		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, said: "mcp__knack__skill", want: want,
+		name: name, title: "Codex", folder: "codex", program: "codex", id: "codex", tool: tool, want: want,
 		list: []string{"mcp", "list"}, working: "enabled", add: []string{"mcp", "add", "knack", "--", "KNACK", "serve"},
 		prepare: func(r *session) error {
 			return r.file(".codex/config.toml", fmt.Sprintf(`model = %q

@@ -204,6 +204,25 @@ func TestListedServers(t *testing.T) {
 	}
 }
 
+// TestCheckLine: names that fit and topics are asked for, in their order.
+func TestCheckLine(t *testing.T) {
+	var of []listed
+	for _, name := range []string{"git", "tar", "azure-storage-blobs-and-containers-of-all-kinds", "azure-storage-queue", "azure-monitor", strings.Repeat("long-", 30) + "name", strings.Repeat("much-", 30) + "name"} {
+		of = append(of, listed{Name: name})
+	}
+	for line, want := range map[string]string{
+		"7 skills: git, tar, azure-monitor, azure-storage-queue. Others, with `find_skills`: name, azure, … First load what fits.\n\nMore": "",
+		"7 skills: git. Others, with `find_skills`: azure, storage, long, much. First load what fits.":                                     "has 1 names, and 4 fit",
+		"7 skills: git, tar, azure-monitor, azure-storage-queue. Others, with `find_skills`: long, name. First load what fits.":            "the topic name stands for 2 names",
+		"7 skills: git, tar, azure-monitor, azure-storage-queue. Others, with `find_skills`: monitor. First load what fits.":               "the topic monitor stands for 0 names",
+		"7 skills: git, tar, azure-monitor, azure-storage-queue. First load what fits.":                                                    "no topics",
+	} {
+		if err := checkLine(line, of); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
 // TestLines: generated texts have the size that they should have, and every line once.
 func TestLines(t *testing.T) {
 	for _, n := range []int{1, 80, 90, 91, 9000, 40_000} {

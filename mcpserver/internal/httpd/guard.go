@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // guard checks every request over HTTP before anything else. A web page that a user
@@ -18,7 +17,6 @@ import (
 type guard struct {
 	hosts   []string
 	origins []string
-	last    atomic.Pointer[string] // the Host that was allowed last
 	pages   http.Handler
 }
 
@@ -76,17 +74,7 @@ func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Pa
 // allowsHost reports whether a Host is a name of the loopback, which no rebinding can make
 // another's, or one of the list.
 func (g *guard) allowsHost(host string) bool {
-	if last := g.last.Load(); last != nil && *last == host {
-		return true
-	}
-	if !g.knows(strings.ToLower(host)) {
-		return false
-	}
-	g.last.Store(&host)
-	return true
-}
-
-func (g *guard) knows(host string) bool {
+	host = strings.ToLower(host)
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -97,12 +85,7 @@ func (g *guard) knows(host string) bool {
 	if ip := net.ParseIP(name); name == "localhost" || ip != nil && ip.IsLoopback() {
 		return true
 	}
-	for _, allowed := range g.hosts {
-		if allowed == host || allowed == name || allowed == "["+name+"]" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
 }
 
 // allowsOrigin reports whether an origin is this server's, whose Host is allowed, or one of
