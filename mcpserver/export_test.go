@@ -40,8 +40,7 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 	})
 }
 
-// LookEvery has the files that somebody subscribed to looked at more often than
-// users need.
+// LookEvery sets how often files with a subscriber are looked at.
 func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
 
 // DivideSubscriptions makes the bounds of subscriptions n times smaller, and
@@ -51,7 +50,7 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	return s.subscriptions.max, s.subscriptions.own
 }
 
-// Subscriptions is how many files somebody is subscribed to.
+// Subscriptions is how many files have a subscriber.
 func (s *Server) Subscriptions() int {
 	s.subscriptions.mu.Lock()
 	defer s.subscriptions.mu.Unlock()

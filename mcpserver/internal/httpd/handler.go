@@ -30,8 +30,7 @@ const (
 	// maxLoading is how many larger ones, or of unknown size, arrive at once, if there is
 	// room for them.
 	maxLoading = 64
-	// bodyCopies is how often a large body is held at most: as it came, and as what is
-	// read of it.
+	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
 	bodyCopies = 2
 	// maxInitialize is for what a session keeps of its client; real ones send less than
 	// a hundredth.
