@@ -36,7 +36,7 @@ func resourceParts() []part {
 					{"mcpserver/internal/httpd/session.go", "func (s *session) end(", "var hoard []*[4]int64\n\nfunc (s *session) end("},
 					{"mcpserver/internal/httpd/session.go", "	delete(s.calls, key)\n", "	delete(s.calls, key)\n	for range 3 {\n		hoard = append(hoard, new([4]int64))\n	}\n"}}},
 			}},
-		initializePart(), renderingPart(),
+		initializePart(), renderingPart(), budgetPart(),
 		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true,
 			broken: []variant{
 				{name: "leaks", says: "descriptors", changes: leak},

@@ -44,7 +44,7 @@ func newGuard(o Options) (*guard, error) {
 
 func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.allowsHost(r.Host) {
+		if !g.allowsHost(r.Host) && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
 			why(w, whyHost)
 			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
@@ -66,6 +66,10 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 		next.ServeHTTP(w, r)
 	})
 }
+
+// isProbe reports whether a request asks only whether the server runs. A balancer sends
+// the address that it probes as the Host, and no Origin.
+func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
 // allowsHost reports whether a Host is a name of the loopback, which no rebinding can make
 // another's, or one of the list.

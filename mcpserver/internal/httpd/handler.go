@@ -97,6 +97,7 @@ type Handler struct {
 	modern, legacy http.Handler // the SDK's
 	root           http.Handler
 	routes         []string
+	guard          *guard
 	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
 	calls    *places
@@ -144,6 +145,7 @@ func New(core Core, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.guard = g
 	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
 	h.Limit(o.Limit)
 	return h, nil
@@ -190,6 +192,9 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 // readyz says whether the skills have been read once, of every root.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
 	if waits := h.core.Waits(); waits != "" && !h.draining.Load() {
+		if !h.guard.allowsHost(r.Host) { // roots are named to nobody else
+			waits = "the skills are being read"
+		}
 		say(w, http.StatusServiceUnavailable, waits)
 		return
 	}

@@ -105,7 +105,7 @@ type Door interface {
 // refuse answers outside of any call: in words of the protocol, or of the pages.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, say string) {
 	door, ok := h.o.Pages.(Door)
-	if !ok || r.URL.Path == "/mcp" || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+	if !ok || r.URL.Path == "/mcp" || isProbe(r) {
 		refuse(w, status, say)
 		return
 	}
