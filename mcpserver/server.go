@@ -221,9 +221,9 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			return res, nil
 		}
 		var res mcp.Result
-		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+		_, err := s.perform(ctx, r, func(ctx context.Context) (_ reply, err error) {
 			res, err = s.pass(ctx, next, r, req)
-			return false, err
+			return reply{}, err
 		})
 		return res, err
 	}

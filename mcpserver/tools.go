@@ -62,14 +62,11 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if res.Absent {
-		absent(ctx)
-	}
 	weight := len(res.Text)
 	if res.Object != nil {
 		weight *= 2 // the same, in another form
 	}
-	return reply{meta: res.Meta, failed: res.IsError, weight: weight, members: func(e *wire.Encoder) {
+	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *wire.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
 		e.String(res.Text)
 		e.Raw("}]")
