@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -46,8 +47,8 @@ func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
 // DivideSubscriptions makes the bounds of subscriptions n times smaller, and
 // returns them.
 func (s *Server) DivideSubscriptions(n int) (all, own int) {
-	s.subscriptions.max, s.subscriptions.own = maxSubscriptions/n, maxOwn/n
-	return s.subscriptions.max, s.subscriptions.own
+	s.subscriptions.all, s.subscriptions.own = limit.NewBudget(int64(maxSubscriptions/n), 0), maxOwn/n
+	return maxSubscriptions / n, s.subscriptions.own
 }
 
 // Subscriptions is how many files have a subscriber.
