@@ -169,8 +169,12 @@ func (s *Server) missing(who access.Principal, asked string, fault error) audit.
 	if view, ready := s.catalog.Now(who.Sight); ready && find(view, q) != nil {
 		return faultOf(fault, true)
 	}
-	if whole, ready := s.catalog.Now(nil); ready && find(whole, q) != nil {
+	whole, ready := s.catalog.Now(nil)
+	switch {
+	case ready && find(whole, q) != nil:
 		return audit.Denied
+	case !ready || whole.Unsure() != nil: // it may be there
+		return audit.Failed
 	}
 	return audit.NotFound
 }

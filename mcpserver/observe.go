@@ -133,6 +133,8 @@ func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalo
 			return audit.Failed
 		case find(whole, q) != nil:
 			return audit.Denied
+		case whole.Unsure() != nil: // it may be there
+			return audit.Failed
 		}
 		return audit.NotFound
 	}

@@ -45,12 +45,12 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 		}).members)
 	}
 	var tools []byte
-	if len(r.client.Name)+len(r.client.Version) <= longestKept {
+	if len(r.client.Name)+len(r.client.Version) <= longestKept && v.Incomplete() == nil {
 		tools = v.Keep(listing{s, r.client}, define).([]byte)
 	} else {
 		tools = define().([]byte)
 	}
-	return reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, nil
+	return partly(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, false)
 }
 
 func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {

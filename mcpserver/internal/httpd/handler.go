@@ -191,8 +191,9 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 
 // readyz says whether the skills have been read once, of every root.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
-	if waits := h.core.Waits(); waits != "" && !h.draining.Load() {
-		if !h.guard.allowsHost(r.Host) { // roots are named to nobody else
+	asks := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if waits := h.core.Waits(); asks && waits != "" && !h.draining.Load() {
+		if !h.guard.allowsHost(r.Host) { // roots are named to no other client
 			waits = "the skills are being read"
 		}
 		say(w, http.StatusServiceUnavailable, waits)
