@@ -41,6 +41,9 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 	})
 }
 
+// SetRoom has answers share another budget. It is called before [NewHTTP].
+func (s *Server) SetRoom(b *limit.Budget) { s.room = b }
+
 // LookEvery sets how often files with a subscriber are looked at.
 func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
 

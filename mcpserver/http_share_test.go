@@ -1,9 +1,12 @@
 package mcpserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -77,4 +80,118 @@ func TestShareOfStreams(t *testing.T) {
 	if m := refused(listen(h.some)); m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "you have 2 of the 8 streams") {
 		t.Errorf("%+v", m.Error)
 	}
+}
+
+// It is so with the places of calls.
+func TestShareOfCalls(t *testing.T) {
+	t.Parallel()
+	h, gate := twoHolders(t), newGate()
+	w := start(t, setting{verifier: h.verifier, gate: gate, http: mcpserver.HTTPOptions{MaxCalls: 8}})
+	var wg sync.WaitGroup
+	call := func(token string) {
+		c := &client{site: w, era: modern}
+		r := c.request("POST", c.body("resources/read", slowFile()))
+		r.Header.Set("Authorization", "Bearer "+token)
+		wg.Go(func() {
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				t.Error(resp.Status)
+			}
+		})
+		<-gate.begun
+	}
+	for range 6 {
+		call(h.all)
+	}
+	w.token = h.all
+	c := &client{site: w, era: modern}
+	resp := c.post(c.body("tools/list", nil))
+	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 calls that there are") {
+		t.Errorf("a seventh call: %s %+v", resp.Status, m.Error)
+	}
+	for range 2 {
+		call(h.some)
+	}
+	w.token = h.some
+	if resp := c.post(c.body("tools/list", nil)); resp.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a ninth call: %s", resp.Status)
+	} else {
+		resp.Body.Close()
+	}
+	close(gate.open)
+	wg.Wait()
+}
+
+// TestShareOfSubscriptions: one client cannot take all subscriptions with several sessions.
+func TestShareOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	h := twoHolders(t)
+	files := many(1)
+	for i := range 8 {
+		files[fmt.Sprintf("s-0000/%d.txt", i)] = "x"
+	}
+	w := start(t, setting{verifier: h.verifier, files: files})
+	w.server.DivideSubscriptions(512) // 8 for all, 2 for a session
+	subscribe := func(token string) (taken int) {
+		w.token = token
+		for range 8 {
+			c := w.dial(legacy)
+			for i := range 2 {
+				if m := c.call("resources/subscribe", map[string]any{"uri": fmt.Sprintf("skill://s-0000/%d.txt", i)}); m.code() == 0 {
+					taken++
+				}
+			}
+		}
+		return taken
+	}
+	if n := subscribe(h.all); n != 6 {
+		t.Errorf("one client has %d of 8 subscriptions", n)
+	}
+	if n := subscribe(h.some); n != 2 {
+		t.Errorf("another one has %d", n)
+	}
+	if n := w.server.Subscriptions(); n != 2 {
+		t.Errorf("%d files are watched, of 2", n)
+	}
+}
+
+// TestSpellingsAreOneSubscription: a file is watched once, whatever its URI is called, and
+// each session is told in its own spelling.
+func TestSpellingsAreOneSubscription(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{})
+	w.server.LookEvery(100 * time.Millisecond)
+	const plain, odd = "skill://a-first/crlf.txt", "skill://a-first/%63rlf.txt"
+	one, other := w.dial(legacy), w.dial(legacy)
+	told, toldOther := follow(t, one, plain), follow(t, other, odd)
+	for i := range 16 {
+		name := "crlf"
+		escaped := ""
+		for j := range name {
+			if i>>j&1 == 1 {
+				escaped += fmt.Sprintf("%%%X", name[j])
+			} else {
+				escaped += name[j : j+1]
+			}
+		}
+		one.result("resources/subscribe", map[string]any{"uri": "skill://a-first/" + escaped + ".txt"}, nil)
+	}
+	if n := w.server.Subscriptions(); n != 1 {
+		t.Errorf("%d files are watched, of one", n)
+	}
+	rewrite(t, w.dir, "a-first/crlf.txt", "changed")
+	for uri, from := range map[string]<-chan message{plain: told, odd: toldOther} {
+		if m := await(t, from, "notifications/resources/updated"); !strings.Contains(string(m.Params), `"`+uri+`"`) {
+			t.Errorf("%s, want %s", m.Params, uri)
+		}
+		quiet(t, from, "notifications/resources/updated") // once
+	}
+	one.result("resources/unsubscribe", map[string]any{"uri": odd}, nil)
+	rewrite(t, w.dir, "a-first/crlf.txt", "changed again")
+	await(t, toldOther, "notifications/resources/updated")
+	quiet(t, told, "notifications/resources/updated")
 }
