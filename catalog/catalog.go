@@ -87,6 +87,8 @@ type Catalog struct {
 	turn      sync.Mutex                   // held while one of those is made
 	ahead     atomic.Bool                  // the first snapshot is to be indexed before anybody searches
 
+	wanted atomic.Pointer[[]skill.Root] // of the sources, which a snapshot may not have yet
+
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
 	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
@@ -98,6 +100,7 @@ type Catalog struct {
 	logged  map[string]bool       // what the current snapshot's log lines said
 	looked  time.Time             // when the last completed refresh began
 	took    time.Duration         // and how long it lasted
+	seen    time.Time             // when the first look began of those that the refresh took in; zero if one was late
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
@@ -203,7 +206,7 @@ func New(sources []Source, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Catalog{
+	c := &Catalog{
 		interval: o.Interval, patience: o.Patience, log: o.Log, sources: hold(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
@@ -211,6 +214,16 @@ func New(sources []Source, o Options) *Catalog {
 		logged:      map[string]bool{},
 		subscribers: map[int]func(Diff){},
 	}
+	c.wanted.Store(rootsOf(sources))
+	return c
+}
+
+func rootsOf(sources []Source) *[]skill.Root {
+	roots := make([]skill.Root, len(sources))
+	for i, s := range sources {
+		roots[i] = s.Root()
+	}
+	return &roots
 }
 
 // Ready is closed when the first snapshot is there.
@@ -260,6 +273,7 @@ func (c *Catalog) SetSources(sources []Source) {
 		}
 	}
 	c.sources = next
+	c.wanted.Store(rootsOf(sources))
 	c.mu.Unlock()
 	c.Poke()
 }

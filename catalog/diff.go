@@ -15,6 +15,9 @@ type Diff struct {
 	// Invocable is the first place at which [Snapshot.Invocable] differs in a name or
 	// a description, -1 where it is the same.
 	Invocable int
+	// Completed: lists lacked a root that was not read yet, and lack none any more; see
+	// [View.Incomplete].
+	Completed bool
 	Version   uint64 // of the new snapshot
 
 	prev, next *Snapshot
@@ -22,7 +25,7 @@ type Diff struct {
 
 // Empty reports whether nothing changed that anybody could see.
 func (d Diff) Empty() bool {
-	return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 && !d.Listing
+	return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 && !d.Listing && !d.Completed
 }
 
 // Served reports whether something that was or is served came, went or changed:
@@ -37,7 +40,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{prev: prev, next: next, Version: next.Version, Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
+	d := Diff{prev: prev, next: next, Version: next.Version, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for i, e := range next.Entries {
 		pause(i)
 		old := prev.at(e)
@@ -55,6 +58,17 @@ func diff(prev, next *Snapshot) Diff {
 		}
 	}
 	return d
+}
+
+// completed reports whether next has read a root that prev had not, and lacks none.
+func completed(prev, next *Snapshot) bool {
+	if len(next.unread(nil, false)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(next.Roots, func(r RootStatus) bool {
+		i := slices.IndexFunc(prev.Roots, func(was RootStatus) bool { return was.Root == r.Root })
+		return !r.Unlisted && (i < 0 || prev.Roots[i].Unread())
+	})
 }
 
 // changed reports whether anything that a surface shows of the skill differs. A

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,37 +28,37 @@ func (s *Snapshot) Knows(f FolderNow) bool {
 // FoldersNow asks the disk which folders the roots have as direct children under a
 // name that matches, in root order. The roots are asked at once, each by one
 // listing of its own folder; one that does not answer while the context lasts, or
-// has not answered somebody before, is left out, and where a [Sight] holds, so is
-// every folder in which the view has no skill.
-func (v View) FoldersNow(ctx context.Context, match func(name string) bool) []FolderNow {
+// has not answered another caller before, is left out, and then all is false. If a [Sight]
+// holds, every folder in which the view has no skill is left out too.
+func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
 	v.catalog.mu.Unlock()
-	found := make([][]skill.Folder, len(sources))
+	of, answered := make([][]skill.Folder, len(sources)), make([]bool, len(sources))
 	var wg sync.WaitGroup
 	for i, h := range sources {
 		f, ok := h.Source.(Folders)
-		if !ok || h.silent.Load() {
+		if answered[i] = !ok; !ok || h.silent.Load() {
 			continue
 		}
-		wg.Go(func() { found[i] = h.folders(ctx, f, match) })
+		wg.Go(func() { of[i], answered[i] = h.folders(ctx, f, match) })
 	}
 	wg.Wait()
-	var out []FolderNow
 	for i, h := range sources {
 		root := h.Root()
-		for _, f := range found[i] {
+		for _, f := range of[i] {
 			if v.sight != nil && v.placedAt(root.Label, f.Name) == nil {
 				continue // it may hold what is out of sight
 			}
-			out = append(out, FolderNow{f, root})
+			found = append(found, FolderNow{f, root})
 		}
 	}
-	return out
+	return found, !slices.Contains(answered, false)
 }
 
-// folders asks one source. Whoever it keeps waiting notes that for the others.
-func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) []skill.Folder {
+// folders asks one source, and reports whether it has answered. A caller that it keeps
+// waiting notes that for the others.
+func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
 	done := make(chan []skill.Folder, 1)
 	go func() {
 		defer h.silent.Store(false)
@@ -65,15 +66,16 @@ func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) 
 	}()
 	select {
 	case all := <-done:
-		return all
+		return all, true
 	case <-ctx.Done():
 		h.silent.Store(true)
 		select {
-		case <-done: // it has just answered
+		case all := <-done: // it has just answered
 			h.silent.Store(false)
+			return all, true
 		default:
 		}
-		return nil
+		return nil, false
 	}
 }
 

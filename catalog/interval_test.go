@@ -32,3 +32,26 @@ func TestRefreshCycle(t *testing.T) {
 		})
 	}
 }
+
+// However long a scan takes, the next one that nothing asks for comes after 30 seconds.
+func TestRefreshCycleOfSlowScans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := source("a")
+		c := New([]Source{counted{m, 1, time.Second}}, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = c.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
+		<-time.After(2*time.Second + DefaultInterval + time.Millisecond) // two scans: the first decides nothing
+		synctest.Wait()
+		if took := time.Duration(c.rest.Load()); took <= restMost {
+			t.Fatalf("the scans ask for a rest of %v, which needs no bound", took)
+		}
+		m.write("new/SKILL.md", text("new", "d"))
+		<-time.After(time.Second + DefaultInterval)
+		synctest.Wait()
+		if view(t, c).Named("new") == nil {
+			t.Error("after 30 s and a scan the new skill is not there")
+		}
+	})
+}

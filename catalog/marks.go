@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -27,6 +28,11 @@ func (v View) Marks() Marks {
 		}
 		for _, e := range v.Invocable() {
 			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)
+		}
+		if len(v.entire().unread(nil, false)) > 0 { // the whole list is another, if only in that
+			for _, of := range []io.Writer{listing, served, invocable} {
+				fmt.Fprintln(of, "incomplete")
+			}
 		}
 		v.marks = Marks{skill.Digest(listing.Sum(nil)), skill.Digest(served.Sum(nil)), skill.Digest(invocable.Sum(nil))}
 	})

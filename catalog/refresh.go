@@ -127,6 +127,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	if err != nil {
 		return err
 	}
+	seen := firstLook(found)
 	c.mu.Lock()
 	now := c.current.Load()
 	switch skills, all := c.keep(found, now); {
@@ -139,7 +140,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 		c.take(found)
 		c.rebuild(found)
 	}
-	c.looked, c.took = begun, time.Since(begun)
+	c.looked, c.took, c.seen = begun, time.Since(begun), seen
 	if now != nil { // the first one reads all, with every processor
 		c.rest.Store(int64(restShare * c.took))
 	}
@@ -153,13 +154,13 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 // sameAsNow reports whether the scan is the one that the snapshot was made of.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
-	if now == nil || r.kept || r.status.Err != nil {
+	if now == nil || r.kept {
 		return false
 	}
 	if r.scan.Missing && len(r.scan.Notices) == 0 {
 		// Most of the roots that are looked for are not there.
 		was := now.of(r.status.Root)
-		return was != nil && was.status.Missing && was.status.Err == nil && len(was.skills)+len(was.status.Notices) == 0
+		return was != nil && was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
 	}
 	return r.scan.Version != 0 && now.ofVersion(r) != nil
 }
@@ -224,6 +225,28 @@ func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.looked, c.took
+}
+
+// SeenSince reports whether the last refresh took in a look at every root, and each of these
+// began after t. A refresh may join looks that are under way, or go on without them.
+func (c *Catalog) SeenSince(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.seen.Before(t)
+}
+
+// firstLook is when the first of the looks began, or zero if one has not ended.
+func firstLook(found []foundRoot) time.Time {
+	first := time.Now()
+	for i := range found {
+		switch f := &found[i]; {
+		case f.status.Late():
+			return time.Time{}
+		case f.begun.Before(first):
+			first = f.begun
+		}
+	}
+	return first
 }
 
 // foundRoot is what is known of one root: the scan, and the skills in it.

@@ -367,6 +367,21 @@ func TestRequiredRootGone(t *testing.T) {
 	diffs(t, "back", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
 }
 
+// Why a root is missing is said as it is now, whatever was said before, and although no
+// skill comes or goes.
+func TestErrorOfMissingRootChanges(t *testing.T) {
+	a := source("a")
+	a.missing = true
+	c := catalogOf(t, a, source("b", "x/SKILL.md", text("x", "one")))
+	for i, err := range []error{nil, fs.ErrNotExist, skill.ErrNotFolder, nil, errDisk} {
+		a.set(func() { a.err = err })
+		refresh(t, c)
+		if r := view(t, c).Roots[0]; !r.Missing || !errors.Is(r.Err, err) {
+			t.Errorf("step %d: %v, want %v", i, r.Err, err)
+		}
+	}
+}
+
 // A file that goes away between the scan and the reading is gone, not skipped.
 func TestFileGoneBeforeItIsRead(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
@@ -427,7 +442,7 @@ func TestUncomparableSource(t *testing.T) {
 	c.SetSources([]Source{s})
 	refresh(t, c)
 	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
-	if got := view(t, c).FoldersNow(ctx, func(string) bool { return true }); got != nil {
+	if got, _ := view(t, c).FoldersNow(ctx, func(string) bool { return true }); got != nil {
 		t.Errorf("it cannot tell its folders, and has %v", got)
 	}
 	cancel()

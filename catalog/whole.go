@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -62,13 +63,12 @@ func (c *Catalog) isWhole(most time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range c.sources {
-		if h.look == nil || time.Since(h.look.begun) >= most || h.Root().Unlisted {
+		if h.look != nil && time.Since(h.look.begun) >= most || h.Root().Unlisted {
 			continue
 		}
-		for _, r := range now.Roots {
-			if r.Root == h.Root() && r.Unread() {
-				return false
-			}
+		i := slices.IndexFunc(now.Roots, func(r RootStatus) bool { return r.Root == h.Root() })
+		if i < 0 || now.Roots[i].Unread() {
+			return false
 		}
 	}
 	return true

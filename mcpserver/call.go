@@ -56,12 +56,13 @@ var methods = map[string]func(*Server, context.Context, *request) (reply, error)
 // answer answers a call of one of the methods.
 func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &result{}
-	err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
-		res.reply, err = methods[r.method](s, catalog.WithRoom(ctx, r.room), r)
-		if err == nil && !r.room.Settle(ctx, r.copies*int64(res.weight)) || r.room.Refused() {
+	var err error
+	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
+		made, err := methods[r.method](s, catalog.WithRoom(ctx, r.room), r)
+		if err == nil && !r.room.Settle(ctx, r.copies*int64(made.weight)) || r.room.Refused() {
 			err = errNoRoom
 		}
-		return res.failed, err
+		return made, err
 	})
 	if err != nil {
 		return nil, err
@@ -87,13 +88,13 @@ var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too m
 // perform does the work of a request: in the sight of its caller, counted and observed. A
 // panic becomes an internal error, since one bad request must not end the session; its
 // value is logged and never sent.
-func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (failed bool, err error)) (err error) {
-	failed := true
-	defer func() { s.counts.Call(r.method, failed) }()
+func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
+	out.failed = true
+	defer func() { s.counts.Call(r.method, out.failed) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
 	}()
 	s.roots.await(ctx, r)
@@ -101,10 +102,10 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
 	ctx, observed := s.observed(tool.WithClient(r.Context(ctx), r.client), r)
-	defer func() { observed(failed) }()
-	failed, err = work(ctx)
-	failed = failed || err != nil
-	return err
+	defer func() { observed(out.failed || out.absent) }()
+	out, err = work(ctx)
+	out.failed = out.failed || err != nil
+	return out, err
 }
 
 // read makes a request of a call's bytes. It declines what the SDK has to judge.

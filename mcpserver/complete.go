@@ -36,7 +36,7 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	var values []string
 	switch {
 	case p.Ref.Type == "ref/prompt":
-		if values, err = s.completePrompt(v, p); err != nil {
+		if values, err = s.completePrompt(ctx, v, p); err != nil {
 			return reply{}, err
 		}
 	case p.Ref.URI == fileTemplate && p.Argument.Name == "path":
@@ -44,12 +44,19 @@ func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
 	default:
 		return reply{}, notFound(p.Ref.URI, "nothing to complete; the template is "+fileTemplate+" with the argument path")
 	}
-	return reply{members: func(e *wire.Encoder) {
+	if ctx.Err() != nil {
+		return reply{}, ctx.Err()
+	}
+	lacks, total := v.Incomplete(), len(values)
+	if lacks != nil {
+		total = 0 // it is not known, and not written
+	}
+	return partly(v, reply{members: func(e *wire.Encoder) {
 		e.Raw(`"completion":`)
 		e.Value(mcp.CompletionResultDetails{
-			Total: len(values), HasMore: len(values) > completions, Values: values[:min(len(values), completions)],
+			Total: total, HasMore: lacks != nil || len(values) > completions, Values: values[:min(len(values), completions)],
 		})
-	}}, ctx.Err()
+	}}, false)
 }
 
 func proposals(ctx context.Context, v catalog.View, begun string) []string {

@@ -57,17 +57,18 @@ func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
 }
 
 // lag is how long the lists may take to see a change (contract 002, "Refresh
-// Cycle", grants 30 s). What a call reads itself is always of now.
+// Cycle", grants 30 s). A call that reads a file reads its current text.
 const lag = 30 * time.Second
 
-// library is a folder of skills that somebody keeps changing. The first half of
-// the skills is always there.
+// library is a folder of skills that keeps changing. The first half of the skills is
+// always there.
 type library struct {
 	t       *testing.T
 	root    string
 	aside   string // outside of the root, to make and take away in one step
 	skills  []*history
 	changes [3]atomic.Int64 // made anew, added, removed
+	busy    atomic.Int64    // answers that say so
 
 	catalog *catalog.Catalog
 	tool    *tool.Tool      // the one that lists the skills
@@ -103,6 +104,9 @@ func (l *library) churn(ctx context.Context) error {
 	}
 	for v := 1; ctx.Err() == nil; v++ {
 		i := rand.N(librarySize)
+		if v <= 3 { // one of each kind, however few there are on a busy machine
+			i = [...]int{librarySize - 1, librarySize - 1, 0}[v-1]
+		}
 		folder, file := filepath.Join(l.root, name(i)), filepath.Join(l.root, name(i), "SKILL.md")
 		spare := filepath.Join(l.aside, fmt.Sprint(v))
 		var err error
@@ -112,7 +116,7 @@ func (l *library) churn(ctx context.Context) error {
 			err = l.skills[i].change(text(i, v), func() error { return os.Rename(spare, folder) })
 			present[i] = true
 			l.changes[1].Add(1)
-		case i >= librarySize/2 && v%3 == 0:
+		case i >= librarySize/2 && (v == 1 || v%3 == 0):
 			err = l.skills[i].change("", func() error { return os.Rename(folder, spare) })
 			present[i] = false
 			l.changes[2].Add(1)
@@ -144,14 +148,14 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 		}
 		got := res.Content[0].(*mcp.TextContent).Text
 		body, found := strings.CutPrefix(got, fmt.Sprintf("Loading: %s\nBase directory: %s\n\n", name(i), filepath.Join(l.root, name(i))))
-		if found && was(body) || !found && absent() && strings.HasPrefix(got, "Skill '"+name(i)+"' not found.\n") {
+		if found && was(body) || !found && absent() && strings.HasPrefix(got, "Skill '"+name(i)+"' not found.\n") || l.isBusy(got) {
 			return nil
 		}
 		return fmt.Errorf("skill %s: %.200s", name(i), got)
 	case 2:
 		res, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "skill://" + name(i) + "/SKILL.md"})
 		if err != nil {
-			if absent() && strings.Contains(err.Error(), "Resource not found") {
+			if absent() && strings.Contains(err.Error(), "Resource not found") || l.isBusy(err.Error()) {
 				return nil
 			}
 			return err
@@ -164,7 +168,7 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 		if err != nil {
 			return err
 		}
-		if got := res.Content[0].(*mcp.TextContent).Text; !was(got) && !(absent() && res.IsError && strings.Contains(got, "not found")) {
+		if got := res.Content[0].(*mcp.TextContent).Text; !was(got) && !(absent() && res.IsError && strings.Contains(got, "not found")) && !l.isBusy(got) {
 			return fmt.Errorf("file of %s: %.200s", name(i), got)
 		}
 	case 4:
@@ -183,6 +187,16 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 		return l.judgeList(got, begun)
 	}
 	return nil
+}
+
+// isBusy reports whether an answer says that the machine is too busy to say anything, which
+// it may on such a one.
+func (l *library) isBusy(answer string) bool {
+	is := strings.Contains(answer, tool.ErrBusy.Error())
+	if is {
+		l.busy.Add(1)
+	}
+	return is
 }
 
 // judgeSnapshot: the list is, to the last character, that of a snapshot which was
@@ -205,8 +219,8 @@ func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.
 	return fmt.Errorf("the list is that of neither snapshot %d nor %d:\n%s", before.Version, after.Version, got)
 }
 
-// judgeList: every skill stands there once, with a description it had, and is
-// left out only when it was away.
+// judgeList checks that a list has every skill once, with a description that it had, and
+// leaves a skill out only when it was away.
 func (l *library) judgeList(got string, begun time.Time) error {
 	for i, h := range l.skills {
 		_, row, found := strings.Cut(got, "<name>"+name(i)+"</name>\n<description>")
@@ -255,7 +269,7 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 	for i := range callers {
 		wg.Go(func() {
-			for n := i; busy.Err() == nil; n++ {
+			for n := i; n == i || busy.Err() == nil; n++ {
 				if err := l.ask(t.Context(), clients[i%sessions], n); err != nil && wrong.Add(1) <= 10 {
 					t.Error(err)
 				}
@@ -264,11 +278,11 @@ func TestConcurrentCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d answers, %d of them wrong, %d changes, %d added, %d removed; %d lists compared with their snapshot, %d not",
-		answers.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load(), l.lists[0].Load(), l.lists[1].Load())
+	t.Logf("%d answers, %d of them busy, %d of them wrong, %d changes, %d added, %d removed; %d lists compared with their snapshot, %d not",
+		answers.Load(), l.busy.Load(), wrong.Load(), l.changes[0].Load(), l.changes[1].Load(), l.changes[2].Load(), l.lists[0].Load(), l.lists[1].Load())
 	for i := range l.changes {
-		if l.changes[i].Load() == 0 && !testing.Short() {
-			t.Errorf("too few changes of kind %d", i)
+		if l.changes[i].Load() == 0 {
+			t.Errorf("no change of kind %d", i)
 		}
 	}
 	if l.lists[0].Load() == 0 { // on a busy machine several snapshots come and go during a call

@@ -59,8 +59,8 @@ func TestHintsByEra(t *testing.T) {
 	})
 }
 
-// TestCursorsTellNoVersion: where rules hide skills from anybody, nobody hears the
-// snapshot's number, which counts changes of what is hidden too.
+// TestCursorsTellNoVersion: if rules hide skills from a client, none of its cursors has the
+// snapshot's number, which counts changes of hidden skills too.
 func TestCursorsTellNoVersion(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

@@ -39,9 +39,12 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, notFound(asked, malformedURI(asked, ", without a slash at its end"))
 	}
-	e, dir := v.At(uri)
+	v, e, dir, notSure := s.host.At(ctx, v, uri)
 	if only := s.unlistedFolder(uri); e == nil && only != nil {
 		return listed("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
+	}
+	if e == nil && notSure != nil {
+		return reply{}, unsure(notSure)
 	}
 	if e == nil {
 		return reply{}, notFound(asked, "no skill has it")

@@ -44,8 +44,7 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 // SetRoom has answers share another budget. It is called before [NewHTTP].
 func (s *Server) SetRoom(b *limit.Budget) { s.room = b }
 
-// LookEvery has the files that somebody subscribed to looked at more often than
-// users need.
+// LookEvery sets how often files with a subscriber are looked at.
 func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
 
 // DivideSubscriptions makes the bounds of subscriptions n times smaller, and
@@ -55,7 +54,7 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	return maxSubscriptions / n, s.subscriptions.own
 }
 
-// Subscriptions is how many files somebody is subscribed to.
+// Subscriptions is how many files have a subscriber.
 func (s *Server) Subscriptions() int {
 	s.subscriptions.mu.Lock()
 	defer s.subscriptions.mu.Unlock()

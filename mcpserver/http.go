@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -155,7 +154,7 @@ func (s *Server) take(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.I
 		return nil, false
 	}
 	r.Caller = from
-	return func(ctx context.Context) wire.Answer { return s.reply(ctx, bytes.Clone(c.ID), r) }, true
+	return func(ctx context.Context) wire.Answer { return s.reply(ctx, c.ID, r) }, true
 }
 
 // missing tells what is out of sight from what is not there.
@@ -170,8 +169,12 @@ func (s *Server) missing(who access.Principal, asked string, fault error) audit.
 	if view, ready := s.catalog.Now(who.Sight); ready && find(view, q) != nil {
 		return faultOf(fault, true)
 	}
-	if whole, ready := s.catalog.Now(nil); ready && find(whole, q) != nil {
+	whole, ready := s.catalog.Now(nil)
+	switch {
+	case ready && find(whole, q) != nil:
 		return audit.Denied
+	case !ready || whole.Unsure() != nil: // it may be there
+		return audit.Failed
 	}
 	return audit.NotFound
 }

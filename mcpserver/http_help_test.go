@@ -79,8 +79,8 @@ func lay(t testing.TB, root string, files map[string]string) {
 	}
 }
 
-// rewrite gives a file below a folder another text in one step: nobody sees it empty
-// or half, which would be a change of its own.
+// rewrite replaces a file below a folder in one step: no reader sees it empty or half,
+// which would be a change of its own.
 func rewrite(t testing.TB, root, name, text string) {
 	t.Helper()
 	beside := t.TempDir()
@@ -246,7 +246,7 @@ func (w *site) restrict(p *access.Policy) {
 	w.server.SetAccess(access.State{Verifier: w.verifier, Policy: p})
 }
 
-// message is a JSON-RPC message as it came.
+// message is a JSON-RPC message.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

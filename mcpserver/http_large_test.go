@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLargeBodiesTakeNoCalls: bodies that do not come, also those that are said to be
-// large or do not say it, keep nobody waiting whose request is here.
+// TestLargeBodiesTakeNoCalls: bodies that do not arrive, large ones and ones of unknown
+// size included, keep no request waiting that has arrived.
 func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	w := start(t, setting{})
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"

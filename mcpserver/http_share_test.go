@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// Nobody takes the last quarter of the sessions who has a quarter; those of one's own
-// that never finished the handshake give way first, and others find room.
+// A client with a quarter of the sessions gets none of the last quarter; its own without
+// a finished handshake give way first, and others find room.
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

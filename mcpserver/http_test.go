@@ -155,7 +155,7 @@ func TestTokens(t *testing.T) {
 			if got != want {
 				t.Errorf("%s %q: %s", method, header, resp.Status)
 			}
-			challenge := "Bearer" // RFC 6750, section 3: an error where there was a token
+			challenge := "Bearer" // RFC 6750, section 3: an error if a token was sent
 			if fields := strings.Fields(header); len(fields) == 2 && fields[0] == "Bearer" {
 				challenge = `Bearer error="invalid_token"`
 			}

@@ -46,9 +46,9 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		next = cursorAfter(uint64(end), all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
-	return listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: of.Name, Description: skill.OneLine(of.Description), Arguments: arguments})
-	}), nil
+	}), start == end)
 }
 
 // promptArguments asks for what the person wrote in the way that the client gives it.
@@ -87,10 +87,12 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	name := r.params.Name
 	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(name)))
-	e := v.Named(name)
+	v, e, notSure := s.host.Named(ctx, v, name)
 	if e == nil {
 		if why := skippedAs(v, name); why != "" {
 			unknown = invalid(fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(name), why))
+		} else if notSure != nil {
+			unknown = unsure(notSure)
 		}
 	}
 	if e == nil || !e.UserInvocable {
@@ -103,6 +105,8 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	d, err := s.host.Document(ctx, e.URI())
 	switch {
+	case tool.IsUnsure(err):
+		return reply{}, unsure(err)
 	case errors.Is(err, tool.ErrUnknown):
 		return reply{}, unknown
 	case err != nil:
@@ -133,8 +137,12 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 }
 
 // completePrompt proposes names of skills for the argument of a prompt.
-func (s *Server) completePrompt(v catalog.View, p wire.Params) ([]string, error) {
-	if e := v.Named(p.Ref.Name); e == nil || !e.UserInvocable || p.Argument.Name != promptText {
+func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Params) ([]string, error) {
+	v, e, notSure := s.host.Named(ctx, v, p.Ref.Name)
+	if e == nil && notSure != nil {
+		return nil, unsure(notSure)
+	}
+	if e == nil || !e.UserInvocable || p.Argument.Name != promptText {
 		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name)))
 	}
 	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))

@@ -30,7 +30,7 @@ const pageSize = 500
 const markdown = "text/markdown"
 
 func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -44,9 +44,9 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	if end < len(served) {
 		next = cursorAfter(toldVersion(v), served[end-1].URI().String())
 	}
-	return listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *catalog.Entry) {
 		e.Value(mainResource(of, int64(of.Size)))
-	}), nil
+	}), start == end)
 }
 
 // cursorAfter is the snapshot's version, or for prompts a place, and the last URI. Lists are
@@ -108,7 +108,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
-	v, e, file := s.host.At(ctx, v, uri)
+	v, e, file, _ := s.host.At(ctx, v, uri) // the document says so too
 	if e == nil || file == skill.MainFile {
 		return s.readDocument(ctx, v, asked, uri, e != nil)
 	}
@@ -131,6 +131,8 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
+	case tool.IsUnsure(err):
+		return reply{}, unsure(err)
 	case errors.Is(err, tool.ErrUnknown) && known:
 		return reply{}, notFound(asked, "the skill has no such file")
 	case errors.Is(err, tool.ErrUnknown):

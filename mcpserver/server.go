@@ -221,9 +221,9 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 			return res, nil
 		}
 		var res mcp.Result
-		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+		_, err := s.perform(ctx, r, func(ctx context.Context) (_ reply, err error) {
 			res, err = s.pass(ctx, next, r, req)
-			return false, err
+			return reply{}, err
 		})
 		return res, err
 	}
@@ -304,6 +304,27 @@ func (s *Server) whole(ctx context.Context) (catalog.View, error) {
 	return s.view(ctx)
 }
 
+// partly is a list of a view that may be incomplete: marked then, and not to be kept. An
+// empty one is an error, since a client may ask for no list again before it is told that the
+// list has changed.
+func partly(v catalog.View, of reply, empty bool) (reply, error) {
+	lacks := v.Incomplete()
+	switch {
+	case lacks == nil:
+		return of, nil
+	case empty:
+		return reply{}, unsure(lacks)
+	}
+	if of.hints != nil {
+		of.hints = &mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
+	}
+	of.meta = map[string]any{tool.MetaIncomplete: lacks.Error()}
+	return of, nil
+}
+
+// unsure is the error for what may be there and cannot be looked up now.
+func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
+
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
@@ -331,7 +352,7 @@ func (s *Server) announce(d catalog.Diff) {
 	s.subscriptions.poke()
 	s.logSkipped(d)
 	// A skipped skill is in no list.
-	s.nudge(d.Listing, d.Invocable >= 0 && d.Invocable < maxPrompts, d.Listing || d.Served())
+	s.nudge(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
 }
 
 // nudge has every session told that lists have changed. The SDK has no public call for

@@ -55,7 +55,7 @@ func publishable(e *catalog.Entry) bool {
 // listSkills lists every published skill in the order of the URIs' text, those
 // that a name shadows included: a skill is identified by its URI.
 func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
-	v, err := s.view(ctx)
+	v, err := s.whole(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -91,7 +91,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	}
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = 200 * files // about what the entry of a file takes
-	return res, nil
+	return partly(v, res, len(page) == 0)
 }
 
 // entriesNow makes the entries of several skills at once; nil for one that is not
@@ -158,13 +158,16 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, notFound(asked, malformedURI(asked, "/SKILL.md"))
 	}
-	e, file := v.At(uri)
+	v, e, file, notSure := s.host.At(ctx, v, uri)
 	if e == nil {
 		if got := s.unlisted(uri); got != nil {
 			return s.skillReply(got), nil
 		}
 		if why := skippedAt(v, uri); why != "" {
 			return reply{}, notFound(asked, why)
+		}
+		if notSure != nil {
+			return reply{}, unsure(notSure)
 		}
 	}
 	if e == nil || file != skill.MainFile {

@@ -501,7 +501,8 @@ func TestCompletes(t *testing.T) {
 	})
 }
 
-// What the tools of the default set answer is one text, and nothing that says it again.
+// TestDefaultAnswersAreOneText: a tool of the default set answers with one text, and says
+// nothing twice.
 func TestDefaultAnswersAreOneText(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {

@@ -166,8 +166,7 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	}
 	r.Principal = p.server.access.Now().Of(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
-	id := bytes.Clone(c.ID)
-	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, id, r) }, true
+	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, c.ID, r) }, true
 }
 
 // in completes a request with what its session's handshake says. It reports false if the

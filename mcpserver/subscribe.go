@@ -96,6 +96,10 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if err != nil {
 		return err
 	}
+	v, e, _, notSure := w.server.host.At(ctx, v, uri)
+	if e == nil && notSure != nil {
+		return unsure(notSure)
+	}
 	key := canonical(v, uri)
 	if present(v, uri) {
 		if known, err := w.join(req, key); known {

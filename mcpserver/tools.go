@@ -45,12 +45,12 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 		}).members)
 	}
 	var tools []byte
-	if len(r.client.Name)+len(r.client.Version) <= longestKept {
+	if len(r.client.Name)+len(r.client.Version) <= longestKept && v.Incomplete() == nil {
 		tools = v.Keep(listing{s, r.client}, define).([]byte)
 	} else {
 		tools = define().([]byte)
 	}
-	return reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, nil
+	return partly(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, false)
 }
 
 func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
@@ -62,14 +62,11 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if res.Absent {
-		absent(ctx)
-	}
 	weight := len(res.Text)
 	if res.Object != nil {
 		weight *= 2 // the same, in another form
 	}
-	return reply{meta: res.Meta, failed: res.IsError, weight: weight, members: func(e *wire.Encoder) {
+	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *wire.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
 		e.String(res.Text)
 		e.Raw("}]")

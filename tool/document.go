@@ -32,10 +32,11 @@ const engagePath = "engage/" + skill.MainFile
 // Document reads the current SKILL.md with that canonical URI. If the skill exists but
 // cannot be read now, it returns the text last served, or a message. If no skill has the
 // URI skill://engage/SKILL.md, it returns the text of [Host.Engage]. The error is
-// [ErrUnknown] or the context's.
+// [ErrUnknown], or says why nothing is known of the URI ([ErrBusy], [skill.ErrUnstable] or a
+// [*catalog.Incomplete]), or is the context's.
 func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
-	if errors.Is(err, ErrUnknown) && uri.Path() == engagePath && h.Engage != nil {
+	if err != nil && ctx.Err() == nil && uri.Path() == engagePath && h.Engage != nil {
 		d, err = Document{Text: h.Engage(), ModelInvocable: true}, nil
 		catalog.Gave(ctx, uri, []byte(d.Text))
 	}
@@ -51,13 +52,15 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		if err != nil {
 			return Document{}, err
 		}
-		v, e, path := h.At(ctx, v, uri)
+		v, e, path, unsure := h.At(ctx, v, uri)
 		switch was := v.Blocked(uri); {
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case e != nil && path == skill.MainFile:
 		case was != nil:
 			return h.fallback(uri, was), nil
+		case e == nil && unsure != nil:
+			return Document{}, unsure
 		default:
 			return Document{}, ErrUnknown
 		}
@@ -73,15 +76,15 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		}
 		// Gone, renamed or blocked; the catalogue has been refreshed.
 	}
-	return Document{}, ErrUnknown
+	return Document{}, skill.ErrUnstable
 }
 
 // At finds the file of a URI, see [catalog.Snapshot.At]. If the view does not know it, At
-// looks in a view of the current disk, which it returns.
-func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.View, *catalog.Entry, string) {
-	e, path := v.At(uri)
-	if e != nil {
-		return v, e, path
+// looks in a view of the current disk, which it returns. If it finds nothing, unsure says why
+// there may be such a skill: [ErrBusy] or a [*catalog.Incomplete].
+func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (now catalog.View, e *catalog.Entry, path string, unsure error) {
+	if e, path := v.At(uri); e != nil {
+		return v, e, path, nil
 	}
 	keys := map[skill.Key]bool{}
 	for segment := range strings.SplitSeq(uri.Path(), "/") {
@@ -89,9 +92,9 @@ func (h *Host) At(ctx context.Context, v catalog.View, uri skill.URI) (catalog.V
 			keys[skill.KeyOf(segment)] = true
 		}
 	}
-	v, _ = h.fresher(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
+	v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return keys[skill.KeyOf(folder)] })
 	e, path = v.At(uri)
-	return v, e, path
+	return v, e, path, unsure
 }
 
 // uriFolders bounds the parts of a URI that are looked up as folders: a label and the depth

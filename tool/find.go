@@ -59,6 +59,7 @@ type findResult struct {
 	problems   []problem
 	more       int    // problems beyond these
 	unlisted   string // of skills that are in no list
+	lacks      *catalog.Incomplete
 }
 
 func findSkills() *Tool {
@@ -83,7 +84,7 @@ func findSkills() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			return Result{Text: findText(r, query, start)}, nil
+			return Result{Text: findText(r, query, start), Meta: incompleteMeta(v)}, nil
 		},
 	}
 }
@@ -161,6 +162,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	if most := clientIn(ctx).habits().result - findRoom; most < room {
 		room, size = most, func(s string) int { return len(s) }
 	}
+	r.lacks = v.Incomplete()
 	r.problems, r.more = problemsOf(v, query, room/2, size)
 	for _, p := range r.problems {
 		room -= size(p.line()) + 1
@@ -299,6 +301,10 @@ func (f found) line() string {
 func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {
+	case r.total == 0 && r.lacks != nil && strings.TrimSpace(query) != "":
+		fmt.Fprintf(&b, "No skill that was read so far matches '%s': %s.", skill.Echo(query), r.lacks)
+	case r.total == 0 && r.lacks != nil:
+		fmt.Fprintf(&b, "No skill can be listed now: %s.", r.lacks)
 	case r.total == 0 && strings.TrimSpace(query) != "" && r.unlisted != "":
 		fmt.Fprintf(&b, "No listed skill matches '%s'.", skill.Echo(query))
 	case r.total == 0 && strings.TrimSpace(query) != "":
@@ -319,6 +325,9 @@ func findText(r findResult, query string, start int) string {
 	}
 	if r.nextCursor != "" {
 		fmt.Fprintf(&b, "\nFor more, call again with cursor \"%s\".", r.nextCursor)
+	}
+	if r.lacks != nil && r.total > 0 {
+		fmt.Fprintf(&b, "\nThere may be more: %s.", r.lacks)
 	}
 	b.WriteString(r.unlisted)
 	for _, p := range r.problems {

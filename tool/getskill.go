@@ -53,6 +53,8 @@ func (r GetSkillResult) result() Result {
 // FolderList is the answer of the runner set's list_skills.
 type FolderList struct {
 	Skills []string `json:"skills"` // folder names, sorted
+	// Incomplete says why skills may be missing; mostly empty, and then not written.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 func runnerList() *Tool {
@@ -72,7 +74,12 @@ func runnerList() *Tool {
 				}
 				b = skill.AppendJSONString(b, name)
 			}
-			return Result{Text: string(append(b, "]}"...)), Object: list}, nil
+			b = append(b, ']')
+			if lacks := v.Incomplete(); lacks != nil {
+				list.Incomplete = lacks.Error()
+				b = skill.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
+			}
+			return Result{Text: string(append(b, '}')), Object: list, Meta: incompleteMeta(v)}, nil
 		},
 	}
 }
@@ -147,10 +154,12 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
-	v, e, folder := h.find(ctx, v, name, byFolder)
+	v, e, folder, unsure := h.find(ctx, v, name, byFolder)
 	switch {
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
+	case e == nil && unsure != nil:
+		return fail("Error reading SKILL.MD for skill '%s': %s", shown, unsure)
 	case e == nil && folder:
 		return fail("SKILL.MD not found for skill '%s'", shown)
 	case e == nil:

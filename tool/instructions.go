@@ -125,7 +125,7 @@ func (g guide) unread() string {
 
 // head is the first line, with the names that are in it.
 func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told []string) {
-	late := slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
+	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
 	case late && len(skills) == 0:
 		return g.unread(), nil

@@ -221,7 +221,8 @@ func TestContractWork(t *testing.T) {
 		one, ten := work(few, l.set, l.tool, l.args, l.isError), work(many, l.set, l.tool, l.args, l.isError)
 		most, within := 1.2*one+20, 500.0
 		if l.name == "002/miss" || l.name == "003/not-found" || l.name == "001/no-skill" { // all names are listed, or a root's folders
-			most, within = 12*one+20, 5000
+			// By the age of its folder, the one may have been listed again and the other not.
+			most, within = max(12*one+20, 4000), 5000
 		}
 		t.Logf("%s: %v allocations among 100 skills, %v among 1,000", l.name, one, ten)
 		if ten > most || one > within {

@@ -75,6 +75,42 @@ func list(entries []*catalog.Entry, st style, escape func(string) string, budget
 	return text
 }
 
+// listOf is list for skills of a view. While that is incomplete, the last line says so.
+func listOf(v catalog.View, entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
+	note := incompleteNote(v, more)
+	switch {
+	case note == "":
+		return list(entries, st, escape, budget, more)
+	case len(entries) == 0:
+		return note
+	}
+	return list(entries, st, escape, budget-length(note)-1, more) + "\n" + note
+}
+
+// MetaIncomplete is the key under _meta of an answer that lacks what is not read yet. Its
+// value says so in words.
+const MetaIncomplete = "knack.dev/incomplete"
+
+// incompleteMeta marks an answer of a view that is incomplete.
+func incompleteMeta(v catalog.View) map[string]any {
+	if lacks := v.Incomplete(); lacks != nil {
+		return map[string]any{MetaIncomplete: lacks.Error()}
+	}
+	return nil
+}
+
+// incompleteNote is the line of a list that lacks skills, or empty.
+func incompleteNote(v catalog.View, more string) string {
+	lacks := v.Incomplete()
+	switch {
+	case lacks == nil:
+		return ""
+	case more == "":
+		return "(" + lacks.State() + "; each loads by its name once it is read)"
+	}
+	return "(" + lacks.State() + "; " + more + " shows those that were read since)"
+}
+
 // arranged describes the skills in a list after fitting.
 type arranged struct {
 	form Form

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -88,14 +89,27 @@ type SkillManager struct {
 // Initialize is the contract's initialize. It returns when the skills are discovered. The
 // creator of the catalogue starts the discovery, with [catalog.Catalog.Run] or
 // [catalog.Catalog.Refresh].
+//
+// If a root does not answer, or is being read for longer than a minute, the error is a
+// [*catalog.Incomplete], and the skills read so far are served.
 func (m *SkillManager) Initialize(ctx context.Context) error {
-	_, err := m.Host.Catalog.View(ctx)
-	return err
+	v, err := m.Host.Catalog.Whole(ctx, initializeGrace)
+	if err != nil {
+		return err
+	}
+	if lacks := v.Incomplete(); lacks != nil {
+		return lacks
+	}
+	return nil
 }
+
+// initializeGrace bounds how long [SkillManager.Initialize] waits for roots that are still
+// being read.
+const initializeGrace = time.Minute
 
 // AvailableSkills lists the skills that can be invoked, in root order, then by
 // name: the contract's getAvailableSkills. It does not wait; before
-// [SkillManager.Initialize] has returned there are none.
+// [SkillManager.Initialize] has returned nil some may be missing, or all.
 func (m *SkillManager) AvailableSkills() []SkillMetadata {
 	out := []SkillMetadata{}
 	select {
@@ -121,6 +135,9 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 		return SkillDiscoveryResult{}, err
 	}
 	r := SkillDiscoveryResult{PersonalSkills: map[string]SkillMetadata{}, ProjectSkills: map[string]SkillMetadata{}, Errors: []SkillError{}}
+	if lacks := v.Incomplete(); lacks != nil {
+		r.Errors = append(r.Errors, SkillError{Message: lacks.Error()})
+	}
 	for _, e := range v.Entries {
 		if e.Root.Unlisted {
 			continue

@@ -17,7 +17,7 @@ func Prompt(v catalog.View, tools []*Tool) string {
 		b.WriteString(" Files that a skill mentions are read with the tool read_file_in_skill.")
 	}
 	b.WriteString("\n\n<available_skills>\n")
-	b.WriteString(list(asCalled(v, tools), bullets, escapeXML, Budget, more(tools)))
+	b.WriteString(listOf(v, asCalled(v, tools), bullets, escapeXML, Budget, more(tools)))
 	b.WriteString("\n</available_skills>\n")
 	return b.String()
 }

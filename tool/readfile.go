@@ -125,7 +125,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	v, e, _ := h.find(ctx, v, name, f.find)
+	v, e, _, unsure := h.find(ctx, v, name, f.find)
 	if e != nil && f.within != nil {
 		path = f.within(ctx, h, v, e, path)
 	}
@@ -138,6 +138,9 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		return fail("Cannot read file '%s': %s", r.FilePath, skill.Reason(fs.ErrPermission))
 	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
+	case e == nil && unsure != nil:
+		r.cause = unsure
+		return fail("Cannot read file '%s': %s", r.FilePath, unsure)
 	case e == nil:
 		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)

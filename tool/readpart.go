@@ -184,10 +184,8 @@ func (r fileRead) listing(names []string) string {
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case errors.Is(r.cause, errNoSkill):
-		for _, line := range hints(r.view, r.SkillName) {
-			text += "\n" + line
-		}
+	case errors.Is(r.cause, errNoSkill), r.entry == nil && IsUnsure(r.cause):
+		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`
 	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errSwells):

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -27,8 +28,10 @@ import (
 //
 // All callers share one look, and wait for it, and for a root to list its folders,
 // no longer than [rescanPatience]; a root that did not answer is not asked again
-// until it has. The
-// name is compared with the roots' entries and becomes no part of a path.
+// until it has. If a root has not answered, or no look has ended in time, no contract says
+// that there is no such skill: the answer is [ErrBusy] or a [catalog.Incomplete].
+//
+// The name is compared with the roots' entries and becomes no part of a path.
 const (
 	rescanPatience = 2 * time.Second
 	rescanInterval = time.Second
@@ -36,6 +39,16 @@ const (
 
 	fruitlessCount = 4
 )
+
+// ErrBusy is why nothing is known of a name that the snapshot lacks: a look at the folders
+// did not end in time.
+var ErrBusy = errors.New("the machine is busy, and a look at the folders of skills has not ended in time; try again in a moment")
+
+// IsUnsure reports whether an error says that a skill may exist although none was found:
+// [ErrBusy], a [*catalog.Incomplete], or [skill.ErrUnstable].
+func IsUnsure(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
+}
 
 // rescan is a refresh that calls share.
 type rescan struct {
@@ -56,49 +69,76 @@ type look struct {
 	done  chan struct{}
 }
 
-// find finds a skill by a valid folder name, and reports whether there is such a folder.
-func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (catalog.View, *catalog.Entry, bool) {
+// find finds a skill by a valid folder name, and reports whether there is such a folder. If
+// it finds no skill, unsure says why there may be one.
+func (h *Host) find(ctx context.Context, v catalog.View, name string, by func(catalog.View, string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
-		return v, e, true
+		return v, e, true, nil
 	}
-	v, folder := h.fresher(ctx, v, func(n string) bool { return n == name })
-	return v, by(v, name), folder || v.InFolder(name) != nil
+	v, folder, unsure = h.fresher(ctx, v, func(n string) bool { return n == name })
+	if folder = folder || v.InFolder(name) != nil; v.InFolder(name) != nil {
+		unsure = nil
+	}
+	return v, by(v, name), folder, unsure
 }
 
-// named looks up a name in a view and, if it is missing, in a view of the current disk.
-func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (catalog.View, *catalog.Entry) {
+// named looks up a name in a view and, if it is missing, in a view of the current disk. If it
+// finds no skill, unsure says why there may be one.
+func (h *Host) named(ctx context.Context, v catalog.View, name string, in func(catalog.View) *catalog.Entry) (now catalog.View, e *catalog.Entry, unsure error) {
 	if e := in(v); e != nil {
-		return v, e
+		return v, e, nil
 	}
 	key := skill.KeyOf(name)
-	v, _ = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
-	return v, in(v)
+	v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return skill.KeyOf(folder) == key })
+	return v, in(v), unsure
+}
+
+// Named finds the skill of a name, see [catalog.Snapshot.Named]. If the view does not know
+// it, Named looks in a view of the current disk, which it returns. If it finds nothing,
+// unsure says why there may be such a skill; see [IsUnsure].
+func (h *Host) Named(ctx context.Context, v catalog.View, name string) (now catalog.View, e *catalog.Entry, unsure error) {
+	return h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 }
 
 // fresher returns a view that knows the folders with matching names at the time of the
-// call, and whether there are any.
-func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (catalog.View, bool) {
-	folders := foldersNow(ctx, v, match)
+// call, and whether there are any. If the view may lack some, unsure says why.
+func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
+	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
 	begun, took := h.Catalog.Looked()
 	interval := max(rescanInterval, rescanShare*took)
-	news := slices.ContainsFunc(folders, func(f catalog.FolderNow) bool { return isNews(v, f) && h.rescan.isWorth(f, asked) })
-	if !news && asked.Sub(begun) < interval {
-		return v, len(folders) > 0
+	news, left := false, false
+	for _, f := range folders {
+		if isNews(v, f) {
+			worth, known := h.rescan.isWorth(f, asked)
+			news, left = news || worth, left || !known
+		}
 	}
-	if h.look(ctx, asked) {
+	switch {
+	case news || asked.Sub(begun) >= interval:
+		ended := h.look(ctx, asked)
+		all = all && ended && h.Catalog.SeenSince(asked)
 		if now, err := h.Catalog.View(ctx); err == nil {
 			v = now
 		}
 		left := slices.DeleteFunc(slices.Clone(folders), func(f catalog.FolderNow) bool { return !isNews(v, f) })
-		if len(left) > 0 {
-			h.rescan.note(left, foldersNow(ctx, v, match), asked.Add(interval))
+		if ended && len(left) > 0 {
+			still, _ := foldersNow(ctx, v, match)
+			h.rescan.note(left, still, asked.Add(interval))
 		}
+	case left:
+		all = false // it was not looked into, since too many others were in vain
 	}
-	return v, len(folders) > 0
+	if lacks := v.Unsure(); lacks != nil {
+		return v, len(folders) > 0, lacks
+	}
+	if !all {
+		return v, len(folders) > 0, ErrBusy
+	}
+	return v, len(folders) > 0, nil
 }
 
-func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []catalog.FolderNow {
+func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (found []catalog.FolderNow, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
 	return v.FoldersNow(ctx, match)
@@ -108,12 +148,13 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) []
 func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
 
 // look waits for a refresh of all roots that began after the moment asked, and reports
-// whether it finished. A refresh without waiting callers continues for the next one. No
-// caller waits behind one that hangs.
+// whether it finished; it may have left out roots that are late, see
+// [catalog.Catalog.SeenSince]. A refresh without waiting callers continues for the next one.
+// No caller waits behind one that hangs.
 func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
 	defer cancel()
-	for {
+	for again := false; ; {
 		l := h.rescan.join(h.Catalog)
 		if time.Since(l.begun) > rescanPatience {
 			return false
@@ -123,8 +164,11 @@ func (h *Host) look(ctx context.Context, asked time.Time) bool {
 		case <-ctx.Done():
 			return false
 		}
-		if !l.begun.Before(asked) {
+		switch {
+		case again, h.Catalog.SeenSince(asked):
 			return true
+		case !l.begun.Before(asked):
+			again = true // of a root it has taken in what was under way before
 		}
 	}
 }
@@ -148,16 +192,17 @@ func (r *rescan) join(c *catalog.Catalog) *look {
 	return l
 }
 
-// isWorth reports whether a refresh may help to know a folder.
-func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) bool {
+// isWorth reports whether a refresh may help to know a folder, and whether one has been in
+// vain.
+func (r *rescan) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.fruitless, func(_ string, f fruitless) bool { return asked.After(f.until) })
 	known, ok := r.fruitless[f.Root.Label+"/"+f.Name]
 	if ok {
-		return known.file != f.Stamp
+		return known.file != f.Stamp, known.file == f.Stamp
 	}
-	return len(r.fruitless) < fruitlessCount
+	return len(r.fruitless) < fruitlessCount, false
 }
 
 // note records the folders that are still unknown and unchanged since before the refresh. A

@@ -73,7 +73,7 @@ func newSkill(head, more string, today bool) *Tool {
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
 		strict: []string{"name"}, also: []string{"command"},
 		describe: func(v catalog.View, c Client) string {
-			return head + list(v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+			return head + listOf(v, v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
 		},
 		arranged: func(v catalog.View, c Client) arranged {
 			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
@@ -130,16 +130,18 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		if err != nil {
 			return Result{}, err
 		}
-		e := resolve(v, name, today)
+		e, unsure := resolve(v, name, today), error(nil)
 		if uri, err := skill.ParseURI(strings.TrimSpace(name)); e == nil && today && err == nil {
-			v, _, _ = h.At(ctx, v, uri)
+			v, _, _, unsure = h.At(ctx, v, uri)
 			e = resolve(v, name, today)
 		} else if e == nil {
-			v, e = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
+			v, e, unsure = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
 		}
 		switch {
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
+		case e == nil && unsure != nil:
+			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", skill.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
 			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
@@ -254,11 +256,13 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), list(v.Listed, bullets, plain, budget, more))
-	for _, line := range hints(v, name) {
-		text += "\n" + line
-	}
-	return text
+		skill.Echo(name), listOf(v, v.Listed, bullets, plain, budget, more))
+	return withLines(text, hints(v, name))
+}
+
+// withLines puts lines below a text.
+func withLines(text string, lines []string) string {
+	return strings.Join(append([]string{text}, lines...), "\n")
 }
 
 // hints are the lines below a not-found answer: a skipped skill that was

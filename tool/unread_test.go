@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +38,7 @@ func (u *unreadRoot) Scan(ctx context.Context) (skill.Scan, error) {
 
 const (
 	deniedWhy = "permission denied (let the user who runs knack read the folder)"
+	reading   = "the skills are still being read; try again in a moment"
 	lateWhy   = "it is still being read (ask again in a while; if it stays so, see whether its disk answers)"
 )
 
@@ -63,13 +63,14 @@ func TestUnreadRoots(t *testing.T) {
 			same(t, Instructions(v, tools, Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
 				" and load the one that fits with this server's tool `skill`.\n\nSkills of the root 'dir-1' may be missing: "+lateWhy+"\n\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
-			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skills were found, and not every root was read." + lines})
+			marked := map[string]any{MetaIncomplete: reading}
+			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Meta: marked})
 			same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
-				Text: "No skill matches 'git'. Try other words, or leave the query out to list all skills." + lines})
+				Text: "No skill that was read so far matches 'git': " + reading + "." + lines, Meta: marked})
 			for _, set := range []string{"default", "universal"} {
-				same(t, call(t, h, set, "skill", args{"name": "git"}), missing("git", "(none)", strings.TrimPrefix(lines, "\n")))
+				same(t, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Skill 'git' cannot be read: " + reading + "." + lines, IsError: true})
 			}
-			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "There are no skills." + lines, Object: SkillList{Skills: []ListedSkill{}}})
+			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: SkillList{Skills: []ListedSkill{}}, Meta: marked})
 
 			close(late.held)
 			for end := time.Now().Add(30 * time.Second); viewOf(t, h).Named("git") == nil; time.Sleep(time.Millisecond) {

@@ -75,19 +75,25 @@ func getByURI() *Tool {
 				return Result{}, err
 			}
 			uri := byURI(v, asked)
+			var unsure error
 			if e, _ := v.At(uri); e == nil && v.Blocked(uri) == nil {
 				if name, ok := bareName(asked); ok {
-					v, _ = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
+					v, _, unsure = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 					uri = byURI(v, asked)
 				}
 			}
 			d, err := h.Document(ctx, uri)
-			if errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
+			if IsUnsure(err) || errors.Is(err, ErrUnknown) || err == nil && !d.ModelInvocable {
 				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == engagePath && h.Engage != nil {
 					uri, d, err = plain, Document{Text: h.Engage(), ModelInvocable: true}, nil
 				}
 			}
+			if errors.Is(err, ErrUnknown) && unsure != nil {
+				err = unsure
+			}
 			switch {
+			case IsUnsure(err):
+				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, skill.RedactURI(asked)), nil
 			case errors.Is(err, ErrUnknown):
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
@@ -185,6 +191,9 @@ func supported(v catalog.View) string {
 	text := strings.Join(uris, ", ")
 	switch more := len(all) - len(uris); {
 	case len(all) == 0:
+		if note := incompleteNote(v, "list_skills"); note != "" {
+			return note
+		}
 		return "(none)"
 	case more > 0 && len(uris) > 0:
 		return fmt.Sprintf("%s, and %d more", text, more)
@@ -204,7 +213,7 @@ func listByURI() *Tool {
 				return Result{}, err
 			}
 			text, list := uriList(v)
-			return Result{Text: text, Object: list}, nil
+			return Result{Text: text, Object: list, Meta: incompleteMeta(v)}, nil
 		},
 	}
 }
@@ -213,8 +222,12 @@ func listByURI() *Tool {
 // rest. It shortens descriptions to keep the budget.
 func uriList(v catalog.View) (string, SkillList) {
 	all := addressable(v)
+	note := incompleteNote(v, "")
 	if len(all) == 0 {
 		text := "There are no skills."
+		if lacks := v.Incomplete(); lacks != nil {
+			text = fmt.Sprintf("No skill can be listed now: %s.", lacks)
+		}
 		for _, p := range unread(v) {
 			text += "\n" + p.line()
 		}
@@ -239,6 +252,7 @@ func uriList(v catalog.View) (string, SkillList) {
 		if cut {
 			b.WriteString("(descriptions are shortened to fit; get_skill shows a skill whole)\n")
 		}
+		b.WriteString(note)
 		if text := strings.TrimSuffix(b.String(), "\n"); most == 0 || length(text) <= Budget {
 			return text, list
 		}

@@ -85,7 +85,7 @@ func waveSkill() *Tool {
 	return &Tool{
 		Contract: "003", Name: "Skill", Title: "Skill", Schema: waveSchema, Brief: waveBrief,
 		describe: func(v catalog.View, c Client) string {
-			return waveHead + list(strict(v), bullets, plain, budgetFor(c, length(waveHead)), "")
+			return waveHead + listOf(v, strict(v), bullets, plain, budgetFor(c, length(waveHead)), "")
 		},
 		arranged: func(v catalog.View, c Client) arranged {
 			_, a := arrange(&rows{entries: strict(v)}, bullets, plain, budgetFor(c, length(waveHead)), "")
@@ -156,8 +156,11 @@ func loadStrict(ctx context.Context, h *Host, name string) (*catalog.Entry, []by
 		}
 		e, details := strictNamed(v, name)
 		if details != nil && skill.ValidName(name) {
-			v, _ = h.fresher(ctx, v, func(folder string) bool { return folder == name })
-			e, details = strictNamed(v, name)
+			var unsure error
+			v, _, unsure = h.fresher(ctx, v, func(folder string) bool { return folder == name })
+			if e, details = strictNamed(v, name); details != nil && details.Type == SkillNotFound && unsure != nil {
+				details = &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: unsure.Error()}
+			}
 		}
 		if e != nil && details != nil { // as it was: what was wrong may be mended by now
 			if _, now, _ := v.Read(ctx, e); now.Skill != e.Skill {
@@ -301,7 +304,7 @@ func typeOf(e *catalog.Entry) string {
 
 // refusal words a failure as the contract does.
 func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
-	name, available := skill.Echo(d.SkillName), list(strict(v), bullets, plain, Budget, "")
+	name, available := skill.Echo(d.SkillName), listOf(v, strict(v), bullets, plain, Budget, "")
 	r := ToolResult{Error: fmt.Sprintf("Error invoking skill '%s': %s\n\nAvailable skills:\n%s", name, d.Message, available)}
 	switch d.Type {
 	case SkillNotFound:

@@ -166,8 +166,10 @@ func tagOf(data []byte) tagged {
 // answerKept is [answerTagged] for bytes whose tag is known.
 func answerKept(r *request, kind string, t tagged) error {
 	h := r.w.Header()
-	h.Set("ETag", t.tag)
-	if holds(r.Header.Values("If-None-Match"), t.tag) {
+	if r.lacks == nil {
+		h.Set("ETag", t.tag)
+	}
+	if r.lacks == nil && holds(r.Header.Values("If-None-Match"), t.tag) {
 		r.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -63,6 +63,8 @@ type apiList struct {
 	Skills []apiSkillItem `json:"skills"`
 	Total  int            `json:"total"`
 	Next   string         `json:"next,omitempty"`
+	// Incomplete says why skills are missing; see [request.incomplete].
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 type apiWhole struct {
@@ -140,7 +142,7 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
-	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next}
+	out := apiList{Skills: []apiSkillItem{}, Total: len(all), Next: next, Incomplete: r.incomplete()}
 	verdicts, err := s.checks.some(r.Context(), v, page)
 	if err != nil {
 		return err
@@ -220,8 +222,8 @@ func cursorOf(e *catalog.Entry) string {
 }
 
 // apiAddressed is addressed for a skill as a whole.
-func apiAddressed(v catalog.View, r *request, prefix string) (*catalog.Entry, error) {
-	e, file, err := addressed(v, withSlashes(r), prefix)
+func (s *Site) apiAddressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, error) {
+	e, file, err := s.addressed(v, withSlashes(r), prefix)
 	if err == nil && file != "." && file != skill.MainFile {
 		err = problem(http.StatusNotFound, "This address names a file of a skill; files are below /api/v1/files/.")
 	}
@@ -238,7 +240,7 @@ func withSlashes(r *request) *request {
 	}
 	again := r.WithContext(r.Context())
 	again.URL = &u
-	return &request{again, r.w}
+	return &request{Request: again, w: r.w, lacks: r.lacks}
 }
 
 func (s *Site) apiSkill(r *request) error {
@@ -246,7 +248,7 @@ func (s *Site) apiSkill(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, err := apiAddressed(v, r, "/api/v1/skills/")
+	e, err := s.apiAddressed(&v, r, "/api/v1/skills/")
 	if err != nil {
 		return err
 	}
@@ -301,7 +303,7 @@ func (s *Site) apiFile(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, file, err := addressed(v, withSlashes(r), "/api/v1/files/")
+	e, file, err := s.addressed(&v, withSlashes(r), "/api/v1/files/")
 	if err != nil {
 		return err
 	}
@@ -314,6 +316,16 @@ type apiProblemList struct {
 	Roots  []doctor.RootStatus `json:"roots"`
 	Total  int                 `json:"total"`
 	Next   string              `json:"next,omitempty"`
+
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// incomplete says what a list lacks, empty for one that is complete.
+func (r *request) incomplete() string {
+	if r.lacks == nil {
+		return ""
+	}
+	return sentence(r.lacks.Error())
 }
 
 type apiProblemItem struct {
@@ -352,7 +364,7 @@ func (s *Site) apiProblems(r *request) error {
 	if err != nil {
 		return err
 	}
-	out := apiProblemList{Count: totals.count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.flawed), Next: next}
+	out := apiProblemList{Incomplete: r.incomplete(), Count: totals.count, Skills: []apiProblemItem{}, Roots: []doctor.RootStatus{}, Total: len(totals.flawed), Next: next}
 	verdicts, err := s.checks.some(r.Context(), v, page)
 	if err != nil {
 		return err
@@ -374,7 +386,7 @@ func (s *Site) apiProblemsOf(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, err := apiAddressed(v, r, "/api/v1/problems/")
+	e, err := s.apiAddressed(&v, r, "/api/v1/problems/")
 	if err != nil {
 		return err
 	}

@@ -51,18 +51,18 @@ func anchorOf(e *catalog.Entry) string {
 	return "skipped-" + d[len(d)-12:]
 }
 
-// addressed finds the skill and the file that a request's path names behind a
-// prefix.
-func addressed(v catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
+// addressed finds the skill and the file that a request's path names behind a prefix. If the
+// view does not know the skill, it becomes one of the current disk.
+func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
 	catalog.Ask(r.Context(), skill.Scheme+rest)
 	uri, err := skill.ParseURI(skill.Scheme + rest)
 	if err != nil {
 		return nil, "", problem(http.StatusNotFound, "This address names no skill.")
 	}
-	e, file := v.At(uri)
-	if e == nil {
-		return nil, "", problem(http.StatusNotFound, "No skill has this address: it may have been renamed or removed.")
+	now, e, file, unsure := s.host.At(r.Context(), *v, uri)
+	if *v = now; e == nil {
+		return nil, "", absent(unsure, "No skill has this address: it may have been renamed or removed.")
 	}
 	return e, file, nil
 }
@@ -74,7 +74,7 @@ func (s *Site) raw(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, file, err := addressed(v, r, "/raw/")
+	e, file, err := s.addressed(&v, r, "/raw/")
 	if err != nil {
 		return err
 	}

@@ -281,5 +281,9 @@ func (s *Site) skipped(r *request) error {
 			return s.render(r, http.StatusOK, "skipped", skippedPage{s.frame(r, nameOf(e), "health"), w})
 		}
 	}
-	return problem(http.StatusNotFound, "No skill is skipped under this address. It may have been mended, moved or removed.")
+	var unsure error
+	if lacks := v.Unsure(); lacks != nil {
+		unsure = lacks
+	}
+	return absent(unsure, "No skill is skipped under this address. It may have been mended, moved or removed.")
 }

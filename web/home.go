@@ -29,10 +29,15 @@ type frame struct {
 	// SignedIn: with a cookie, that can be taken back. Who is whose token it is.
 	SignedIn bool
 	Who      string
+	Lacks    string // what is not read yet, as a sentence; empty if nothing
+	Here     string // the address of this page, if something is not read yet
 }
 
 func (s *Site) frame(r *request, title, nav string) frame {
 	f := frame{Title: title, Nav: nav, Version: s.o.Version, Query: queryOf(r), Token: s.sessions != nil}
+	if r.lacks != nil {
+		f.Lacks, f.Here = sentence(r.lacks.State()), r.URL.RequestURI()
+	}
 	if s.byCookie(r) {
 		f.SignedIn, f.Who = true, skill.OneLine(skill.CutBytes(access.SubjectOf(r.Context()).Name, skill.EchoLimit))
 	}

@@ -126,6 +126,8 @@ func (s *Site) skillMetrics(x *exposition, v catalog.View) {
 	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
 		x.sample("knack_skills", float64(byStatus[status]), "status", string(status))
 	}
+	x.family("knack_complete", "gauge", "1 once every root has been read, 0 while skills may be missing.")
+	x.sample("knack_complete", map[bool]float64{true: 1}[v.Incomplete() == nil])
 	x.family("knack_root_skills", "gauge", "Skills found in each root, in any status.")
 	for _, root := range v.Roots {
 		if !root.Missing {

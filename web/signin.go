@@ -214,7 +214,7 @@ func (s *Site) Refuse(w http.ResponseWriter, hr *http.Request, status int, say s
 	setHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	first, size := utf8.DecodeRuneInString(say)
-	s.fail(&request{hr, w}, problem(status, string(unicode.ToUpper(first))+strings.TrimSuffix(say[size:], ".")+"."))
+	s.fail(&request{Request: hr, w: w}, problem(status, string(unicode.ToUpper(first))+strings.TrimSuffix(say[size:], ".")+"."))
 }
 
 // takesPages: whoever asks reads pages.

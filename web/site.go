@@ -160,6 +160,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type request struct {
 	*http.Request
 	w http.ResponseWriter
+	// lacks is what the view lacks that the request reads, nil if that is complete. Then no
+	// answer may be kept; see [Site.view].
+	lacks *catalog.Incomplete
 }
 
 // isAPI: the answer is read by a program.
@@ -176,7 +179,7 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 		setHeaders(w.Header())
 		ctx, cancel := context.WithTimeout(hr.Context(), requestTime)
 		defer cancel()
-		r := &request{hr.WithContext(ctx), counted}
+		r := &request{Request: hr.WithContext(ctx), w: counted}
 		if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 			w.Header().Set("Allow", methods)
 			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
@@ -218,11 +221,25 @@ func (s *Site) view(r *request) (catalog.View, error) {
 	defer cancel()
 	v, err := s.o.Catalog.View(ctx)
 	if err != nil {
-		r.w.Header().Set("Retry-After", "2")
 		return v, problem(http.StatusServiceUnavailable, "The skills are still being read. Try again in a moment.")
+	}
+	if r.lacks = v.Incomplete(); r.lacks != nil {
+		r.w.Header().Set("Cache-Control", "no-store")
 	}
 	return v, nil
 }
+
+// absent is the answer for a skill that a view lacks: there is none, or, as unsure says,
+// there may be one.
+func absent(unsure error, say string) error {
+	if unsure != nil {
+		return problem(http.StatusServiceUnavailable, sentence(unsure.Error()))
+	}
+	return problem(http.StatusNotFound, say)
+}
+
+// sentence makes one of a text of knack's own.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // failure is an answer that is none: a status and a sentence for whoever asked.
 type failure struct {
@@ -258,6 +275,12 @@ func (s *Site) fail(r *request, err error) {
 	default:
 		s.o.Log.Error("cannot answer over HTTP", "path", strings.ToValidUTF8(r.URL.Path, "?"), "error", err.Error())
 		f = &failure{http.StatusInternalServerError, "Something went wrong. The server's log says what."}
+	}
+	if f.status >= http.StatusInternalServerError {
+		r.w.Header().Set("Cache-Control", "no-store")
+	}
+	if f.status == http.StatusServiceUnavailable {
+		r.w.Header().Set("Retry-After", "2")
 	}
 	if r.isAPI() || f.status == http.StatusUnauthorized && !takesPages(r.Request) {
 		writeProblem(r, f)

@@ -73,7 +73,7 @@ func (s *Site) skillOrFile(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, file, err := addressed(v, r, "/skills/")
+	e, file, err := s.addressed(&v, r, "/skills/")
 	if err != nil {
 		return err
 	}

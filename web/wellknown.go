@@ -31,6 +31,9 @@ func (s *Site) wellKnownIndex(r *request) error {
 	if err != nil {
 		return err
 	}
+	if r.lacks != nil { // the index has no place to say so
+		return problem(http.StatusServiceUnavailable, sentence(r.lacks.Error()))
+	}
 	return answerKept(r, "application/json", s.indexes.get(v, func() tagged { return tagOf(discoveryOf(v)) }))
 }
 
@@ -66,7 +69,10 @@ func (s *Site) wellKnownSkill(r *request) error {
 	}
 	name, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, wellKnown), "/"+skill.MainFile)
 	catalog.Ask(r.Context(), name)
-	e := v.Named(name)
+	v, e, unsure := s.host.Named(r.Context(), v, name)
+	if ok && e == nil && unsure != nil {
+		return absent(unsure, "")
+	}
 	if !ok || e == nil || e.Name != name || !discoverable(e) {
 		return problem(http.StatusNotFound, "The index has no such skill.")
 	}

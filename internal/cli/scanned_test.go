@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
 )
 
 // slow is a source that finds its one skill after a while.
@@ -55,6 +56,33 @@ func TestScannedWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a person at a terminal reads of a server that is still reading is no number of all
+// skills.
+func TestBannerWhileReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := catalog.New([]catalog.Source{slow{time.Minute}}, catalog.Options{Patience: time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = c.Run(ctx) }()
+		for _, want := range []string{"knack serves 0 skills so far over MCP", "knack serves 1 skill over MCP"} {
+			v, err := c.View(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			tools, err := tool.ParseSets(tool.DefaultSet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if banner(&Env{Stderr: &said}, v, tools); !strings.HasPrefix(said.String(), want) {
+				t.Errorf("%q, want %q", said.String(), want)
+			}
+			<-time.After(time.Minute)
+			synctest.Wait()
+		}
+	})
 }
 
 // Ctrl-C ends the wait.

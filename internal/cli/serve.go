@@ -167,7 +167,11 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 // skipped, and how a client connects.
 func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", skill.Count(len(tool.Offered(v, tools)), "skill"))
+	count := skill.Count(len(tool.Offered(v, tools)), "skill")
+	if lacks := v.Incomplete(); lacks != nil {
+		count += " so far"
+	}
+	fmt.Fprintf(&b, "knack serves %s over MCP on standard input and output.\n", count)
 	for _, r := range v.Roots {
 		switch {
 		case r.Err != nil:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -244,14 +245,17 @@ func watchLate(c *catalog.Catalog, file string, given config.Access, end func(er
 	look()
 }
 
+// idleGrace is how long [warnOfIdle] waits for skills that are still being read.
+const idleGrace = time.Hour
+
 // warnOfIdle names the patterns that no skill matches.
 func warnOfIdle(ctx context.Context, c *catalog.Catalog, policy *access.Policy, log *slog.Logger) {
 	if policy == nil {
 		return
 	}
-	v, err := c.View(ctx)
-	if err != nil {
-		return
+	v, err := c.Whole(ctx, idleGrace)
+	if err != nil || v.Incomplete() != nil {
+		return // a skill that is not read yet may match
 	}
 	for _, p := range policy.Idle(v.Entries) {
 		log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())

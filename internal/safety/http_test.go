@@ -25,7 +25,7 @@ func httpParts() []part {
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{
 				{name: "waits-for-headers", says: "half-open", changes: []change{{"mcpserver/internal/httpd/serve.go", "ReadHeaderTimeout:            min(headerTimeout, h.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
-				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "	if size > smallBody {\n", "	if true {\n"}}},
+				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "	if size > smallBody {\n		arriving", "	if size > 0 {\n		arriving"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
 					{server, "	if r.ContentLength > h.o.MaxBody {\n", "	if r.ContentLength > h.o.MaxBody {\n		all, err := io.ReadAll(r.Body)\n		return all, err == nil\n	}\n	if r.ContentLength < -1 {\n"}}},
 			}},

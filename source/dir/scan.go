@@ -51,9 +51,11 @@ type Source struct {
 	opt  Options
 	root *skill.Root // opt.Root, for bundles, which may outlive the source
 	door door
+	now  func() time.Time // time.Now; tests have another
 
 	mu      sync.Mutex
 	last    *last         // what the last scan left; nil where there is no root
+	listed  *lastList     // for [Source.Folders]; nil if there is none that a stamp proves
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -69,6 +71,7 @@ func New(opt Options) *Source {
 		opt:     opt,
 		root:    &root,
 		door:    pickDoor(),
+		now:     time.Now,
 		scanned: make(chan struct{}, 1),
 	}
 }

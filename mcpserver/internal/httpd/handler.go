@@ -30,8 +30,7 @@ const (
 	// maxLoading is how many larger ones, or of unknown size, arrive at once, if there is
 	// room for them.
 	maxLoading = 64
-	// bodyCopies is how often a large body is held at most: as it came, and as what is
-	// read of it.
+	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
 	bodyCopies = 2
 	// maxInitialize is for what a session keeps of its client; real ones send less than
 	// a hundredth.
@@ -192,8 +191,9 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 
 // readyz says whether the skills have been read once, of every root.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
-	if waits := h.core.Waits(); waits != "" && !h.draining.Load() {
-		if !h.guard.allowsHost(r.Host) { // roots are named to nobody else
+	asks := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if waits := h.core.Waits(); asks && waits != "" && !h.draining.Load() {
+		if !h.guard.allowsHost(r.Host) { // roots are named to no other client
 			waits = "the skills are being read"
 		}
 		say(w, http.StatusServiceUnavailable, waits)

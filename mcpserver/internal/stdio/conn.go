@@ -29,7 +29,7 @@ type Options struct {
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
 	// Core makes the work of a call, which is then done in a goroutine of its own, or
-	// declines it. It must not keep parts of the call.
+	// declines it. Of the call it may keep the ID alone.
 	Core func(wire.Call) (work func(context.Context) wire.Answer, ok bool)
 }
 

@@ -39,8 +39,9 @@ func (c *conn) next() bool {
 func (c *conn) take(line []byte) bool {
 	if c.o.Core != nil && c.calls.shaking.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
+			call.ID = bytes.Clone(call.ID) // it was a part of the line
 			if do, ok := c.o.Core(call); ok {
-				return c.work(call.Key(), bytes.Clone(call.ID), call.Method, do)
+				return c.work(call, do)
 			}
 		}
 	}
@@ -79,9 +80,10 @@ const maxWaiters = 32
 // work does the work of a call that the core has taken, in this goroutine, which has the
 // line in its cache and a stack that has grown. Another one goes on reading meanwhile, so
 // that the call can be taken back; this one then waits for its turn to read.
-func (c *conn) work(key string, id []byte, method string, do func(context.Context) wire.Answer) bool {
+func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
+	key := call.Key()
 	ctx, cancel := context.WithCancel(c.open)
-	if no := c.calls.admit(key, method, id, cancel); no != nil {
+	if no := c.calls.admit(key, call.Method, call.ID, cancel); no != nil {
 		cancel()
 		return c.refuse(no)
 	}
@@ -90,7 +92,7 @@ func (c *conn) work(key string, id []byte, method string, do func(context.Contex
 	default:
 		go c.receive()
 	}
-	c.respond(ctx, key, id, do)
+	c.respond(ctx, key, call.ID, do)
 	cancel()
 	if c.waiting.Add(1) > maxWaiters {
 		c.waiting.Add(-1)

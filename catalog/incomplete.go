@@ -1,0 +1,108 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Incomplete is the error of an answer that would need more than the catalogue has read:
+// a list that would lack skills, or a name that may belong to a skill still unread. It is
+// an [ErrLate].
+type Incomplete struct {
+	// Unread: a root is being read for the first time. Else a root that was read before
+	// does not answer now.
+	Unread bool
+	// Skills is how many skills the view has so far, in any status.
+	Skills int
+	// Read is how many folders and files were read so far.
+	Read int64
+	// Roots are the labels of the roots that are not read; none in a view that is
+	// narrowed, since labels may be out of sight.
+	Roots []string
+}
+
+// Error says what is missing and what to do, for people and models alike.
+func (i *Incomplete) Error() string { return i.State() + "; try again in a moment" }
+
+// State says what is missing.
+func (i *Incomplete) State() string {
+	switch {
+	case i.Unread && i.Skills > 0:
+		return "the skills are still being read, " + skill.Count(i.Skills, "skill") + " so far"
+	case i.Unread && i.Read > 0:
+		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.Read)
+	case i.Unread:
+		return "the skills are still being read"
+	case len(i.Roots) == 0:
+		return "a folder of skills does not answer in time"
+	}
+	return "skills of " + strings.Join(i.Roots, ", ") + " cannot be looked up, since the disk does not answer in time"
+}
+
+// Is makes the error one of [ErrLate].
+func (i *Incomplete) Is(err error) bool { return err == ErrLate }
+
+// Incomplete says what lists of this view lack: it is nil as soon as every root that lists
+// show was read once. A root that was read once is in the lists as it was then.
+func (v View) Incomplete() *Incomplete { return v.lacks(false) }
+
+// Unsure says why a name that the view does not know may be that of a skill all the same:
+// a root is unread, in a list or not, or does not answer now. It is nil if every root
+// answered the last look.
+func (v View) Unsure() *Incomplete { return v.lacks(true) }
+
+func (v View) lacks(byName bool) *Incomplete {
+	if v.Snapshot == nil {
+		return nil
+	}
+	var wanted []skill.Root
+	if v.catalog != nil {
+		wanted = *v.catalog.wanted.Load()
+	}
+	whole := v.entire() // a narrowed view does not show every root
+	roots := whole.unread(wanted, byName)
+	i := &Incomplete{Unread: len(roots) > 0, Skills: len(v.Entries)}
+	for _, r := range whole.Roots {
+		if byName && r.Late() && !r.Unread() {
+			roots = append(roots, r.Label)
+		}
+	}
+	if len(roots) == 0 {
+		return nil
+	}
+	if v.catalog != nil {
+		i.Read = v.catalog.progress.Load()
+	}
+	if !v.Narrowed() {
+		i.Roots = roots
+	}
+	return i
+}
+
+// entire is the snapshot of which this one shows a part, or itself.
+func (s *Snapshot) entire() *Snapshot {
+	if s.whole != nil {
+		return s.whole
+	}
+	return s
+}
+
+// unread are the labels of the roots that were not read yet: of the snapshot, and of those
+// that are wanted, since sources may be newer. Unlisted ones count only for names.
+func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
+	for _, r := range s.Roots {
+		if r.Unread() && (byName || !r.Unlisted) {
+			labels = append(labels, r.Label)
+		}
+	}
+	for _, root := range wanted {
+		known := slices.ContainsFunc(s.Roots, func(r RootStatus) bool { return r.Root == root })
+		if !known && (byName || !root.Unlisted) {
+			labels = append(labels, root.Label)
+		}
+	}
+	return labels
+}

@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A view says what it lacks: in a list, until each root was read once; for a name, also
+// while a root does not answer, or is in no list.
+func TestIncomplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := dead{source("slow", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		hidden := source("hidden", "h/SKILL.md", text("h", "in no list"))
+		hidden.root.Unlisted = true
+		unlisted := dead{hidden, make(chan struct{})}
+		fast := source("fast", "y/SKILL.md", text("y", "in time"))
+		c := New([]Source{slow, unlisted, fast}, Options{Patience: time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = c.Run(ctx) }()
+		defer func() { stop(); <-ended }()
+		sight := &Sight{Sees: func(e *Entry) bool { return e.Name == "y" }}
+		says := func(what, list, name string) {
+			t.Helper()
+			v := view(t, c)
+			for _, got := range []struct {
+				of   string
+				i    *Incomplete
+				want string
+			}{{"list", v.Incomplete(), list}, {"name", v.Unsure(), name}} {
+				text := ""
+				if got.i != nil {
+					if text = got.i.Error(); !errors.Is(got.i, ErrLate) {
+						t.Errorf("%s: the error is no ErrLate", what)
+					}
+				}
+				diffs(t, what+", "+got.of, text, got.want)
+			}
+			narrow, err := c.View(WithSight(t.Context(), sight))
+			if err != nil || (narrow.Incomplete() != nil) != (list != "") || (narrow.Unsure() != nil) != (name != "") {
+				t.Errorf("%s: a narrowed view says %v and %v, %v", what, narrow.Incomplete(), narrow.Unsure(), err)
+			}
+			if i := narrow.Unsure(); i != nil && len(i.Roots) > 0 {
+				t.Errorf("%s: a narrowed view names %q", what, i.Roots)
+			}
+		}
+		const reading = "the skills are still being read, 1 skill so far; try again in a moment"
+		says("two roots unread", reading, reading)
+		close(slow.answer)
+		synctest.Wait()
+		says("one unread, in no list", "", "the skills are still being read, 2 skills so far; try again in a moment")
+		close(unlisted.answer)
+		synctest.Wait()
+		says("all read", "", "")
+
+		block := make(chan struct{})
+		fast.set(func() { fast.block = block })
+		refresh(t, c)
+		says("one answers no more", "", "skills of fast cannot be looked up, since the disk does not answer in time; try again in a moment")
+		fast.set(func() { fast.block = nil })
+		close(block)
+		synctest.Wait()
+		says("it answers again", "", "")
+
+		c.SetSources([]Source{slow, unlisted, fast, source("more", "z/SKILL.md", text("z", "new"))})
+		says("a source that no look has met", "the skills are still being read, 3 skills so far; try again in a moment", "the skills are still being read, 3 skills so far; try again in a moment")
+		synctest.Wait()
+		<-time.After(settleMost)
+		synctest.Wait()
+		says("it was read", "", "")
+	})
+}
+
+// The words fit what is known.
+func TestIncompleteSays(t *testing.T) {
+	for want, i := range map[string]Incomplete{
+		"the skills are still being read":                                            {Unread: true},
+		"the skills are still being read, 3 folders and files so far":                {Unread: true, Read: 3},
+		"the skills are still being read, 1 skill so far":                            {Unread: true, Read: 3, Skills: 1},
+		"a folder of skills does not answer in time":                                 {Skills: 7},
+		"skills of a, b cannot be looked up, since the disk does not answer in time": {Skills: 7, Roots: []string{"a", "b"}},
+	} {
+		diffs(t, "the state", i.State(), want)
+	}
+}
+
+// A refresh has seen everything since a moment only if all of its looks began after it: not
+// one that joined a look from before, nor one that went on without a root.
+func TestSeenSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		c := New([]Source{d}, Options{Patience: time.Second})
+		if c.SeenSince(time.Now()) {
+			t.Error("before the first refresh")
+		}
+		refresh(t, c) // goes on without it
+		if c.SeenSince(time.Time{}.Add(1)) {
+			t.Error("while the root is late")
+		}
+		between := time.Now()
+		<-time.After(time.Second)
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c) // joins the look
+		if c.SeenSince(between) || !c.SeenSince(between.Add(-time.Second)) {
+			t.Error("of a look that began before")
+		}
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c)
+		if !c.SeenSince(between) {
+			t.Error("after a look of its own")
+		}
+	})
+}
+
+// Subscribers are told that lists are complete, also if no skill has come with it. A narrowed
+// view is told too.
+func TestCompletedIsNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a"), make(chan struct{})}
+		c := New([]Source{d, source("b", "y/SKILL.md", text("y", "in time"))}, Options{Patience: time.Second})
+		var news []Diff
+		c.Subscribe(func(d Diff) { news = append(news, d) })
+		sight := &Sight{Sees: func(*Entry) bool { return true }}
+		marks := func(sight *Sight) Marks {
+			v, _ := c.Now(sight)
+			return v.Marks()
+		}
+		refresh(t, c)
+		all, narrow := marks(nil), marks(sight)
+		refresh(t, c)
+		if len(news) > 0 {
+			t.Errorf("before: %+v", news)
+		}
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c)
+		if len(news) != 1 || !news[0].Completed || news[0].Empty() || !news[0].Seen(sight).Completed {
+			t.Errorf("%+v", news)
+		}
+		if all == marks(nil) || narrow == marks(sight) {
+			t.Error("the marks are the same")
+		}
+		go func() { d.answer <- struct{}{} }()
+		refresh(t, c)
+		if len(news) != 1 {
+			t.Errorf("after: %+v", news)
+		}
+	})
+}
