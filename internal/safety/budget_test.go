@@ -39,6 +39,7 @@ func inFlight(r *trial) {
 	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
+		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
 		"git/eight.txt": strings.Repeat("8 MB. ", 8_000_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
 		"git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
@@ -52,12 +53,13 @@ func inFlight(r *trial) {
 	var took []time.Duration
 	var refused []string
 	small := func() {
-		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": "a.md"}))
+		file := [2]string{"a", "b"}[len(took)%2]
+		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": file + ".md"}))
 		r.must(err)
 		begun := time.Now()
 		answer, err := whole(other, req)
 		took = append(took, time.Since(begun))
-		if err != nil || !strings.Contains(answer, "INSIDE a") {
+		if err != nil || !strings.Contains(answer, "INSIDE "+file) {
 			refused = append(refused, fmt.Sprintf("%v %s", err, excerpt(answer)))
 		}
 	}
