@@ -42,7 +42,7 @@ func inFlight(r *trial) {
 		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
 		"git/eight.txt": strings.Repeat("8 MB. ", 8_000_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
-		"git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
+		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})
 	r.write(home, map[string]string{"knack.yaml": admitting("{rate: 0}", greedy, modest)})
 	k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "knack.yaml"))
@@ -87,7 +87,7 @@ func inFlight(r *trial) {
 		return req
 	}
 	var all []func() *http.Request
-	for _, file := range []string{"control.txt", "text.txt", "wide.txt", "bytes.bin"} {
+	for _, file := range []string{"control.txt", "text.txt", "wide.txt", "bytes.bin", "lines.txt"} {
 		all = append(all,
 			func() *http.Request { return ask("resources/read", map[string]any{"uri": "skill://git/" + file}) },
 			func() *http.Request {
