@@ -86,7 +86,7 @@ func newConn(o Options, over chan struct{}) *conn {
 
 // conn is the session of a Transport, as the SDK has it. One goroutine at a time reads
 // lines, answers those it refuses, and hands to Read what the core declines. If the core
-// takes a call, the goroutine does its work, and another one goes on reading.
+// takes a call, the goroutine does its work, and another one reads on if that takes long.
 type conn struct {
 	o     Options
 	lines *lineReader

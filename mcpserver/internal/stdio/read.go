@@ -74,12 +74,17 @@ func (c *conn) take(line []byte) bool {
 	return true
 }
 
-// maxWaiters bounds the goroutines that are kept for further lines.
-const maxWaiters = 32
+const (
+	// quick is how long a call may take before another goroutine reads on: what comes
+	// meanwhile may take the call back. Handing over at once takes longer than many calls.
+	quick = time.Millisecond
+	// maxWaiters bounds the goroutines that are kept for further lines.
+	maxWaiters = 32
+)
 
 // work does the work of a call that the core has taken, in this goroutine, which has the
-// line in its cache and a stack that has grown. Another one goes on reading meanwhile, so
-// that the call can be taken back; this one then waits for its turn to read.
+// line in its cache and a stack that has grown. If more lines are here or the call takes
+// long, another goroutine reads on, and this one then waits for its turn to read.
 func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
 	key := call.Key()
 	ctx, cancel := context.WithCancel(c.open)
@@ -87,13 +92,17 @@ func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
 		cancel()
 		return c.refuse(no)
 	}
-	select {
-	case c.free <- struct{}{}:
-	default:
-		go c.receive()
+	var late *time.Timer
+	if c.lines.more() {
+		c.readOn()
+	} else {
+		late = time.AfterFunc(quick, c.readOn)
 	}
 	c.respond(ctx, key, call.ID, do)
 	cancel()
+	if late != nil && late.Stop() {
+		return true // this goroutine still reads
+	}
 	if c.waiting.Add(1) > maxWaiters {
 		c.waiting.Add(-1)
 		return false
@@ -104,6 +113,15 @@ func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
 		return true
 	case <-c.open.Done():
 		return false
+	}
+}
+
+// readOn has another goroutine read.
+func (c *conn) readOn() {
+	select {
+	case c.free <- struct{}{}:
+	default:
+		go c.receive()
 	}
 }
 
