@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
@@ -65,8 +64,8 @@ func (v View) lacks(byName bool) *Incomplete {
 	whole := v.entire() // a narrowed view does not show every root
 	roots := whole.unread(wanted, byName)
 	i := &Incomplete{Unread: len(roots) > 0, Skills: len(v.Entries)}
-	for _, r := range whole.Roots {
-		if byName && r.Late() && !r.Unread() {
+	for i := range whole.Roots {
+		if r := &whole.Roots[i]; byName && r.Late() && !r.Unread() {
 			roots = append(roots, r.Label)
 		}
 	}
@@ -93,16 +92,30 @@ func (s *Snapshot) entire() *Snapshot {
 // unread are the labels of the roots that were not read yet: of the snapshot, and of those
 // that are wanted, since sources may be newer. Unlisted ones count only for names.
 func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
-	for _, r := range s.Roots {
-		if r.Unread() && (byName || !r.Unlisted) {
+	for i := range s.Roots {
+		if r := &s.Roots[i]; r.Unread() && (byName || !r.Unlisted) {
 			labels = append(labels, r.Label)
 		}
 	}
-	for _, root := range wanted {
-		known := slices.ContainsFunc(s.Roots, func(r RootStatus) bool { return r.Root == root })
-		if !known && (byName || !root.Unlisted) {
+	for i := range wanted {
+		root := &wanted[i]
+		if s.status(root, i) == nil && (byName || !root.Unlisted) {
 			labels = append(labels, root.Label)
 		}
 	}
 	return labels
+}
+
+// status returns the status of a root, or nil. Each list asks for those of all roots, which
+// are at the same place in the sources, unless these have just changed.
+func (s *Snapshot) status(root *skill.Root, place int) *RootStatus {
+	if place < len(s.Roots) && s.Roots[place].Root == *root {
+		return &s.Roots[place]
+	}
+	for i := range s.Roots {
+		if s.Roots[i].Root == *root {
+			return &s.Roots[i]
+		}
+	}
+	return nil
 }

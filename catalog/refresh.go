@@ -449,6 +449,11 @@ func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 }
 
 func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	if size := int64(e.Size); size > smallRead {
+		if err := Hold(ctx, copiesOfMain*size); err != nil {
+			return nil, e, err
+		}
+	}
 	for range 4 {
 		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
 		switch {
@@ -505,24 +510,12 @@ func readNow(e *Entry) reading {
 
 // ReadFile reads a file of the skill by the path under which it is served, as it
 // is on disk now: at most [skill.MaxFile] bytes, and for no longer than the
-// context lasts. See [Within] for the errors beside those of the file.
+// context lasts. See [Within] and [Hold] for the errors beside those of the file.
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
-	type file struct {
-		data  []byte
-		stamp skill.Stamp
-		err   error
+	data, stamp, err := readRoomy(ctx, v, e, path)
+	Traced(ctx, e, path, data, err)
+	if err == nil {
+		v.catalog.saw(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })
 	}
-	f, err := Within(ctx, v, e, func() file {
-		data, stamp, err := e.ReadServed(path, skill.MaxFile)
-		return file{data, stamp, err}
-	})
-	if err != nil {
-		Traced(ctx, e, path, nil, err)
-		return nil, err
-	}
-	Traced(ctx, e, path, f.data, f.err)
-	if f.err == nil {
-		v.catalog.saw(e, path, f.stamp, func() skill.Digest { return skill.DigestOf(f.data) })
-	}
-	return f.data, f.err
+	return data, err
 }

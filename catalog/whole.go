@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -62,12 +61,12 @@ func (c *Catalog) isWhole(most time.Duration) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, h := range c.sources {
-		if h.look != nil && time.Since(h.look.begun) >= most || h.Root().Unlisted {
+	for i, h := range c.sources {
+		root := h.Root()
+		if h.look != nil && time.Since(h.look.begun) >= most || root.Unlisted {
 			continue
 		}
-		i := slices.IndexFunc(now.Roots, func(r RootStatus) bool { return r.Root == h.Root() })
-		if i < 0 || now.Roots[i].Unread() {
+		if r := now.status(&root, i); r == nil || r.Unread() {
 			return false
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
@@ -29,6 +33,8 @@ type request struct {
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
 	httpd.Caller
+	room   *limit.Account
+	copies int64 // of what an answer holds that are made until it is written
 }
 
 // methods have answers that are functions of what the caller sees and of the parameters.
@@ -50,9 +56,13 @@ var methods = map[string]func(*Server, context.Context, *request) (reply, error)
 // answer answers a call of one of the methods.
 func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &result{}
-	err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
-		res.reply, err = methods[r.method](s, ctx, r)
-		return res.failed, err
+	var err error
+	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
+		made, err := methods[r.method](s, catalog.WithRoom(ctx, r.room), r)
+		if err == nil && !r.room.Settle(ctx, r.copies*int64(made.weight)) || r.room.Refused() {
+			err = errNoRoom
+		}
+		return made, err
 	})
 	if err != nil {
 		return nil, err
@@ -63,16 +73,28 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	return res, nil
 }
 
+// What the answers of all clients may hold until they are written, in bytes, and how long
+// one waits for room. Twice that, for the garbage collector, and what the catalogue takes,
+// are to be the process's memory.
+const (
+	maxHeld  = 96 << 20
+	maxWait  = 10 * time.Second
+	listRoom = 2 << 20 // of a list that is made of many files
+)
+
+// errNoRoom refuses a call whose answer would hold too much.
+var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
+
 // perform does the work of a request: in the sight of its caller, counted and observed. A
 // panic becomes an internal error, since one bad request must not end the session; its
 // value is logged and never sent.
-func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (failed bool, err error)) (err error) {
-	failed := true
-	defer func() { s.counts.Call(r.method, failed) }()
+func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
+	out.failed = true
+	defer func() { s.counts.Call(r.method, out.failed) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
 	}()
 	s.roots.await(ctx, r)
@@ -80,10 +102,10 @@ func (s *Server) perform(ctx context.Context, r *request, work func(context.Cont
 	// The calls of Codex 0.169.0 in its code mode, and no others, have such ids.
 	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
 	ctx, observed := s.observed(tool.WithClient(r.Context(ctx), r.client), r)
-	defer func() { observed(failed) }()
-	failed, err = work(ctx)
-	failed = failed || err != nil
-	return err
+	defer func() { observed(out.failed || out.absent) }()
+	out, err = work(ctx)
+	out.failed = out.failed || err != nil
+	return out, err
 }
 
 // read makes a request of a call's bytes. It declines what the SDK has to judge.
@@ -123,45 +145,21 @@ func plainCapabilities(raw []byte) bool {
 
 // paramsOf are a request's params in the form that both doors have.
 func paramsOf(req mcp.Request) (p wire.Params) {
+	from := reflect.ValueOf(req.GetParams())
+	if from.Kind() != reflect.Pointer || from.IsNil() {
+		return p
+	}
+	for name, to := range map[string]*string{"Cursor": &p.Cursor, "URI": &p.URI, "Name": &p.Name} {
+		if text := from.Elem().FieldByName(name); text.IsValid() {
+			*to = text.String()
+		}
+	}
 	switch from := req.GetParams().(type) {
-	case *mcp.ListToolsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListResourcesParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListResourceTemplatesParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *mcp.ListPromptsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *skillsext.ListSkillsParams:
-		if from != nil {
-			p.Cursor = from.Cursor
-		}
-	case *skillsext.GetSkillParams:
-		if from != nil {
-			p.URI = from.URI
-		}
-	case *skillsext.ReadDirectoryParams:
-		if from != nil {
-			p.URI, p.Cursor = from.URI, from.Cursor
-		}
 	case *mcp.CallToolParamsRaw:
-		p.Name, p.Arguments = from.Name, from.Arguments
-	case *mcp.ReadResourceParams:
-		p.URI = from.URI
+		p.Arguments = from.Arguments
+		p.Meta.CallID, _ = from.Meta["callId"].(string)
 	case *mcp.GetPromptParams:
-		p.Name, p.Texts = from.Name, from.Arguments
-	case *mcp.SubscribeParams:
-		p.URI = from.URI
-	case *mcp.UnsubscribeParams:
-		p.URI = from.URI
+		p.Texts = from.Arguments
 	case *mcp.CompleteParams:
 		if from.Ref != nil {
 			p.Ref = wire.Ref(*from.Ref)

@@ -57,11 +57,11 @@ func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
 }
 
 // lag is how long the lists may take to see a change (contract 002, "Refresh
-// Cycle", grants 30 s). What a call reads itself is always of now.
+// Cycle", grants 30 s). A call that reads a file reads its current text.
 const lag = 30 * time.Second
 
-// library is a folder of skills that somebody keeps changing. The first half of
-// the skills is always there.
+// library is a folder of skills that keeps changing. The first half of the skills is
+// always there.
 type library struct {
 	t       *testing.T
 	root    string
@@ -221,8 +221,8 @@ func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.
 	return fmt.Errorf("the list is that of neither snapshot %d nor %d:\n%s", before.Version, after.Version, got)
 }
 
-// judgeList: every skill stands there once, with a description it had, and is
-// left out only when it was away.
+// judgeList checks that a list has every skill once, with a description that it had, and
+// leaves a skill out only when it was away.
 func (l *library) judgeList(got string, begun time.Time) error {
 	for i, h := range l.skills {
 		_, row, found := strings.Cut(got, "<name>"+name(i)+"</name>\n<description>")

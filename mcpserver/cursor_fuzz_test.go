@@ -13,14 +13,14 @@ func FuzzCursor(f *testing.F) {
 		f.Add(c)
 	}
 	f.Fuzz(func(t *testing.T, c string) {
-		if uri, err := parseCursor(c); err == nil {
+		if _, uri, err := parseCursor(c); err == nil {
 			if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
 				t.Errorf("%q names %q: %v", c, uri, err)
 			}
 		}
 		// A text that is a URI comes back from a cursor of its own.
 		if u, err := skill.ParseURI(c); err == nil && len(u.String()) < 8000 {
-			if back, err := parseCursor(cursorAfter(3, u.String())); err != nil || back != u.String() {
+			if n, back, err := parseCursor(cursorAfter(3, u.String())); err != nil || n != 3 || back != u.String() {
 				t.Errorf("%q comes back as %q: %v", u, back, err)
 			}
 		}

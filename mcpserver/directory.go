@@ -27,7 +27,7 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	}
 	if r.params.Cursor != "" {
 		var err error
-		if after, err = parseCursor(r.params.Cursor); err != nil {
+		if _, after, err = parseCursor(r.params.Cursor); err != nil {
 			return reply{}, err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	if e == nil {
 		return reply{}, notFound(asked, "no skill has it")
 	}
-	names, err := children(e, dir)
+	names, err := children(ctx, e, dir)
 	switch {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, invalid(skill.RedactURI(asked) + " is not a directory resource")
@@ -71,7 +71,9 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 			page = append(page, r)
 		}
 	}
-	return listed("resources", page, next, s.cacheable(entryTTL), value), nil
+	res := listed("resources", page, next, s.cacheable(entryTTL), value)
+	res.weight = entrySize * len(page)
+	return res, nil
 }
 
 // named is one entry of a folder and its URI.
@@ -80,8 +82,11 @@ type named struct {
 	uri  skill.URI
 }
 
+// entrySize is about what one entry of a folder takes, in bytes.
+const entrySize = 300
+
 // children are the names in a folder that could be served, in URI order.
-func children(e *catalog.Entry, dir string) ([]named, error) {
+func children(ctx context.Context, e *catalog.Entry, dir string) ([]named, error) {
 	if skill.Hidden(dir) || dir != "." && strings.Count(dir, "/") >= skill.MaxDepth {
 		return nil, fs.ErrNotExist
 	}
@@ -94,6 +99,9 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 	}
 	entries, err := fs.ReadDir(e.FS, dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := catalog.Hold(ctx, entrySize*int64(len(entries))); err != nil {
 		return nil, err
 	}
 	out := make([]named, 0, len(entries))

@@ -21,7 +21,7 @@ import (
 	codec "github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// doors is one server whose calls go through the core where it takes them, and beside it
+// doors is one server whose calls go through the core if it takes them, and beside it
 // the same server whose calls all go through the SDK. The same bytes must be answered with
 // the same bytes.
 type doors struct {
@@ -330,8 +330,8 @@ func TestDoorSequences(t *testing.T) {
 	}
 }
 
-// betterSequences are those that the core answers otherwise, with the reason. Of single
-// messages there is none.
+// betterSequences are those that the core answers otherwise, with the reason. No
+// single message is among them.
 var betterSequences = map[string]string{
 	"a handshake behind a call": "a call of 2026-07-28 does not decide for its era: the SDK says that the session is initialized already",
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// badCalls are calls that somebody gets wrong, and what is answered.
+// badCalls are calls with a mistake, and their answers.
 var badCalls = []struct {
 	what, method, params string
 	code                 int64

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
@@ -40,18 +41,20 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 	})
 }
 
-// LookEvery has the files that somebody subscribed to looked at more often than
-// users need.
+// SetRoom has answers share another budget. It is called before [NewHTTP].
+func (s *Server) SetRoom(b *limit.Budget) { s.room = b }
+
+// LookEvery sets how often files with a subscriber are looked at.
 func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
 
 // DivideSubscriptions makes the bounds of subscriptions n times smaller, and
 // returns them.
 func (s *Server) DivideSubscriptions(n int) (all, own int) {
-	s.subscriptions.max, s.subscriptions.own = maxSubscriptions/n, maxOwn/n
-	return s.subscriptions.max, s.subscriptions.own
+	s.subscriptions.all, s.subscriptions.own = limit.NewBudget(int64(maxSubscriptions/n), 0), maxOwn/n
+	return maxSubscriptions / n, s.subscriptions.own
 }
 
-// Subscriptions is how many files somebody is subscribed to.
+// Subscriptions is how many files have a subscriber.
 func (s *Server) Subscriptions() int {
 	s.subscriptions.mu.Lock()
 	defer s.subscriptions.mu.Unlock()

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -135,7 +134,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 
 func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	h := &HTTP{server: s, begun: time.Now(), firstLook: firstLook}
-	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Missing: s.missing, Waits: h.waits}
+	core := httpd.Core{SDK: s.mcp, Access: s.access, Counts: &s.counts, Take: take, Room: s.room, Missing: s.missing, Waits: h.waits}
 	if s.audit {
 		core.Tell = func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
 	}
@@ -155,7 +154,7 @@ func (s *Server) take(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.I
 		return nil, false
 	}
 	r.Caller = from
-	return func(ctx context.Context) wire.Answer { return s.reply(ctx, bytes.Clone(c.ID), r) }, true
+	return func(ctx context.Context) wire.Answer { return s.reply(ctx, c.ID, r) }, true
 }
 
 // missing tells what is out of sight from what is not there.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -78,8 +79,8 @@ func lay(t testing.TB, root string, files map[string]string) {
 	}
 }
 
-// rewrite gives a file below a folder another text in one step: nobody sees it empty
-// or half, which would be a change of its own.
+// rewrite replaces a file below a folder in one step: no reader sees it empty or half,
+// which would be a change of its own.
 func rewrite(t testing.TB, root, name, text string) {
 	t.Helper()
 	beside := t.TempDir()
@@ -140,6 +141,7 @@ type setting struct {
 	observe  func(mcpserver.Use)
 	audit    bool
 	local    bool // for the user of this machine
+	room     *limit.Budget
 }
 
 // gate keeps a file from being opened.
@@ -211,6 +213,9 @@ func start(t testing.TB, s setting) *site {
 	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log,
 		Access: access.NewGate(access.State{Verifier: s.verifier, Policy: s.policy})})
 	s.http.Log = log
+	if s.room != nil {
+		server.SetRoom(s.room)
+	}
 	h, err := mcpserver.NewHTTP(server, s.http)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +246,7 @@ func (w *site) restrict(p *access.Policy) {
 	w.server.SetAccess(access.State{Verifier: w.verifier, Policy: p})
 }
 
-// message is a JSON-RPC message as it came.
+// message is a JSON-RPC message.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

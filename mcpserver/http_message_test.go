@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// What is no message is refused over HTTP as it is over stdio: an id is never
+// TestHTTPMessages: a body that is no message is refused as over stdio. An id is never
 // rounded, and a request without a method is not taken for a notification.
 func TestHTTPMessages(t *testing.T) {
 	t.Parallel()

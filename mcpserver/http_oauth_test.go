@@ -29,7 +29,7 @@ var whereClientsLook = []string{
 }
 
 // TestNoAuthorizationServer: tokens that an operator hands out have no issuer, and
-// a client that looks for one reads that there is none, whether it has a token or not.
+// a client that looks for one is told so, with a token and without.
 func TestNoAuthorizationServer(t *testing.T) {
 	_, line := access.NewToken()
 	tokens, err := access.ParseTokens(reader(line))

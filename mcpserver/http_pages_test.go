@@ -18,9 +18,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestReady: ready is who has read the skills of every root once. A root that is not
-// there or cannot be read was looked at, and one that answers nothing is given up. Who
-// it is that is waited for is said to those who may see everything.
+// TestReady: a server is ready once it has read the skills of every root. A root that is
+// missing or cannot be read counts as read, and one that does not answer is given up. A
+// client that may see everything is told for which roots the server waits.
 func TestReady(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))

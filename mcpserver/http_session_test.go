@@ -70,8 +70,8 @@ func TestHandshakeThatNeverEnds(t *testing.T) {
 	}
 }
 
-// Where there are too many sessions, those without notifications/initialized give
-// way, the longest silent first; where all have it, the next is told.
+// If there are too many sessions, those without notifications/initialized give way, the
+// longest silent first; if all have it, the next is refused.
 func TestHandshakesGiveWay(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}})
@@ -150,7 +150,7 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 	t.Cleanup(open) // before the server's end, which waits
 	c := w.dial(legacy)
 	c.leaves(gate, subscribing(c))
-	if testwait.Within(200*time.Millisecond, func() bool { // the server needs a moment to see that the client is gone
+	if testwait.Within(200*time.Millisecond, func() bool { // the server needs a moment to see that the client has left
 		resp := c.post(c.body("tools/list", nil))
 		resp.Body.Close()
 		return resp.StatusCode != http.StatusTooManyRequests

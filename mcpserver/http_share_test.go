@@ -1,15 +1,22 @@
 package mcpserver_test
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// Nobody takes the last quarter of the sessions who has a quarter; those of one's own
-// that never finished the handshake give way first, and others find room.
+// A client with a quarter of the sessions gets none of the last quarter; its own without
+// a finished handshake give way first, and others find room.
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -76,5 +83,152 @@ func TestShareOfStreams(t *testing.T) {
 	}
 	if m := refused(listen(h.some)); m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "you have 2 of the 8 streams") {
 		t.Errorf("%+v", m.Error)
+	}
+}
+
+// It is so with the places of calls.
+func TestShareOfCalls(t *testing.T) {
+	t.Parallel()
+	h, gate := twoHolders(t), newGate()
+	w := start(t, setting{verifier: h.verifier, gate: gate, http: mcpserver.HTTPOptions{MaxCalls: 8}})
+	var wg sync.WaitGroup
+	call := func(token string) {
+		c := &client{site: w, era: modern}
+		r := c.request("POST", c.body("resources/read", slowFile()))
+		r.Header.Set("Authorization", "Bearer "+token)
+		wg.Go(func() {
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				t.Error(resp.Status)
+			}
+		})
+		<-gate.begun
+	}
+	for range 6 {
+		call(h.all)
+	}
+	w.token = h.all
+	c := &client{site: w, era: modern}
+	resp := c.post(c.body("tools/list", nil))
+	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 calls that there are") {
+		t.Errorf("a seventh call: %s %+v", resp.Status, m.Error)
+	}
+	for range 2 {
+		call(h.some)
+	}
+	w.token = h.some
+	if resp := c.post(c.body("tools/list", nil)); resp.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a ninth call: %s", resp.Status)
+	} else {
+		resp.Body.Close()
+	}
+	close(gate.open)
+	wg.Wait()
+}
+
+// TestShareOfSubscriptions: one client cannot take all subscriptions with several sessions.
+func TestShareOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	h := twoHolders(t)
+	files := many(1)
+	for i := range 8 {
+		files[fmt.Sprintf("s-0000/%d.txt", i)] = "x"
+	}
+	w := start(t, setting{verifier: h.verifier, files: files})
+	w.server.DivideSubscriptions(512) // 8 for all, 2 for a session
+	subscribe := func(token string) (taken int) {
+		w.token = token
+		for range 8 {
+			c := w.dial(legacy)
+			for i := range 2 {
+				if m := c.call("resources/subscribe", map[string]any{"uri": fmt.Sprintf("skill://s-0000/%d.txt", i)}); m.code() == 0 {
+					taken++
+				}
+			}
+		}
+		return taken
+	}
+	if n := subscribe(h.all); n != 6 {
+		t.Errorf("one client has %d of 8 subscriptions", n)
+	}
+	if n := subscribe(h.some); n != 2 {
+		t.Errorf("another one has %d", n)
+	}
+	if n := w.server.Subscriptions(); n != 2 {
+		t.Errorf("%d files are watched, of 2", n)
+	}
+}
+
+// TestSpellingsAreOneSubscription: a file is watched once, whatever its URI is called, and
+// each session is told in its own spelling.
+func TestSpellingsAreOneSubscription(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{})
+	w.server.LookEvery(100 * time.Millisecond)
+	const plain, odd = "skill://a-first/crlf.txt", "skill://a-first/%63rlf.txt"
+	one, other := w.dial(legacy), w.dial(legacy)
+	told, toldOther := follow(t, one, plain), follow(t, other, odd)
+	for i := range 16 {
+		name := "crlf"
+		escaped := ""
+		for j := range name {
+			if i>>j&1 == 1 {
+				escaped += fmt.Sprintf("%%%X", name[j])
+			} else {
+				escaped += name[j : j+1]
+			}
+		}
+		one.result("resources/subscribe", map[string]any{"uri": "skill://a-first/" + escaped + ".txt"}, nil)
+	}
+	if n := w.server.Subscriptions(); n != 1 {
+		t.Errorf("%d files are watched, of one", n)
+	}
+	rewrite(t, w.dir, "a-first/crlf.txt", "changed")
+	for uri, from := range map[string]<-chan message{plain: told, odd: toldOther} {
+		if m := await(t, from, "notifications/resources/updated"); !strings.Contains(string(m.Params), `"`+uri+`"`) {
+			t.Errorf("%s, want %s", m.Params, uri)
+		}
+		quiet(t, from, "notifications/resources/updated") // once
+	}
+	one.result("resources/unsubscribe", map[string]any{"uri": odd}, nil)
+	rewrite(t, w.dir, "a-first/crlf.txt", "changed again")
+	await(t, toldOther, "notifications/resources/updated")
+	quiet(t, told, "notifications/resources/updated")
+}
+
+// revoking knows its one token so many times.
+type revoking struct{ left atomic.Int64 }
+
+func (v *revoking) Verify(context.Context, string) (access.Subject, bool) {
+	return access.Subject{Name: "anna"}, v.left.Add(-1) >= 0
+}
+
+// TestStreamOfRevokedToken: a stream ends if its token is taken back while it is opened:
+// after it was asked for, and before the stream is one of those that a reload ends.
+func TestStreamOfRevokedToken(t *testing.T) {
+	t.Parallel()
+	v := &revoking{}
+	v.left.Store(2) // before the body has arrived, and after
+	w := start(t, setting{verifier: v})
+	w.token = "some"
+	c := &client{site: w, era: modern}
+	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}))
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the stream goes on")
 	}
 }

@@ -22,8 +22,7 @@ import (
 )
 
 // TestHTTPWire replays requests, one file a protocol era, and compares statuses,
-// headers and bodies with those that stand in the file. A file holds skills, and
-// last the session:
+// headers and bodies with those in the file. A file holds skills, and last the session:
 //
 //	> a body to POST; with a method before it, that method: > DELETE
 //	header NAME: VALUE for the next request alone; without a value the header is left out

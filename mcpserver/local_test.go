@@ -23,8 +23,8 @@ func baseDirectories(t *testing.T, c *client) (dirs [2]string) {
 	return dirs
 }
 
-// Over HTTP the folder of a skill is named to the user of this machine, and to nobody
-// who may be somebody else.
+// Over HTTP the folder of a skill is named to the user of this machine, and to no client
+// that may be another user's.
 func TestBaseDirectoryOverHTTP(t *testing.T) {
 	const uri = "skill://d-types"
 	for name, row := range map[string]struct {

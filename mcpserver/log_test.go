@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
 )
@@ -45,59 +41,7 @@ func (l lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-func TestLogIsBounded(t *testing.T) {
-	plain, got := lines(slog.LevelInfo)
-	log := bounded(plain)
-	if bounded(log) != log {
-		t.Error("it is bounded twice")
-	}
-	now := time.Unix(1, 0)
-	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
-	for range 1000 {
-		log.Error("the disk is full", "at", "/a")
-	}
-	log.Error("the disk is full", "at", "/b")
-	log.Warn("the disk is full", "at", "/a")
-	log.With("who", "x").Error("the disk is full", "at", "/a")
-	log.WithGroup("who").Error("the disk is full", "at", "/a")
-	now = now.Add(logPause)
-	log.Error("the disk is full", "at", "/a")
-	now = now.Add(logPause)
-	log.Error("the disk is full", "at", "/a")
-	want := []string{
-		`level=ERROR msg="the disk is full" at=/a`, `level=ERROR msg="the disk is full" at=/b`, `level=WARN msg="the disk is full" at=/a`,
-		`level=ERROR msg="the disk is full" who=x at=/a`, `level=ERROR msg="the disk is full" who.at=/a`,
-		`level=ERROR msg="the disk is full" at=/a repeated=999`, `level=ERROR msg="the disk is full" at=/a`,
-	}
-	if diff := cmp.Diff(want, got()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Lines that all differ are bounded too, and others still come through.
-func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
-	plain, got := lines(slog.LevelInfo)
-	log := bounded(plain)
-	now := time.Unix(1, 0)
-	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
-	for i := range 40 * logKinds {
-		log.Warn("a file cannot be read", "at", i)
-		log.Warn(fmt.Sprintf("message %d", i))
-	}
-	if n := len(got()); n > 2*logKinds+1 {
-		t.Errorf("%d lines", n)
-	}
-	if n := len(log.Handler().(*boundedLog).seen.of); n > 2*logKinds {
-		t.Errorf("%d are remembered", n)
-	}
-	now = now.Add(logPause)
-	log.Warn("something else")
-	if all := got(); all[len(all)-1] != `level=WARN msg="something else"` {
-		t.Error(all[len(all)-1])
-	}
-}
-
-// What clients do wrong is in no line of the log, however often they do it.
+// TestClientFaultsAreNoErrors: a client's fault writes no line, however often it comes.
 func TestClientFaultsAreNoErrors(t *testing.T) {
 	log, got := lines(slog.LevelWarn)
 	c := catalog.New(nil, catalog.Options{})
@@ -126,7 +70,7 @@ func TestClientFaultsAreNoErrors(t *testing.T) {
 		return w.Result()
 	}
 	session := post("", "2025-11-25", hello).Header.Get("Mcp-Session-Id")
-	// What the SDK says where a client leaves while it is told of a change.
+	// The SDK writes this when a client leaves while it is told of a change.
 	s.log.Warn("calling notifications/tools/list_changed: rejected by transport: undelivered message: stream not connected or already closed")
 	for range 3 {
 		for _, body := range []string{

@@ -51,6 +51,7 @@ type subscribers struct {
 
 type subscriber struct {
 	token string // with which it asked; empty if it needed none
+	share string // the client that it counts for
 	// heard is, by notification, the state that the session was told of last, or began
 	// with. It is nil until there is a policy: then it is told of everything.
 	heard map[string]catalog.Marks
@@ -66,6 +67,14 @@ func (u *subscribers) find(session *mcp.ServerSession) *subscriber {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.of[session]
+}
+
+// share is the client that a session counts for.
+func (u *subscribers) share(session *mcp.ServerSession) string {
+	if n := u.find(session); n != nil {
+		return n.share
+	}
+	return ""
 }
 
 // begin notes the state that the sessions know that were told of everything.
@@ -86,7 +95,7 @@ func (n *subscriber) hear(now catalog.Marks) {
 // subscribe notes the session of a request, until it ends. It begins with what its caller
 // sees now.
 func (s *Server) subscribe(r *request) {
-	n := &subscriber{token: r.Token}
+	n := &subscriber{token: r.Token, share: r.Share}
 	if r.Sight != nil {
 		if v, ready := s.catalog.Now(r.Sight); ready {
 			n.hear(v.Marks())

@@ -47,10 +47,8 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 	var trace *catalog.Trace
 	if s.audit {
 		ctx, trace = catalog.WithTrace(ctx)
-		ctx = context.WithValue(ctx, absentKey{}, &q.absent)
 	}
 	return ctx, func(failed bool) {
-		failed = failed || q.absent
 		if failed && !s.audit {
 			return
 		}
@@ -70,16 +68,6 @@ var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/r
 // question is what a request asks about.
 type question struct {
 	name, uri, file string // a skill by its name, something by its URI, a file of the skill
-	absent          bool   // there is no such skill, as contract 002 says without an error
-}
-
-type absentKey struct{}
-
-// absent says that there is no skill of the name that a call gave.
-func absent(ctx context.Context) {
-	if is, ok := ctx.Value(absentKey{}).(*bool); ok {
-		*is = true
-	}
 }
 
 func useOf(r *request) (Use, *question) {

@@ -60,7 +60,7 @@ func TestEventsOfCalls(t *testing.T) {
 	})
 }
 
-// A method that fails is told once, by whoever knows most of it.
+// TestEventsOfFailures: a failed method has one event, with all that is known of it.
 func TestEventsOfFailures(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{observe: events.observe, audit: true})
@@ -69,7 +69,7 @@ func TestEventsOfFailures(t *testing.T) {
 			events.take()
 			told(t, c.post(c.bodyOf("1", r.method, r.params)))
 			want := 1
-			if r.method == "ping" && c.era == legacy { // later there is none
+			if r.method == "ping" && c.era == legacy { // later versions have no ping
 				want = 0
 			}
 			all := events.take()
@@ -89,8 +89,8 @@ func TestEventsOfFailures(t *testing.T) {
 	})
 }
 
-// Each subject has its own limit, whatever its address; those whose token is refused
-// have that of their address, which takes nothing from those who are let in.
+// Each subject has its own limit, whatever its address. Clients whose token is refused have
+// that of their address, which takes nothing from the clients that are let in.
 func TestLimits(t *testing.T) {
 	var events eventLog
 	anna, annaLine := access.NewToken()
@@ -146,8 +146,8 @@ func TestLimits(t *testing.T) {
 			lines[e.Result]++
 		}
 	}
-	// A hundred have a line each. Where it took so long that more were told so, some of
-	// those have none.
+	// A hundred have a line each. If it took so long that more were refused, some of those
+	// have no line.
 	if n := lines[audit.RefusedToken]; lines[audit.Failed] != 5 || n < 100 || n > refused[401] || lines[audit.Limited] > 2+6+20 {
 		t.Errorf("events: %v, for %v", lines, refused)
 	}

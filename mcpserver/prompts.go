@@ -2,11 +2,10 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,16 +36,14 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", skill.Echo(all[maxPrompts].Name))
 	}
 	all = all[:min(len(all), maxPrompts)]
-	start := 0
-	if cursor := r.params.Cursor; cursor != "" {
-		if start, err = promptStart(all, cursor); err != nil {
-			return reply{}, err
-		}
+	start, err := promptStart(all, r.params.Cursor)
+	if err != nil {
+		return reply{}, err
 	}
 	end := min(start+promptPage, len(all))
 	next := ""
 	if end < len(all) {
-		next = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", end, all[end-1].URI()))
+		next = cursorAfter(uint64(end), all[end-1].URI().String())
 	}
 	arguments := promptArguments(r.client)
 	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
@@ -67,22 +64,17 @@ func promptArguments(c tool.Client) []*mcp.PromptArgument {
 // promptStart is where a cursor goes on: after the skill that was listed last, wherever
 // it is now, or at its former place if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	count, last, _ := strings.Cut(string(raw), " ")
-	if err != nil || len(raw) > 8192 {
-		return 0, errCursor()
+	if cursor == "" {
+		return 0, nil
 	}
-	start, err := strconv.ParseUint(count, 10, 31)
-	if err != nil {
-		return 0, errCursor()
-	}
-	if u, err := skill.ParseURI(last); err != nil || u.String() != last {
+	place, last, err := parseCursor(cursor)
+	if err != nil || place > math.MaxInt32 {
 		return 0, errCursor()
 	}
 	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI().String() == last }); i >= 0 {
 		return i + 1, nil
 	}
-	return min(int(start), len(all)), nil
+	return min(int(place), len(all)), nil
 }
 
 // getPrompt answers with the skill's text as it is on disk now, in the user's name,

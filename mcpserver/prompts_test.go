@@ -99,7 +99,7 @@ func TestPrompts(t *testing.T) {
 					t.Errorf("%.40q: %.600v", p.Name, err)
 				}
 			}
-			// The text is the disk's, also where nobody has scanned since.
+			// The text is the disk's, also before the next scan.
 			put(t, root, map[string]string{"b/SKILL.md": userMD("b", "license: MIT\n"), "a/SKILL.md": userMD("a", "user-invocable: false\n")})
 			if res, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b"}); err != nil || !strings.HasSuffix(res.Messages[0].Content.(*mcp.TextContent).Text, "\n\n"+userMD("b", "license: MIT\n")) {
 				t.Errorf("changed: %v", err)

@@ -35,13 +35,9 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	served := v.Served()
-	start := 0
-	if r.params.Cursor != "" {
-		after, err := parseCursor(r.params.Cursor)
-		if err != nil {
-			return reply{}, err
-		}
-		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
+	start, err := startOf(served, r.params.Cursor)
+	if err != nil {
+		return reply{}, err
 	}
 	end := min(start+pageSize, len(served))
 	next := ""
@@ -53,10 +49,10 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	}), start == end)
 }
 
-// A cursor is the snapshot's version and the last URI: lists are in URI order,
-// so a cursor from an older snapshot goes on behind the same place.
-func cursorAfter(version uint64, uri string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatUint(version, 10) + " " + uri))
+// cursorAfter is the snapshot's version, or for prompts a place, and the last URI. Lists are
+// in the order of URIs, so a cursor from an older snapshot goes on behind the same place.
+func cursorAfter(n uint64, uri string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", n, uri))
 }
 
 // toldVersion is the version in a cursor. It is 0 in a narrowed view, since the snapshot's
@@ -68,19 +64,28 @@ func toldVersion(v catalog.View) uint64 {
 	return v.Version
 }
 
-func parseCursor(cursor string) (uri string, err error) {
+func parseCursor(cursor string) (n uint64, uri string, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) > 8192 {
-		return "", errCursor()
+		return 0, "", errCursor()
 	}
-	version, uri, _ := strings.Cut(string(raw), " ")
-	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return "", errCursor()
+	count, uri, _ := strings.Cut(string(raw), " ")
+	if n, err = strconv.ParseUint(count, 10, 64); err != nil {
+		return 0, "", errCursor()
 	}
 	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
-		return "", errCursor()
+		return 0, "", errCursor()
 	}
-	return uri, nil
+	return n, uri, nil
+}
+
+// startOf is where a list of skills in the order of their URIs goes on.
+func startOf(served []*catalog.Entry, cursor string) (int, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	_, after, err := parseCursor(cursor)
+	return sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after }), err
 }
 
 func (s *Server) listTemplates(_ context.Context, r *request) (reply, error) {
@@ -166,11 +171,12 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 	return v.ReadFile(ctx, e, file)
 }
 
-// contents is text for text and a blob for everything else, an empty file included, of
-// which the SDK would send neither (go-sdk#1149).
+// contents is text for text and a blob for everything else: for an empty file, of which
+// the SDK would send neither (go-sdk#1149), and for text that would swell as JSON.
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+	asText := isText && len(data) > 0 && !skill.Swells(data)
 	switch {
 	case kind != "":
 	case isText:
@@ -179,7 +185,7 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 		kind = "application/octet-stream"
 	}
 	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
-		if isText && len(data) > 0 {
+		if asText {
 			e.Raw(`,"text":`)
 			e.Text(data)
 		} else {

@@ -16,6 +16,7 @@ type reply struct {
 	hints   *mcp.Cacheable        // of lists and contents; they came with 2026-07-28
 	members func(e *wire.Encoder) // writes the members of the result, one at least
 	failed  bool                  // a tool's answer that says so
+	absent  bool                  // a tool's answer that there is no such skill, as contract 002 says without an error
 	weight  int                   // of what the members hold; see [wire.Result]
 }
 

@@ -162,7 +162,7 @@ func TestRootsAreAwaitedOnce(t *testing.T) {
 	}
 }
 
-// Over HTTP nobody's roots count: the catalogue is everybody's.
+// Over HTTP no client's roots count: all clients have one catalogue.
 func TestNoRootsOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{roots: func(context.Context, []string) { t.Error("roots were taken in") }})

@@ -52,7 +52,7 @@ func upstreamSession(t *testing.T, version string, answer func() *upstreamResult
 	return cs
 }
 
-// upstreamAnswer is a result as it came.
+// upstreamAnswer is a result, undecoded.
 type upstreamAnswer struct {
 	mcp.ResultBase
 	text string
@@ -156,8 +156,8 @@ func TestUpstreamCrossOriginProtectionLetsReboundIn(t *testing.T) {
 	}
 }
 
-// Every one of these tests stands in the table of workarounds, in one row, and every
-// row names one of these, and an issue or that there is none.
+// TestUpstreamTable: each of these tests has one row in the table of workarounds, and each
+// row names one of them, and an issue or that no issue was filed.
 func TestUpstreamTable(t *testing.T) {
 	text, err := os.ReadFile("../doc/conformance.md")
 	if err != nil {

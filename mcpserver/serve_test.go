@@ -185,7 +185,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// What a client is told of the tools is what the tools say, for that client.
+// TestToolsList: a client gets the definitions that the tools have for it.
 func TestToolsList(t *testing.T) {
 	files := map[string]string{}
 	for i := range 60 {
@@ -247,7 +247,7 @@ func TestNoWaitWithoutRoots(t *testing.T) {
 	}
 }
 
-// panicking is a file system that a scan may look at and nobody may read.
+// panicking is a file system that can be scanned and panics when it is read.
 type panicking struct{ fs.FS }
 
 func (panicking) Open(string) (fs.File, error) { panic("CANARY") }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +17,10 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
@@ -74,6 +78,24 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of its own
+// when a client has sent what it must not, and is told, or has left while it was told of a
+// change. Any client can have them written, and the log is for the operator.
+var clientFaults = []string{
+	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
+	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
+}
+
+// bounded is a log as the server writes it; a nil log is silent.
+func bounded(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return limit.Log(log, func(message string) bool {
+		return slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(message, fault) })
+	})
+}
+
 // Server is an MCP server for any number of sessions.
 type Server struct {
 	catalog *catalog.Catalog
@@ -92,6 +114,7 @@ type Server struct {
 
 	entry         string
 	private       bool
+	room          *limit.Budget // of answers that are not written yet
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
@@ -115,7 +138,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -165,6 +188,10 @@ func unreached[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, e
 // MCP is the SDK's server, to connect transports to.
 func (s *Server) MCP() *mcp.Server { return s.mcp }
 
+// sdkCopies is how often the SDK holds an answer until it is written, at most: as JSON, within
+// a message, and in buffers that have grown.
+const sdkCopies = 6
+
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -175,27 +202,28 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
 			}
 			defer v.Leave()
-			r.Caller = v.Caller
+			r.Caller, r.room = v.Caller, v.Room
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
 		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
 			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 		}
-		if call, ok := req.(*mcp.CallToolRequest); ok {
-			r.params.Meta.CallID, _ = call.Params.Meta["callId"].(string)
-		}
 		if methods[method] != nil {
-			if res, err := s.answer(ctx, r); err == nil {
-				return res, nil
-			} else {
-				return nil, err
+			if r.copies = sdkCopies; r.room == nil {
+				r.room = s.room.Open(r.Share)
+				defer r.room.Close()
 			}
+			res, err := s.answer(ctx, r)
+			if err != nil {
+				return nil, err // without a result that is a nil pointer
+			}
+			return res, nil
 		}
 		var res mcp.Result
-		err := s.perform(ctx, r, func(ctx context.Context) (failed bool, err error) {
+		_, err := s.perform(ctx, r, func(ctx context.Context) (_ reply, err error) {
 			res, err = s.pass(ctx, next, r, req)
-			return false, err
+			return reply{}, err
 		})
 		return res, err
 	}
@@ -334,33 +362,29 @@ func (s *Server) announce(d catalog.Diff) {
 func (s *Server) nudge(tools, prompts, resources bool) {
 	s.nudged.Lock()
 	defer s.nudged.Unlock()
-	if tools {
-		if s.nudged.tools = !s.nudged.tools; s.nudged.tools {
-			s.mcp.AddTool(&mcp.Tool{Name: "changed", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	toggle := func(wanted bool, added *bool, add, remove func()) {
+		if !wanted {
+			return
+		}
+		if *added = !*added; *added {
+			add()
 		} else {
-			s.mcp.RemoveTools("changed")
+			remove()
 		}
 	}
-	if prompts {
-		if s.nudged.prompts = !s.nudged.prompts; s.nudged.prompts {
-			s.mcp.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
-		} else {
-			s.mcp.RemovePrompts("changed")
-		}
-	}
-	if !resources {
-		return
-	}
-	if s.nudged.templates = !s.nudged.templates; s.nudged.templates {
-		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: "changed", URITemplate: "knack-changed:{x}"}, nil)
-	} else {
-		s.mcp.RemoveResourceTemplates("knack-changed:{x}")
-	}
+	const name, template = "changed", "knack-changed:{x}"
+	toggle(tools, &s.nudged.tools, func() {
+		s.mcp.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	}, func() { s.mcp.RemoveTools(name) })
+	toggle(prompts, &s.nudged.prompts, func() { s.mcp.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { s.mcp.RemovePrompts(name) })
+	toggle(resources, &s.nudged.templates, func() {
+		s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
+	}, func() { s.mcp.RemoveResourceTemplates(template) })
 }
 
 // internal hides what an error says behind a code; the log has it.
 func (s *Server) internal(what string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err
 	}
 	s.log.Error(what, "error", err.Error())

@@ -158,7 +158,7 @@ func lists(tools []*tool.Tool) map[string]map[string]any {
 	return all
 }
 
-// Whoever may not see a skill gets, on every way to it, the answer of one that
+// A client that may not see a skill gets, on every way to it, the answer for a skill that
 // does not exist, and finds it in no list.
 func TestHiddenSkillsAreAbsent(t *testing.T) {
 	sets := tool.SetNames()
@@ -231,7 +231,7 @@ func replaceWord(text, from, to string) string {
 	return strings.NewReplacer(from, to, strings.ToUpper(from), strings.ToUpper(to), from[:4], to[:4], strings.ToUpper(from[:4]), strings.ToUpper(to[:4])).Replace(text)
 }
 
-// Changes of what is hidden are told to nobody who may not see it.
+// A client is not told of changes of skills that it may not see.
 func TestHiddenChangesAreNotTold(t *testing.T) {
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: h.policy, verifier: h.verifier, private: true})
@@ -279,7 +279,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra-new/SKILL.md": skillText("zebra-new", "A zebra."), "zebra/zebra.txt": "another",
 		"zebra-skipped/SKILL.md": "no frontmatter zebra",
 	})
-	// Those who may see it are told; then comes a change that all may see.
+	// The clients that may see it are told; then comes a change that all may see.
 	for _, name := range who {
 		if strings.HasPrefix(name, "all") {
 			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
@@ -331,8 +331,8 @@ func TestRestrictLater(t *testing.T) {
 	}
 }
 
-// TestRestrictTells: rules that change are told at once to those who see something else
-// by them, and to nobody else: the first rules, the same once more, and none.
+// TestRestrictTells: when rules change, the clients that see something else by them are told
+// at once, and no other client: the first rules, the same once more, and no rules.
 func TestRestrictTells(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

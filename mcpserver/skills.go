@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -61,16 +60,15 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	served := v.Served()
-	start := 0
-	if r.params.Cursor != "" {
-		after, err := parseCursor(r.params.Cursor)
-		if err != nil {
-			return reply{}, err
-		}
-		start = sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after })
+	i, err := startOf(served, r.params.Cursor)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := catalog.Hold(ctx, listRoom); err != nil {
+		return reply{}, err
 	}
 	var page []*skillsext.Skill
-	i, files := start, 0
+	files := 0
 	for i < len(served) && len(page) < skillsPage && files < filesPage {
 		entries, err := s.entriesNow(ctx, v, served[i:min(i+skillsPage-len(page), len(served))])
 		if err != nil {

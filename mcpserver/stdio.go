@@ -166,8 +166,7 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	}
 	r.Principal = p.server.access.Now().Of(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
-	id := bytes.Clone(c.ID)
-	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, id, r) }, true
+	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, c.ID, r) }, true
 }
 
 // in completes a request with what its session's handshake says. It reports false if the
@@ -184,9 +183,11 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 
 // reply answers a call that came as bytes.
 func (s *Server) reply(ctx context.Context, id []byte, r *request) wire.Answer {
+	r.room, r.copies = s.room.Open(r.Share), 1
 	res, err := s.answer(ctx, r)
 	if err != nil {
-		return wire.Answer{ID: id, Error: wire.Plain(err)}
+		r.room.Close()
+		return wire.Answer{ID: id, Error: wire.Plain(err), Busy: r.room.Refused()}
 	}
-	return wire.Answer{ID: id, Result: res}
+	return wire.Answer{ID: id, Result: res, Free: r.room.Close}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 )
@@ -24,10 +26,11 @@ import (
 // were. Being deleted, and coming back, is a change.
 const (
 	subscriptionPeriod = 2 * time.Second
-	// maxSubscriptions bounds the distinct files that all sessions watch together;
-	// looking at that many takes a fraction of the period.
+	// maxSubscriptions bounds the subscriptions of all sessions; looking at that many files
+	// takes a fraction of the period. A client that has a quarter gets none of the last
+	// quarter.
 	maxSubscriptions = 4096
-	// maxOwn bounds those of one session, so that none takes all.
+	// maxOwn bounds those of one session.
 	maxOwn = 1024
 )
 
@@ -37,20 +40,27 @@ type subscriptions struct {
 	wake   chan struct{} // capacity 1: look now
 
 	// The constants above; tests wait for less.
-	period   time.Duration
-	max, own int
+	period time.Duration
+	own    int
+	all    *limit.Budget // of subscriptions
 
 	mu      sync.Mutex
-	watched map[string]*watched                        // by the URI's text as the client wrote it
-	by      map[*mcp.ServerSession]map[string]struct{} // legacy sessions end without unsubscribing
+	watched map[string]*watched // by canonical URI, however clients write it
+	by      map[*mcp.ServerSession]*follower
 	running bool
 }
 
 // watched is one file and the state that its subscribers know.
 type watched struct {
-	uri      skill.URI
-	sessions int
-	seen     seen
+	uri   skill.URI
+	texts map[string]int // the spellings that sessions have for it, and how many of them
+	seen  seen
+}
+
+// follower is a session with subscriptions. Legacy sessions end without unsubscribing.
+type follower struct {
+	room  *limit.Account
+	texts map[string]string // its spelling of each canonical URI
 }
 
 type seen struct {
@@ -63,8 +73,8 @@ type seen struct {
 func newSubscriptions(s *Server) *subscriptions {
 	return &subscriptions{
 		server: s, wake: make(chan struct{}, 1),
-		period: subscriptionPeriod, max: maxSubscriptions, own: maxOwn,
-		watched: map[string]*watched{}, by: map[*mcp.ServerSession]map[string]struct{}{},
+		period: subscriptionPeriod, all: limit.NewBudget(maxSubscriptions, 0), own: maxOwn,
+		watched: map[string]*watched{}, by: map[*mcp.ServerSession]*follower{},
 	}
 }
 
@@ -90,33 +100,69 @@ func (w *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	if e == nil && notSure != nil {
 		return unsure(notSure)
 	}
+	key := canonical(v, uri)
+	if present(v, uri) {
+		if known, err := w.join(req, key); known {
+			return err
+		}
+	}
 	now := look(v, uri, seen{})
 	if !now.there {
 		return notFound(text, "there is no such file")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.watched[key] == nil {
+		w.watched[key] = &watched{uri: uri, texts: map[string]int{}, seen: now}
+	}
+	return w.add(req, key)
+}
+
+// join subscribes a session to a file that is watched already, which need not be looked at.
+// It reports false if the file is not.
+func (w *subscriptions) join(req *mcp.SubscribeRequest, key string) (known bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.watched[key]; f == nil || !f.seen.there {
+		return false, nil
+	}
+	return true, w.add(req, key)
+}
+
+// add notes a subscription to a watched file. A session has one for each file: to ask again
+// in another spelling is to ask again. The caller holds mu.
+func (w *subscriptions) add(req *mcp.SubscribeRequest, key string) error {
 	mine := w.by[req.Session]
-	if _, again := mine[text]; again {
-		return nil
-	}
-	if len(mine) >= w.own || w.watched[text] == nil && len(w.watched) >= w.max {
-		return &jsonrpc.Error{Code: wire.CodeBusy, Message: "too many subscriptions; end one first"}
-	}
-	if w.watched[text] == nil {
-		w.watched[text] = &watched{uri: uri, seen: now}
-	}
-	w.watched[text].sessions++
 	if mine == nil {
-		mine = map[string]struct{}{}
+		mine = &follower{w.all.Open(w.server.subscribers.share(req.Session)), map[string]string{}}
 		w.by[req.Session] = mine
 	}
-	mine[text] = struct{}{}
+	f := w.watched[key]
+	if text, again := mine.texts[key]; again {
+		req.Params.URI = text // the SDK tells by spelling
+		return nil
+	}
+	if len(mine.texts) >= w.own || !mine.room.Try(1) {
+		w.clear(key)
+		return &jsonrpc.Error{Code: wire.CodeBusy, Message: "too many subscriptions; end one first"}
+	}
+	mine.texts[key] = req.Params.URI
+	f.texts[req.Params.URI]++
 	if !w.running {
 		w.running = true
 		go w.run()
 	}
 	return nil
+}
+
+// canonical is one text for all URIs of a file.
+func canonical(v catalog.View, uri skill.URI) string {
+	if e, path := v.At(uri); e != nil {
+		if one, err := e.FileURI(e.ServedPath(path)); err == nil {
+			return one.String()
+		}
+	}
+	return uri.String()
 }
 
 // keepKnown takes the URIs that no file has out of what a listen asks for: one of
@@ -146,9 +192,20 @@ func present(v catalog.View, uri skill.URI) bool {
 }
 
 func (w *subscriptions) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
+	uri, err := skill.ParseURI(req.Params.URI)
+	if err != nil {
+		return nil // nothing is subscribed to
+	}
+	key := uri.String()
+	if v, ready := w.server.catalog.Now(nil); ready {
+		key = canonical(v, uri)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drop(req.Session, req.Params.URI)
+	if mine := w.by[req.Session]; mine != nil && mine.texts[key] != "" {
+		req.Params.URI = mine.texts[key]
+		w.drop(req.Session, key)
+	}
 	return nil
 }
 
@@ -156,18 +213,21 @@ func (w *subscriptions) unsubscribe(_ context.Context, req *mcp.UnsubscribeReque
 func (w *subscriptions) end(ss *mcp.ServerSession) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for text := range w.by[ss] {
-		w.drop(ss, text)
+	if mine := w.by[ss]; mine != nil {
+		for key := range mine.texts {
+			w.drop(ss, key)
+		}
+		mine.room.Close()
+		delete(w.by, ss)
 	}
-	delete(w.by, ss)
 }
 
 // has reports whether a session is subscribed to a URI.
 func (w *subscriptions) has(ss *mcp.ServerSession, text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, ok := w.by[ss][text]
-	return ok
+	mine := w.by[ss]
+	return mine != nil && slices.Contains(slices.Collect(maps.Values(mine.texts)), text)
 }
 
 // forgetHidden ends the subscriptions to what their sessions do not see any more: what
@@ -175,27 +235,33 @@ func (w *subscriptions) has(ss *mcp.ServerSession, text string) bool {
 func (w *subscriptions) forgetHidden(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for ss, texts := range w.by {
+	for ss, mine := range w.by {
 		who, known := w.server.principal(ctx, ss)
 		v, ready := w.server.catalog.Now(who.Sight)
-		for text := range texts {
-			if !known || ready && !addresses(v, text) {
-				w.drop(ss, text)
+		for key := range mine.texts {
+			if !known || ready && !addresses(v, key) {
+				w.drop(ss, key)
 			}
 		}
 	}
 }
 
 // drop ends one subscription. The caller holds mu.
-func (w *subscriptions) drop(ss *mcp.ServerSession, text string) {
-	if _, ok := w.by[ss][text]; !ok {
-		return
+func (w *subscriptions) drop(ss *mcp.ServerSession, key string) {
+	mine, f := w.by[ss], w.watched[key]
+	text := mine.texts[key]
+	delete(mine.texts, key)
+	mine.room.Settle(context.Background(), int64(len(mine.texts))) // less, which waits for nothing
+	if f.texts[text]--; f.texts[text] == 0 {
+		delete(f.texts, text)
 	}
-	delete(w.by[ss], text)
-	if f := w.watched[text]; f != nil {
-		if f.sessions--; f.sessions == 0 {
-			delete(w.watched, text)
-		}
+	w.clear(key)
+}
+
+// clear forgets a file without subscribers. The caller holds mu.
+func (w *subscriptions) clear(key string) {
+	if len(w.watched[key].texts) == 0 {
+		delete(w.watched, key)
 	}
 }
 
@@ -215,8 +281,8 @@ func (w *subscriptions) run() {
 			return
 		}
 		todo := make(map[string]watched, len(w.watched))
-		for text, f := range w.watched {
-			todo[text] = *f
+		for key, f := range w.watched {
+			todo[key] = *f
 		}
 		w.mu.Unlock()
 		w.lookAt(todo)
@@ -230,14 +296,19 @@ func (w *subscriptions) lookAt(files map[string]watched) {
 	if err != nil {
 		return
 	}
-	for text, f := range files {
+	for key, f := range files {
 		now := look(v, f.uri, f.seen)
+		var texts []string
 		w.mu.Lock()
-		if g := w.watched[text]; g != nil {
+		if g := w.watched[key]; g != nil {
 			g.seen = now
+			texts = slices.Collect(maps.Keys(g.texts))
 		}
 		w.mu.Unlock()
-		if now.there != f.seen.there || now.digest != f.seen.digest {
+		if now.there == f.seen.there && now.digest == f.seen.digest {
+			continue
+		}
+		for _, text := range texts {
 			_ = w.server.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: text})
 		}
 	}

@@ -239,7 +239,7 @@ func (c *client) resume(last string) *http.Response {
 	return resp
 }
 
-// TestResumes: what came while nobody listened is sent again behind the last event
+// TestResumes: events that came while no stream was open are sent behind the last event
 // that the client names.
 func TestResumes(t *testing.T) {
 	t.Parallel()

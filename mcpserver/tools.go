@@ -62,16 +62,17 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if res.Absent {
-		absent(ctx)
+	weight := len(res.Text)
+	if res.Object != nil {
+		weight *= 2 // the same, in another form
 	}
-	return reply{meta: res.Meta, failed: res.IsError, weight: len(res.Text), members: func(e *wire.Encoder) {
+	return reply{meta: res.Meta, failed: res.IsError, absent: res.Absent, weight: weight, members: func(e *wire.Encoder) {
 		e.Raw(`"content":[{"type":"text","text":`)
 		e.String(res.Text)
 		e.Raw("}]")
 		if res.Object != nil {
 			e.Raw(`,"structuredContent":`)
-			e.Value(res.Object)
+			object(e, res.Object)
 		}
 		// Contract 004 has isError in a success too; the others say it of a failure alone.
 		if _, says := res.Object.(tool.SkillDocument); res.IsError {
@@ -80,6 +81,28 @@ func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
 			e.Raw(`,"isError":false`)
 		}
 	}}, nil
+}
+
+// object writes what a tool says as an object. Of a long one no copy is made.
+func object(e *wire.Encoder, v any) {
+	o, ok := v.(tool.Object)
+	if !ok {
+		e.Value(v)
+		return
+	}
+	comma := "{"
+	for _, f := range o.Fields() {
+		e.Raw(comma)
+		e.String(f.Key)
+		e.Raw(":")
+		if text, ok := f.Value.(string); ok {
+			e.String(text)
+		} else {
+			e.Value(f.Value)
+		}
+		comma = ","
+	}
+	e.Raw("}")
 }
 
 func (s *Server) tool(name string) *tool.Tool {

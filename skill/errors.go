@@ -17,6 +17,8 @@ var (
 	ErrUnstable = errors.New("changes while it is read")
 	// ErrBusy: too many reads of one disk have not been answered yet.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
+	// ErrNoRoom: too much is being answered at once.
+	ErrNoRoom = errors.New("the server is busy; try again")
 	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
 	// [MaxDepth] levels, so that a list of its files would lack some.
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so that files would be missing")

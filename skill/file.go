@@ -123,7 +123,7 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrIncomplete} {
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrBusy, ErrNoRoom, ErrIncomplete} {
 		if errors.Is(err, s) {
 			return s.Error()
 		}

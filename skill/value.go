@@ -3,6 +3,7 @@ package skill
 import (
 	"math"
 	"math/big"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -214,6 +215,24 @@ func (v *Value) appendJSON(b []byte) []byte {
 	return AppendJSONString(b, v.Text)
 }
 
+// Swells reports whether a text is large, and more than twice as long as a JSON string:
+// nearly all of it is control characters.
+func Swells[T string | []byte](text T) bool {
+	if len(text) <= MaxSkillMD {
+		return false
+	}
+	more := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			more++
+		case c < 0x20, c == 0x7f:
+			more += 5
+		}
+	}
+	return more > len(text)
+}
+
 // AppendJSONString appends s as a JSON string: quotes, backslashes and control characters
 // escaped, invalid UTF-8 as U+FFFD, everything else unchanged.
 func AppendJSONString(b []byte, s string) []byte {
@@ -221,9 +240,13 @@ func AppendJSONString(b []byte, s string) []byte {
 	b = append(b, '"')
 	begin := 0 // of the unchanged bytes
 	for i := 0; i < len(s); {
-		if i+8 <= len(s) && asInJSON(eight(s[i:])) {
-			i += 8
-			continue
+		if i+8 <= len(s) {
+			changed := notInJSON(eight(s[i:]))
+			if changed == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(changed) / 8
 		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
@@ -258,8 +281,9 @@ func AppendJSONString(b []byte, s string) []byte {
 	return append(append(b, s[begin:]...), '"')
 }
 
-// asInJSON reports whether eight bytes are printable ASCII that needs no escape in a JSON
-// string. A carry into the next byte can only come from a byte that does.
-func asInJSON(w uint64) bool {
-	return (^((w+ones*0x60)&((w^ones*'"')+ones*0x7f)&((w^ones*'\\')+ones*0x7f))|(w+ones)|w)&tops == 0
+// notInJSON is 0 for eight bytes of printable ASCII that need no escape in a JSON string;
+// else its lowest bit is of the first other byte. A carry into the next byte can only come
+// from such a byte.
+func notInJSON(w uint64) uint64 {
+	return (^((w + ones*0x60) & ((w ^ ones*'"') + ones*0x7f) & ((w ^ ones*'\\') + ones*0x7f)) | (w + ones) | w) & tops
 }

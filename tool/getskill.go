@@ -35,19 +35,19 @@ type GetSkillResult struct {
 	Error         string
 }
 
-// MarshalJSON writes the contract's success or error shape.
-func (r GetSkillResult) MarshalJSON() ([]byte, error) {
+// Fields implements [Object]: the contract's success or error shape.
+func (r GetSkillResult) Fields() []Field {
 	if r.Error != "" {
-		return append(skill.AppendJSONString([]byte(`{"error":`), r.Error), '}'), nil
+		return []Field{{"error", r.Error}}
 	}
-	b := skill.AppendJSONString([]byte(`{"skill_name":`), r.SkillName)
-	b = skill.AppendJSONString(append(b, `,"documentation":`...), r.Documentation)
-	return append(b, '}'), nil
+	return []Field{{"skill_name", r.SkillName}, {"documentation", r.Documentation}}
 }
 
+// MarshalJSON writes the fields.
+func (r GetSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
+
 func (r GetSkillResult) result() Result {
-	text, _ := r.MarshalJSON()
-	return Result{Text: string(text), Object: r, IsError: r.Error != ""}
+	return Result{Text: string(marshal(r)), Object: r, IsError: r.Error != ""}
 }
 
 // FolderList is the answer of the runner set's list_skills.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -30,26 +31,17 @@ type FileResult struct {
 	Error     string
 }
 
-// MarshalJSON writes the contract's success or error shape.
-func (r FileResult) MarshalJSON() ([]byte, error) {
-	b := []byte(`{"success":`)
-	if r.Success {
-		b = append(b, `true,"skill_name":`...)
-	} else {
-		b = append(b, `false,"skill_name":`...)
-	}
-	b = skill.AppendJSONString(b, r.SkillName)
-	b = append(b, `,"file_path":`...)
-	b = skill.AppendJSONString(b, r.FilePath)
+// Fields implements [Object]: the contract's success or error shape.
+func (r FileResult) Fields() []Field {
+	f := []Field{{"success", r.Success}, {"skill_name", r.SkillName}, {"file_path", r.FilePath}}
 	if !r.Success {
-		b = append(b, `,"error":`...)
-		return append(skill.AppendJSONString(b, r.Error), '}'), nil
+		return append(f, Field{"error", r.Error})
 	}
-	b = append(b, `,"content":`...)
-	b = skill.AppendJSONString(b, r.Content)
-	b = fmt.Appendf(b, `,"size_bytes":%d,"encoding":`, r.SizeBytes)
-	return append(skill.AppendJSONString(b, r.Encoding), '}'), nil
+	return append(f, Field{"content", r.Content}, Field{"size_bytes", r.SizeBytes}, Field{"encoding", r.Encoding})
 }
+
+// MarshalJSON writes the fields.
+func (r FileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
 // runnerReadFile is the contract as written: it finds the skill by its folder, then by its
 // frontmatter name.
@@ -116,6 +108,7 @@ type fileRead struct {
 var (
 	errNoSkill = errors.New("there is no such skill")
 	errBinary  = errors.New("it is binary")
+	errSwells  = errors.New("most of it is control characters, with which an answer would be too long")
 )
 
 // read checks in the order of the contract and reads the current file. The error is the
@@ -184,10 +177,20 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case err != nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
+	if !utf8.Valid(data) { // it is decoded into a copy, and some buffers beside it
+		if err := catalog.Hold(ctx, 2*int64(len(data))); err != nil {
+			return r, err
+		}
+	}
 	text, encoding, ok := skill.DecodeText(data)
-	if !ok {
+	switch {
+	case !ok:
 		r.cause = errBinary
-		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, errBinary, len(data))
+	case skill.Swells(text):
+		r.cause = errSwells
+	}
+	if r.cause != nil {
+		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, r.cause, len(data))
 	}
 	r.FileResult = FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
 	return r, nil

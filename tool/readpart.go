@@ -188,7 +188,7 @@ func (r fileRead) refused(ctx context.Context, h *Host) Result {
 		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`
-	case errors.Is(r.cause, errBinary):
+	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errSwells):
 		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}

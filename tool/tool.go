@@ -11,9 +11,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Host has the state that the tools of one server share.
@@ -79,6 +81,35 @@ type Result struct {
 	Absent bool
 	// Meta has data of the answer besides its contract's fields; mostly nil.
 	Meta map[string]any
+}
+
+// Object is an object of a [Result] that may be long. Its fields can be written one by one,
+// so that no copy of it is made.
+type Object interface{ Fields() []Field }
+
+// Field is one of an object; its value is a string, a bool or an int64.
+type Field struct {
+	Key   string
+	Value any
+}
+
+func marshal(o Object) []byte {
+	b := []byte{'{'}
+	for i, f := range o.Fields() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(skill.AppendJSONString(b, f.Key), ':')
+		switch v := f.Value.(type) {
+		case string:
+			b = skill.AppendJSONString(b, v)
+		case bool:
+			b = strconv.AppendBool(b, v)
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		}
+	}
+	return append(b, '}')
 }
 
 // answer is [Tool.Call] unobserved.

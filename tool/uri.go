@@ -36,6 +36,11 @@ type SkillDocument struct {
 	Text     string `json:"text"`
 }
 
+// Fields implements [Object].
+func (d SkillDocument) Fields() []Field {
+	return []Field{{"uri", d.URI}, {"mimeType", d.MIMEType}, {"text", d.Text}}
+}
+
 // ListedSkill is one skill in the uri set's list_skills.
 type ListedSkill struct {
 	URI         string `json:"uri"`

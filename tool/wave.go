@@ -40,6 +40,18 @@ type ToolResult struct {
 	ShortResult string `json:"shortResult,omitempty"`
 }
 
+// Fields implements [Object].
+func (r ToolResult) Fields() []Field {
+	f := []Field{{"success", r.Success}, {"content", r.Content}}
+	if r.Error != "" {
+		f = append(f, Field{"error", r.Error})
+	}
+	if r.ShortResult != "" {
+		f = append(f, Field{"shortResult", r.ShortResult})
+	}
+	return f
+}
+
 // SkillToolArgs are the arguments of contract 003's tool.
 type SkillToolArgs struct {
 	SkillName string `json:"skill_name"`

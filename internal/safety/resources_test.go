@@ -25,9 +25,9 @@ const mostFiles = 96
 
 func resourceParts() []part {
 	leak := []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}
-	hoard := []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	return f.data, f.err\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), f.data...))\n	v.catalog.mu.Unlock()\n	return f.data, f.err\n"}}
+	hoard := []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	Traced(ctx, e, path, data, err)\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), data...))\n	v.catalog.mu.Unlock()\n	Traced(ctx, e, path, data, err)\n"}}
 	// By objects, since a busy machine reads little in the seconds of a variant.
-	hoardMany := []change{hoard[0], {hoard[1].file, hoard[1].from, strings.Replace(hoard[1].to, "	hoard = append(hoard, append([]byte(nil), f.data...))\n", "	for range 300 {\n		hoard = append(hoard, make([]byte, 32))\n	}\n", 1)}}
+	hoardMany := []change{hoard[0], {hoard[1].file, hoard[1].from, strings.Replace(hoard[1].to, "	hoard = append(hoard, append([]byte(nil), data...))\n", "	for range 300 {\n		hoard = append(hoard, make([]byte, 32))\n	}\n", 1)}}
 	return []part{
 		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors,
 			broken: []variant{{name: "leaks", says: "descriptors", changes: leak}}},
@@ -38,12 +38,12 @@ func resourceParts() []part {
 					{"mcpserver/internal/httpd/session.go", "func (s *session) end(", "var hoard []*[4]int64\n\nfunc (s *session) end("},
 					{"mcpserver/internal/httpd/session.go", "	delete(s.calls, key)\n", "	delete(s.calls, key)\n	for range 3 {\n		hoard = append(hoard, new([4]int64))\n	}\n"}}},
 			}},
-		initializePart(), renderingPart(),
+		initializePart(), renderingPart(), budgetPart(),
 		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true,
 			broken: []variant{
 				{name: "leaks", says: "descriptors", changes: leak},
 				{name: "hoards", says: "memory grew", changes: hoardMany},
-				{name: "races", says: "DATA RACE", changes: []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var reads int\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	return f.data, f.err\n", "	reads++\n	return f.data, f.err\n"}}},
+				{name: "races", says: "DATA RACE", changes: []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var reads int\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	Traced(ctx, e, path, data, err)\n", "	reads++\n	Traced(ctx, e, path, data, err)\n"}}},
 			}},
 	}
 }

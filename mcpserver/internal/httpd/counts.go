@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // Numbers are what an HTTP server has counted since it was made. They name no skill and no
@@ -51,24 +50,20 @@ const (
 )
 
 // Counts are kept for [Handler.Numbers]. The keys are methods that the server knows and
-// reasons, so that no client can make them many.
+// reasons, with a count of 0, so that no client can make them many.
 type Counts struct {
-	calls, refusals sync.Map // of *atomic.Uint64, by callKey and refusalKey
+	mu       sync.Mutex
+	calls    map[CallCount]uint64
+	refusals map[RefusalCount]uint64
 }
 
-type callKey struct{ method, outcome string }
-
-type refusalKey struct {
-	status int
-	reason string
-}
-
-func counterOf(m *sync.Map, key any) *atomic.Uint64 {
-	n, ok := m.Load(key)
-	if !ok {
-		n, _ = m.LoadOrStore(key, new(atomic.Uint64))
+func count[K comparable](c *Counts, of *map[K]uint64, key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *of == nil {
+		*of = map[K]uint64{}
 	}
-	return n.(*atomic.Uint64)
+	(*of)[key]++
 }
 
 // Call counts a call of a method.
@@ -77,7 +72,7 @@ func (c *Counts) Call(method string, failed bool) {
 	if failed {
 		outcome = "error"
 	}
-	counterOf(&c.calls, callKey{method, outcome}).Add(1)
+	count(c, &c.calls, CallCount{Method: method, Outcome: outcome})
 }
 
 // refused counts an answer that is a refusal.
@@ -95,7 +90,7 @@ func (c *Counts) refused(r *http.Request, status int, reason string) {
 	default:
 		return
 	}
-	counterOf(&c.refusals, refusalKey{status, reason}).Add(1)
+	count(c, &c.refusals, RefusalCount{Status: status, Reason: reason})
 }
 
 // why notes the reason of the refusal that is about to be written.
@@ -108,16 +103,17 @@ func why(w http.ResponseWriter, reason string) {
 // Numbers are those of now.
 func (h *Handler) Numbers() Numbers {
 	n := Numbers{Streams: h.streams.count(), Sessions: h.sessions.count()}
-	h.core.Counts.calls.Range(func(key, count any) bool {
-		k := key.(callKey)
-		n.Calls = append(n.Calls, CallCount{k.method, k.outcome, count.(*atomic.Uint64).Load()})
-		return true
-	})
-	h.core.Counts.refusals.Range(func(key, count any) bool {
-		k := key.(refusalKey)
-		n.Refusals = append(n.Refusals, RefusalCount{k.status, k.reason, count.(*atomic.Uint64).Load()})
-		return true
-	})
+	c := h.core.Counts
+	c.mu.Lock()
+	for k, times := range c.calls {
+		k.Count = times
+		n.Calls = append(n.Calls, k)
+	}
+	for k, times := range c.refusals {
+		k.Count = times
+		n.Refusals = append(n.Refusals, k)
+	}
+	c.mu.Unlock()
 	slices.SortFunc(n.Calls, func(a, b CallCount) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
 	})

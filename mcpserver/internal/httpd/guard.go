@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // guard checks every request over HTTP before anything else. A web page that a user
@@ -18,7 +17,6 @@ import (
 type guard struct {
 	hosts   []string
 	origins []string
-	last    atomic.Pointer[string] // the Host that was allowed last
 	pages   http.Handler
 }
 
@@ -46,7 +44,7 @@ func newGuard(o Options) (*guard, error) {
 
 func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.allowsHost(r.Host) {
+		if !g.allowsHost(r.Host) && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
 			why(w, whyHost)
 			refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with --allow-host")
 			return
@@ -69,20 +67,14 @@ func (g *guard) wrap(next http.Handler, refuse func(http.ResponseWriter, *http.R
 	})
 }
 
+// isProbe reports whether a request asks only whether the server runs. A balancer sends
+// the address that it probes as the Host, and no Origin.
+func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
+
 // allowsHost reports whether a Host is a name of the loopback, which no rebinding can make
 // another's, or one of the list.
 func (g *guard) allowsHost(host string) bool {
-	if last := g.last.Load(); last != nil && *last == host {
-		return true
-	}
-	if !g.knows(strings.ToLower(host)) {
-		return false
-	}
-	g.last.Store(&host)
-	return true
-}
-
-func (g *guard) knows(host string) bool {
+	host = strings.ToLower(host)
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -93,12 +85,7 @@ func (g *guard) knows(host string) bool {
 	if ip := net.ParseIP(name); name == "localhost" || ip != nil && ip.IsLoopback() {
 		return true
 	}
-	for _, allowed := range g.hosts {
-		if allowed == host || allowed == name || allowed == "["+name+"]" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
 }
 
 // allowsOrigin reports whether an origin is this server's, whose Host is allowed, or one of

@@ -27,9 +27,11 @@ const (
 	// at most 64 MiB.
 	smallBody   = 16 << 10
 	maxArriving = 4096
-	// maxLoading is how many larger ones, or of unknown size, arrive at once: at most
-	// 256 MiB.
+	// maxLoading is how many larger ones, or of unknown size, arrive at once, if there is
+	// room for them.
 	maxLoading = 64
+	// bodyCopies is how often a large body is held at most: as bytes, and as the message.
+	bodyCopies = 2
 	// maxInitialize is for what a session keeps of its client; real ones send less than
 	// a hundredth.
 	maxInitialize = 64 << 10
@@ -62,6 +64,8 @@ type Core struct {
 	Access *access.Gate
 	Counts *Counts
 	Take   Take
+	// Room bounds the bytes that requests hold, and those of answers until they are written.
+	Room *limit.Budget
 	// Tell hears of each request of which no method tells; nil if there is no audit log.
 	Tell func(who access.Subject, e audit.Event)
 	// Missing says whether something that was not found is there for others.
@@ -79,6 +83,8 @@ type Caller struct {
 	access.Principal
 	Token   string // empty if none was needed
 	Address string // empty over stdio
+	// Share is the client that the request counts for, empty for one without a share.
+	Share string
 	// Remote: the request may come from another machine, or be of someone that is not to
 	// know the folders of this one: it bears a token, rules hold, or a proxy passed it on.
 	Remote bool
@@ -91,14 +97,16 @@ type Handler struct {
 	modern, legacy http.Handler // the SDK's
 	root           http.Handler
 	routes         []string
+	guard          *guard
 	metadata       string // the address of the protected resource's (RFC 9728), if there is any
 
-	calls    chan struct{} // places of calls
+	calls    *places
 	arriving chan struct{} // of small bodies on their way
 	loading  chan struct{} // of large ones
 	entering chan struct{} // of requests at the way in, whose senders are not known yet
 	sessions sessions
-	streams  streams
+	streams  *places
+	open     sync.Map // of *openStream
 	limits   atomic.Pointer[limits]
 	lines    *limit.Clients // what is written down of addresses whose sender is not known
 	draining atomic.Bool
@@ -110,10 +118,10 @@ type Handler struct {
 func New(core Core, o Options) (*Handler, error) {
 	h := &Handler{
 		core: core, o: o, lines: limit.New(lineRate),
-		calls: make(chan struct{}, o.MaxCalls), entering: make(chan struct{}, o.MaxCalls),
+		calls: newPlaces("calls", o.MaxCalls), entering: make(chan struct{}, o.MaxCalls),
 		arriving: make(chan struct{}, maxArriving), loading: make(chan struct{}, maxLoading),
 		sessions: sessions{idle: o.SessionTimeout, begun: o.InitializeTimeout, of: map[string]*session{}, making: map[string]int{}},
-		streams:  streams{most: o.MaxStreams, of: map[string]int{}},
+		streams:  newPlaces("streams", o.MaxStreams),
 	}
 	h.ended, h.end = context.WithCancel(context.Background())
 	get := func(*http.Request) *mcp.Server { return core.SDK }
@@ -137,6 +145,7 @@ func New(core Core, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.guard = g
 	h.root, h.routes = h.recovered(g.wrap(mux, h.refuse)), mux.patterns
 	h.Limit(o.Limit)
 	return h, nil
@@ -184,6 +193,9 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
 	asks := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if waits := h.core.Waits(); asks && waits != "" && !h.draining.Load() {
+		if !h.guard.allowsHost(r.Host) { // roots are named to no other client
+			waits = "the skills are being read"
+		}
 		say(w, http.StatusServiceUnavailable, waits)
 		return
 	}
@@ -236,6 +248,7 @@ func (h *Handler) caller(r *http.Request) (c Caller, ok bool) {
 		c.Token = tokenOf(r)
 	}
 	c.Principal, ok = state.Know(r.Context(), c.Token)
+	c.Share = h.sharer(c.Principal, c.Address)
 	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
 	return c, ok
 }
@@ -250,12 +263,6 @@ func forwarded(h http.Header) bool {
 	return false
 }
 
-// openStream is one that waits for news.
-type openStream struct {
-	token string
-	end   context.CancelFunc
-}
-
 // Recheck ends what a [Door] has given out for tokens that are not known any more, and the
 // streams that were opened with them.
 func (h *Handler) Recheck() {
@@ -263,20 +270,11 @@ func (h *Handler) Recheck() {
 		door.Recheck(h.ended)
 	}
 	state := h.core.Access.Now()
-	h.streams.open.Range(func(key, _ any) bool {
+	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)
 		if _, ok := state.Know(h.ended, open.token); !ok {
 			open.end()
 		}
 		return true
 	})
-}
-
-// streams are those that wait for news, and which client has how many.
-type streams struct {
-	most int
-	mu   sync.Mutex
-	all  int
-	of   map[string]int
-	open sync.Map // of *openStream
 }

@@ -5,7 +5,11 @@ import (
 	"net/http"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 )
+
+// pageRoom is what a page takes that shows no large file, in bytes.
+const pageRoom = 512 << 10
 
 // pages serves what else there is at this address behind the same checks as MCP:
 // host, origin and token, and the bound on calls at once.
@@ -16,14 +20,23 @@ func (h *Handler) pages() http.Handler {
 		})
 	}
 	serve := func(w http.ResponseWriter, r *http.Request, who access.Principal) {
-		if !take(h.calls) {
+		share := h.sharer(who, hostOf(r))
+		room := h.core.Room.Open(share)
+		defer room.Close()
+		no := h.calls.take(share)
+		if no == "" {
+			defer h.calls.leave(share)
+			if !room.Wait(r.Context(), pageRoom) {
+				no = TooManyCalls
+			}
+		}
+		if no != "" {
 			w.Header().Set("Retry-After", "1")
-			h.refuse(w, r, http.StatusTooManyRequests, TooManyCalls)
+			h.refuse(w, r, http.StatusTooManyRequests, no)
 			return
 		}
-		defer func() { <-h.calls }()
 		p := newPaced(w, h.o.WriteTimeout)
-		h.o.Pages.ServeHTTP(&p, r.WithContext(who.Context(r.Context())))
+		h.o.Pages.ServeHTTP(&p, r.WithContext(catalog.WithRoom(who.Context(r.Context()), room)))
 	}
 	door, ok := h.o.Pages.(Door)
 	if !ok {
@@ -92,7 +105,7 @@ type Door interface {
 // refuse answers outside of any call: in words of the protocol, or of the pages.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, say string) {
 	door, ok := h.o.Pages.(Door)
-	if !ok || r.URL.Path == "/mcp" || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+	if !ok || r.URL.Path == "/mcp" || isProbe(r) {
 		refuse(w, status, say)
 		return
 	}

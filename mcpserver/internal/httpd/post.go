@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -61,23 +62,30 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 			return
 		}
 	}
+	room := h.core.Room.Open("")
+	if size := r.ContentLength; size > smallBody || size < 0 {
+		early, _ := h.caller(r)
+		room = h.core.Room.Open(early.Share)
+	}
+	defer room.Close()
 	// A body that comes slowly must not take a place from a call that could be worked
 	// on: it has to be here first.
-	body, ok := h.body(w, r)
+	body, ok := h.body(w, r, room)
 	if !ok {
 		return
 	}
-	if !take(h.calls) {
-		refuseBusy(w, http.StatusTooManyRequests, nil, TooManyCalls)
-		return
-	}
-	visit := &Visit{calls: h.calls, holders: 1}
-	defer visit.Leave()
-	if visit.Caller, ok = h.caller(r); !ok {
+	caller, ok := h.caller(r)
+	if !ok {
 		h.unknown(w, r) // the token was taken back while the body arrived
 		return
 	}
-	if h.answered(w, r, body, visit.Caller, modern) {
+	if no := h.calls.take(caller.Share); no != "" {
+		refuseBusy(w, http.StatusTooManyRequests, nil, no)
+		return
+	}
+	visit := &Visit{Caller: caller, Room: h.core.Room.Open(caller.Share), rooms: h.core.Room, calls: h.calls, holders: 1}
+	defer visit.Leave()
+	if h.answered(w, r, body, caller, modern) {
 		return
 	}
 	h.serveSDK(w, r, body, visit, modern)
@@ -128,6 +136,11 @@ func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, 
 		x.method, x.handled = call.Method, true
 	}
 	a := work(ctx)
+	defer a.Done()
+	if a.Busy {
+		refuseBusy(w, http.StatusTooManyRequests, a.ID, a.Error.Message)
+		return true
+	}
 	if status := statusOf(a.Error, modern); status != http.StatusOK {
 		refuseRPC(w, status, a.ID, a.Error)
 		return true
@@ -163,22 +176,30 @@ func statusOf(err *jsonrpc.Error, modern bool) int {
 
 // body reads a request's body, which must arrive within BodyTimeout. Small bodies and
 // others have separate bounds on how many arrive at once, so that large ones keep no
-// small one waiting.
-func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+// small one waiting; large ones take room.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request, room *limit.Account) ([]byte, bool) {
 	if r.ContentLength > h.o.MaxBody {
 		w.Header().Set("Connection", "close") // what comes is not read
 		h.tooLarge(w)
 		return nil, false
 	}
-	arriving := h.loading
-	if r.ContentLength > 0 && r.ContentLength <= smallBody {
-		arriving = h.arriving
+	size := r.ContentLength
+	if size < 0 {
+		size = h.o.MaxBody // it is not said
 	}
-	if !take(arriving) {
+	arriving := h.arriving
+	if size > smallBody {
+		arriving = h.loading
+	}
+	took := take(arriving)
+	if took {
+		defer func() { <-arriving }()
+	}
+	if !took || size > smallBody && !room.Try(bodyCopies*size) {
+		w.Header().Set("Connection", "close") // else the rest is waited for
 		refuseBusy(w, http.StatusTooManyRequests, nil, TooManyCalls)
 		return nil, false
 	}
-	defer func() { <-arriving }()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
 	if err == nil { // else the connection is to end, and must not be waited for
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})

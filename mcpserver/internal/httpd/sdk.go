@@ -115,18 +115,17 @@ func metaVersion(params json.RawMessage) string {
 
 // stream serves what waits for news until the client or the server ends.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, next http.Handler, s sent, c Caller) {
-	client := h.sharer(c)
-	if no := h.streams.take(client); no != "" {
+	if no := h.streams.take(c.Share); no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
 	}
-	defer h.streams.leave(client)
+	defer h.streams.leave(c.Share)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ended, cancel)()
 	open := &openStream{c.Token, cancel}
-	h.streams.open.Store(open, nil)
-	defer h.streams.open.Delete(open)
+	h.open.Store(open, nil)
+	defer h.open.Delete(open)
 	if _, ok := h.know(r, open.token); !ok {
 		cancel() // the token was taken back after it was asked for
 	}

@@ -248,7 +248,7 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from Ca
 			Message: fmt.Sprintf("initialize is over %d bytes, which a session would have to keep", maxInitialize)})
 		return
 	}
-	owner := h.sharer(from)
+	owner := from.Share
 	if no := h.sessions.reserve(owner, h.o.MaxSessions); no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
 		return
@@ -269,52 +269,4 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from Ca
 	}
 	h.legacy.ServeHTTP(a, r)
 	a.finish()
-}
-
-// overShare reports whether a client that has own of all has had its share of most: no
-// client gets the last quarter that has a quarter already, so that another that comes for
-// its first finds room. The client "" has no share.
-func overShare(client string, own, all, most int) bool {
-	share := max(most/4, 1)
-	return client != "" && own >= share && all >= most-share
-}
-
-// sharer is the client that a session or stream counts for, as for [Handler.Limit]; "" for
-// a client that is not limited.
-func (h *Handler) sharer(c Caller) string {
-	if h.core.Access.Now().Verifier == nil && isLoopback(c.Address) {
-		return ""
-	}
-	return nameOf(c.Subject, networkOf(c.Address))
-}
-
-// take takes a place among the streams, or says why it cannot.
-func (t *streams) take(client string) (no string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	own := t.of[client]
-	switch {
-	case overShare(client, own, t.all, t.most):
-		return fmt.Sprintf("you have %d of the %d streams that there are, and the rest is for others; end one, or try again later", own, t.all)
-	case t.all >= t.most:
-		return "too many streams; end one, or try again later"
-	}
-	t.all++
-	t.of[client]++
-	return ""
-}
-
-func (t *streams) leave(client string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all--
-	if t.of[client]--; t.of[client] == 0 {
-		delete(t.of, client)
-	}
-}
-
-func (t *streams) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all
 }

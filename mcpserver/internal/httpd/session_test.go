@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 		}
 	})
 	h, err := New(Core{
-		SDK: sdk, Access: &access.Gate{}, Counts: &Counts{}, Waits: func() string { return "" },
+		SDK: sdk, Access: &access.Gate{}, Counts: &Counts{}, Room: limit.NewBudget(1<<20, time.Second), Waits: func() string { return "" },
 		Take: func(wire.Call, wire.Params, Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 			return nil, false
 		},

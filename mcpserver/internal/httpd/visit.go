@@ -9,15 +9,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/limit"
 )
 
-// Visit is what the SDK's door must know of an HTTP request: its sender, and its place
-// among the calls that are worked on. The place is held until the request is over and its
-// handler has ended: a client of a session may leave before, and were the place free by
+// Visit is what the SDK's door must know of an HTTP request: its sender, its place among
+// the calls that are worked on, and its room. Both are held until the request is over and
+// its handler has ended: a client of a session may leave before, and were the place free by
 // then, clients that leave at once could have any number of calls worked on.
 type Visit struct {
 	Caller
-	calls chan struct{} // the places; nil for what holds none
+	Room  *limit.Account // nil for what waits for news
+	calls *places        // nil for what holds no place
+	rooms *limit.Budget
 
 	mu      sync.Mutex
 	holders int  // the request and the handler
@@ -33,8 +37,11 @@ func (v *Visit) Enter() bool {
 	if v.calls == nil {
 		return true
 	}
-	if v.holders == 0 && !take(v.calls) {
-		return false
+	if v.holders == 0 {
+		if v.calls.take(v.Share) != "" {
+			return false
+		}
+		v.Room = v.rooms.Open(v.Share)
 	}
 	v.holders++
 	return true
@@ -48,7 +55,8 @@ func (v *Visit) Leave() {
 		return
 	}
 	if v.holders--; v.holders == 0 {
-		<-v.calls
+		v.calls.leave(v.Share)
+		v.Room.Close()
 	}
 }
 
@@ -56,8 +64,9 @@ func (v *Visit) Leave() {
 func (v *Visit) wait() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	<-v.calls
-	v.calls = nil
+	v.calls.leave(v.Share)
+	v.Room.Close()
+	v.calls, v.Room = nil, nil
 }
 
 func (v *Visit) begun() bool {

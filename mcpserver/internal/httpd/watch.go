@@ -237,7 +237,7 @@ func (x *exchange) tell() {
 	}
 	fine := x.status < 400
 	switch {
-	case r.URL.Path == "/healthz", r.URL.Path == "/readyz", fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
+	case isProbe(r), fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
 		return
 	case x.handled, e.Surface == audit.MCP && fine && x.method == "":
 		return

@@ -19,15 +19,20 @@ import (
 // writeChunk is how much is written under one deadline.
 const writeChunk = 64 << 10
 
-// paced gives up on a client that does not read.
+// leastSpeed is what a client must take of an answer, in bytes a second, beyond the time
+// that it has for its first piece: an answer holds memory until it is written.
+const leastSpeed = 32 << 10
+
+// paced gives up on a client that does not read, or too slowly.
 type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	left    time.Duration // that writing may still take; a stream's pauses do not count
 }
 
 func newPaced(w http.ResponseWriter, timeout time.Duration) paced {
-	return paced{w, http.NewResponseController(w), timeout}
+	return paced{w, http.NewResponseController(w), timeout, timeout}
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
@@ -36,10 +41,12 @@ func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // Write writes in pieces, each with its own deadline.
 func (p *paced) Write(data []byte) (n int, err error) {
 	for n < len(data) && err == nil {
-		_ = p.control.SetWriteDeadline(time.Now().Add(p.timeout))
+		begun := time.Now()
+		_ = p.control.SetWriteDeadline(begun.Add(min(p.timeout, p.left)))
 		var m int
 		m, err = p.ResponseWriter.Write(data[n:min(n+writeChunk, len(data))])
 		n += m
+		p.left += time.Duration(m)*time.Second/leastSpeed - time.Since(begun)
 	}
 	return n, err
 }

@@ -140,7 +140,7 @@ func TestStdioDrainIsBounded(t *testing.T) {
 	})
 }
 
-// The client's answers reach the server; once it can give none, nobody waits.
+// The client's answers reach the server. No call waits for them once the input has ended.
 func TestStdioServerAsksClient(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Options{Drain: 2 * stdioPatience})
@@ -225,7 +225,7 @@ func TestStdioUnanswerableCalls(t *testing.T) {
 	}
 }
 
-// stdioStuck is an output that nobody reads.
+// stdioStuck is an output without a reader.
 type stdioStuck struct{ begun, free chan struct{} }
 
 func (o stdioStuck) Write(p []byte) (int, error) {
@@ -234,8 +234,8 @@ func (o stdioStuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A client that stops reading ends with its input, whoever waits for the output: an
-// answer, answers behind it, a refusal.
+// The session of a client that stops reading ends with its input, whatever waits for the
+// output: an answer, answers behind it, a refusal.
 func TestStdioClientStopsReading(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"one answer":   {stdioPing("1")},
@@ -549,7 +549,7 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	}
 }
 
-// What comes behind a handshake is answered behind it.
+// Calls that come behind a handshake are answered behind it.
 func TestStdioAnswersBehindTheHandshake(t *testing.T) {
 	server := newStdioTools()
 	server.core = true

@@ -29,7 +29,7 @@ type Options struct {
 	Drain       time.Duration // for answers after In has ended; negative does not wait
 	Log         *slog.Logger
 	// Core makes the work of a call, which is then done in a goroutine of its own, or
-	// declines it. It must not keep parts of the call.
+	// declines it. Of the call it may keep the ID alone.
 	Core func(wire.Call) (work func(context.Context) wire.Answer, ok bool)
 }
 
@@ -59,76 +59,50 @@ func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
 	if !t.connected.CompareAndSwap(false, true) {
 		return nil, errors.New("stdio transport: already connected")
 	}
-	c := t.conn()
+	c := newConn(t.o, t.over)
 	go c.receive()
-	go c.print()
 	if t.o.Interrupt != nil {
 		go func() {
 			select {
 			case <-t.o.Interrupt:
 				c.finish(io.EOF)
-			case <-c.closed:
-			case <-c.broken:
+			case <-c.open.Done():
 			}
 		}()
 	}
 	return c, nil
 }
 
-func (t *Transport) conn() *conn {
+func newConn(o Options, over chan struct{}) *conn {
 	c := &conn{
-		core:    t.o.Core,
-		lines:   newLineReader(t.o.In, t.o.MaxLine),
-		maxLine: t.o.MaxLine,
-		out:     t.o.Out,
-		calls:   newLedger(t.o.MaxInFlight, t.o.Drain),
-		drain:   t.o.Drain,
-		settle:  settleTime,
-		log:     t.o.Log,
-		inbox:   make(chan received),
-		closed:  make(chan struct{}),
-		over:    t.over,
-		turn:    make(chan struct{}, 1),
-		outbox:  make(chan []byte),
-		written: make(chan error, 1),
-		broken:  make(chan struct{}),
+		o: o, lines: newLineReader(o.In, o.MaxLine), calls: newLedger(o.MaxInFlight, o.Drain),
+		inbox: make(chan received), free: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
-	c.ctx, c.end = context.WithCancel(context.Background())
+	c.isOver = sync.OnceFunc(func() { close(over) })
+	c.whole, c.breakOff = context.WithCancelCause(context.Background())
+	c.open, c.close = context.WithCancelCause(c.whole)
 	return c
 }
 
-// conn is the session of a Transport, as the SDK has it. One goroutine reads lines,
-// answers those it refuses, has the core's calls answered, and hands the others to Read.
+// conn is the session of a Transport, as the SDK has it. One goroutine at a time reads
+// lines, answers those it refuses, and hands to Read what the core declines. If the core
+// takes a call, the goroutine does its work, and another one reads on if that takes long.
 type conn struct {
-	core    func(wire.Call) (func(context.Context) wire.Answer, bool)
-	ctx     context.Context // of the core's calls
-	end     context.CancelFunc
-	lines   *lineReader
-	maxLine int
-	calls   *ledger
-	drain   time.Duration
-	log     *slog.Logger
-	inbox   chan received
+	o     Options
+	lines *lineReader
+	calls *ledger
+	inbox chan received // for Read
+	free  chan struct{} // takes a token if a goroutine waits for lines to read
+	turn  chan struct{} // holds a token while a message is written
 
-	closeOnce sync.Once
-	closed    chan struct{} // closed by Close
+	finished atomic.Bool  // no more is taken from the input
+	isOver   func()       // closes [Transport.Over]
+	waiting  atomic.Int64 // goroutines that wait for their turn to read
 
-	overOnce sync.Once
-	over     chan struct{} // closed when no more will be read: the session is to end
-
-	out     io.Writer
-	turn    chan struct{} // holds a token while a message is written
-	outbox  chan []byte   // from the holder of turn to print
-	written chan error    // and back
-
-	handed   bool          // the reader's: a message was handed on since it last waited
-	settle   time.Duration // how long the reader waits for the only call
-	settling *time.Timer   // the reader's, for that
-	finished atomic.Bool   // nothing more is taken from the input
-
-	breakOnce sync.Once
-	writeErr  error         // why nothing more is written; set before broken is closed
-	broken    chan struct{} // closed when out has failed, or is given up
+	open     context.Context // ends with the session; the core's calls depend on it
+	close    context.CancelCauseFunc
+	whole    context.Context // ends if the output fails or is given up, with the reason
+	breakOff context.CancelCauseFunc
 }
 
 // received is what one Read returns.
@@ -142,10 +116,7 @@ func (c *conn) SessionID() string { return "" }
 
 // Close ends Read and refuses further writes. It may be called at any time, and repeatedly.
 func (c *conn) Close() error {
-	c.closeOnce.Do(func() {
-		close(c.closed)
-		c.end()
-	})
+	c.close(mcp.ErrConnectionClosed)
 	return nil
 }
 
@@ -155,10 +126,11 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-c.closed:
+	case <-c.open.Done():
+		if err := context.Cause(c.open); err != mcp.ErrConnectionClosed {
+			return nil, err
+		}
 		return nil, io.EOF
-	case <-c.broken:
-		return nil, c.writeErr
 	case r := <-c.inbox:
 		return r.msg, r.err
 	}
@@ -207,7 +179,7 @@ func (c *conn) encode(resp *jsonrpc.Response) ([]byte, error) {
 	line, err := jsonrpc.EncodeMessage(resp)
 	if err != nil {
 		// The caller is still owed an answer, and an error here would end the session.
-		c.log.Warn("an answer could not be encoded", "error", err)
+		c.o.Log.Warn("an answer could not be encoded", "error", err)
 		return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "the answer could not be encoded",
 		}})
@@ -236,12 +208,12 @@ func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
 
-// work does the work of one of the core's calls and sends the answer.
-func (c *conn) work(ctx context.Context, key string, id []byte, do func(context.Context) wire.Answer) {
+// respond does the work of one of the core's calls and sends the answer.
+func (c *conn) respond(ctx context.Context, key string, id []byte, do func(context.Context) wire.Answer) {
 	begun := false
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.o.Log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			if begun { // what follows could not be told from what is written
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
@@ -249,33 +221,34 @@ func (c *conn) work(ctx context.Context, key string, id []byte, do func(context.
 			c.reply(key, wire.Answer{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
 		}
 	}()
-	c.reply(key, do(ctx), &begun)
+	a := do(ctx)
+	defer a.Done()
+	c.reply(key, a, &begun)
 }
 
 // reply sends an answer of the core's and strikes the call off, as [conn.answer] does. A
 // small answer is encoded before its turn has come, a large one is not held as a whole.
+// An error of the write has ended the session.
 func (c *conn) reply(key string, a wire.Answer, begun *bool) {
 	weight := int64(a.Weight())
 	c.calls.waiting.Add(weight)
 	defer c.calls.waiting.Add(-weight)
 	owed := false
-	err := a.Write(pieces{c}, "\n", func(int64) error {
+	_ = a.Write(pieces{c}, "\n", func(int64) error {
 		if err := c.begin(nil); err != nil {
 			return err
 		}
 		*begun, owed = true, c.calls.answering(key)
 		return nil
 	})
-	if !*begun {
+	if *begun {
+		c.ends()
+	} else {
 		owed = c.calls.answering(key)
 	}
 	if owed {
 		c.calls.answered()
 	}
-	if *begun {
-		c.ends()
-	}
-	_ = err // the session is over, which others tell
 }
 
 // pieces writes the pieces of a message whose turn has come.

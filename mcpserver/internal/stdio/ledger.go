@@ -166,15 +166,11 @@ func (l *ledger) answered() {
 	l.settle()
 }
 
-// settle needs mu.
+// settle notes that one answer less is owed. The caller holds mu.
 func (l *ledger) settle() {
-	if l.owed--; l.owed == 0 {
-		l.tellSettled()
+	if l.owed--; l.owed > 0 {
+		return
 	}
-}
-
-// tellSettled leaves a token for a goroutine that waits for the last answer.
-func (l *ledger) tellSettled() {
 	select {
 	case l.settled <- struct{}{}:
 	default: // a token is there already

@@ -9,89 +9,39 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // receive reads lines until the input ends or the session does.
 func (c *conn) receive() {
-	for {
-		if !c.lines.more() {
-			c.letGo()
-		}
-		line, err := c.lines.next()
-		if c.finished.Load() {
-			return
-		}
-		switch {
-		case errors.Is(err, errLineTooLong):
-			// Not a parse error: the line was not looked at.
-			err = c.refuse(wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.maxLine)))
-		case err != nil:
-			c.finish(err)
-			return
-		default:
-			err = c.take(line)
-		}
-		if err != nil || c.isClosed() {
-			return
-		}
+	for c.next() {
 	}
 }
 
-// settleTime bounds how long the reader reads nothing for the sake of the only call
-// that is being worked on: what comes meanwhile may take that call back.
-const settleTime = 5 * time.Millisecond
-
-// letGo lets the goroutines run that were handed a message, before the reader waits for
-// the next. To the runtime a thread that waits in a read is at work: what waits to run
-// behind it on its processor is taken over by another that has nothing to do, or else when
-// the runtime looks around, which is up to 20 ms later. So nothing may wait there. A client
-// that has one call under way waits for its answer, and so does the reader then, without a
-// processor. If several are under way it gives its processor away: one time in 61 the
-// scheduler would come straight back, but not twice.
-func (c *conn) letGo() {
-	if !c.handed {
-		return
+// next deals with one line. It reports false if the goroutine is to end.
+func (c *conn) next() bool {
+	line, err := c.lines.next()
+	switch {
+	case c.finished.Load():
+		return false
+	case errors.Is(err, errLineTooLong):
+		// Not a parse error: the line was not looked at.
+		return c.refuse(wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.o.MaxLine)))
+	case err != nil:
+		c.finish(err)
+		return false
 	}
-	c.handed = false
-	if c.calls.owing() == 1 {
-		c.awaitOnly(c.settle)
-	}
-	runtime.Gosched()
-	runtime.Gosched()
+	return c.take(line) && c.open.Err() == nil
 }
 
-// awaitOnly waits until no answer is owed, for so long at most.
-func (c *conn) awaitOnly(most time.Duration) {
-	if c.settling == nil {
-		c.settling = time.NewTimer(most)
-	} else {
-		c.settling.Reset(most)
-	}
-	defer c.settling.Stop()
-	// The goroutine that waits for the last answers wants the token too, and looks again.
-	defer c.calls.tellSettled()
-	for c.calls.owing() > 0 {
-		select {
-		case <-c.calls.settled:
-		case <-c.settling.C:
-			return
-		case <-c.closed:
-			return
-		case <-c.broken:
-			return
-		}
-	}
-}
-
-// take deals with one line. Its error says that the session is over.
-func (c *conn) take(line []byte) error {
-	if c.core != nil && c.calls.shaking.Load() == 0 {
+// take deals with one line. It reports false if the session is over.
+func (c *conn) take(line []byte) bool {
+	if c.o.Core != nil && c.calls.shaking.Load() == 0 {
 		if call, ok := wire.ParseCall(line); ok {
-			if do, ok := c.core(call); ok {
-				return c.start(call, do)
+			call.ID = bytes.Clone(call.ID) // it was a part of the line
+			if do, ok := c.o.Core(call); ok {
+				return c.work(call, do)
 			}
 		}
 	}
@@ -106,48 +56,90 @@ func (c *conn) take(line []byte) error {
 				return c.refuse(no)
 			}
 		} else if key := wire.Cancelled(msg); key != "" && !c.calls.cancelled(key) {
-			return nil
+			return true
 		}
 	case *jsonrpc.Response:
 		c.calls.replied(wire.Key(msg.ID))
 	case nil:
-		return nil
+		return true
 	}
-	c.handed = true
-	return c.deliver(received{msg: msg})
+	if !c.deliver(received{msg: msg}) {
+		return false
+	}
+	// To the runtime a thread that waits in a read is at work: the goroutine that has the
+	// message would wait up to 20 ms for its processor. One time in 61 the scheduler comes
+	// straight back, but not twice.
+	runtime.Gosched()
+	runtime.Gosched()
+	return true
 }
 
-// start begins the work of a call that the core has taken.
-func (c *conn) start(call wire.Call, do func(context.Context) wire.Answer) error {
-	key, id := call.Key(), bytes.Clone(call.ID)
-	ctx, cancel := context.WithCancel(c.ctx)
-	if no := c.calls.admit(key, call.Method, id, cancel); no != nil {
+const (
+	// quick is how long a call may take before another goroutine reads on: what comes
+	// meanwhile may take the call back. Handing over at once takes longer than many calls.
+	quick = time.Millisecond
+	// maxWaiters bounds the goroutines that are kept for further lines.
+	maxWaiters = 32
+)
+
+// work does the work of a call that the core has taken, in this goroutine, which has the
+// line in its cache and a stack that has grown. If more lines are here or the call takes
+// long, another goroutine reads on, and this one then waits for its turn to read.
+func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
+	key := call.Key()
+	ctx, cancel := context.WithCancel(c.open)
+	if no := c.calls.admit(key, call.Method, call.ID, cancel); no != nil {
 		cancel()
 		return c.refuse(no)
 	}
-	c.handed = true
-	go func() {
-		defer cancel()
-		c.work(ctx, key, id, do)
-	}()
-	return nil
+	var late *time.Timer
+	if c.lines.more() {
+		c.readOn()
+	} else {
+		late = time.AfterFunc(quick, c.readOn)
+	}
+	c.respond(ctx, key, call.ID, do)
+	cancel()
+	if late != nil && late.Stop() {
+		return true // this goroutine still reads
+	}
+	if c.waiting.Add(1) > maxWaiters {
+		c.waiting.Add(-1)
+		return false
+	}
+	defer c.waiting.Add(-1)
+	select {
+	case <-c.free:
+		return true
+	case <-c.open.Done():
+		return false
+	}
 }
 
-// refuse answers a line that goes no further.
-func (c *conn) refuse(no *wire.Refusal) error {
+// readOn has another goroutine read.
+func (c *conn) readOn() {
+	select {
+	case c.free <- struct{}{}:
+	default:
+		go c.receive()
+	}
+}
+
+// refuse answers a line that goes no further. It reports false if the session is over.
+func (c *conn) refuse(no *wire.Refusal) bool {
 	if no.Key != "" && c.calls.knows(no.Key) {
 		no.ID = nil // it would pass for the answer to the call that has this id
 	}
-	c.log.Debug("line refused", "code", no.Error.Code)
-	// Nothing is read meanwhile, so that refusals cannot pile up, and so that the end of the
+	c.o.Log.Debug("line refused", "code", no.Error.Code)
+	// No line is read meanwhile, so that refusals cannot pile up, and so that the end of the
 	// input would go unseen: hence the bound.
-	most := c.drain
+	most := c.o.Drain
 	if most <= 0 {
 		most = Patience
 	}
 	patience := time.NewTimer(most)
 	defer patience.Stop()
-	return c.send(append(no.Encode(), '\n'), patience.C)
+	return c.send(append(no.Encode(), '\n'), patience.C) == nil
 }
 
 // finish ends the session when the input has ended.
@@ -157,56 +149,44 @@ func (c *conn) finish(err error) {
 	}
 	// A handler may be waiting for the client, which can no longer say anything.
 	for _, id := range c.calls.end() {
-		if c.deliver(received{msg: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
+		if !c.deliver(received{msg: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "the client closed its input before it answered",
-		}}}) != nil {
+		}}}) {
 			return
 		}
 	}
 	c.awaitAnswers()
 	c.isOver()
-	_ = c.deliver(received{err: err})
+	c.deliver(received{err: err})
 }
 
-// awaitAnswers waits until no answer is owed, for as long as drain allows. Only
+// awaitAnswers waits until no answer is owed, for as long as the drain allows. Only
 // then may the SDK hear that the input has ended: from then on it writes nothing.
 // Answers that are still owed then are given up, whether they are being made or written.
 func (c *conn) awaitAnswers() {
-	timer := time.NewTimer(max(c.drain, 0))
+	most := max(c.o.Drain, 0)
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for c.calls.owing() > 0 {
 		select {
 		case <-c.calls.settled:
-		case <-c.closed:
-			return
-		case <-c.broken:
+		case <-c.open.Done():
 			return
 		case <-timer.C:
 			n := c.calls.owing()
-			c.log.Warn("the input has ended and calls are given up", "calls", n, "after", c.drain)
-			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, max(c.drain, 0), ErrUnanswered))
+			c.o.Log.Warn("the input has ended and calls are given up", "calls", n, "after", c.o.Drain)
+			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, most, ErrUnanswered))
 			return
 		}
 	}
 }
 
-// deliver hands r to Read. Its error says that the session is over.
-func (c *conn) deliver(r received) error {
+// deliver hands r to Read. It reports false if the session is over.
+func (c *conn) deliver(r received) bool {
 	select {
 	case c.inbox <- r:
-		return nil
-	case <-c.closed:
-		return mcp.ErrConnectionClosed
-	case <-c.broken:
-		return c.writeErr
-	}
-}
-
-func (c *conn) isClosed() bool {
-	select {
-	case <-c.closed:
 		return true
-	default:
+	case <-c.open.Done():
 		return false
 	}
 }

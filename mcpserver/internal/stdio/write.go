@@ -1,12 +1,11 @@
 package stdio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // send waits for its turn and writes one line. When patience yields before the line is
@@ -23,23 +22,16 @@ func (c *conn) send(line []byte, patience <-chan time.Time) error {
 func (c *conn) begin(patience <-chan time.Time) error {
 	select {
 	case c.turn <- struct{}{}:
-	case <-c.closed:
-		return mcp.ErrConnectionClosed
-	case <-c.broken:
-		return c.writeErr
+	case <-c.open.Done():
+		return context.Cause(c.open)
 	case <-patience:
 		return c.giveUp(errNotReading)
 	}
-	select {
-	case <-c.closed:
+	if c.open.Err() != nil {
 		c.ends()
-		return mcp.ErrConnectionClosed
-	case <-c.broken:
-		c.ends()
-		return c.writeErr
-	default:
-		return nil
+		return context.Cause(c.open)
 	}
+	return nil
 }
 
 // ends gives the turn to the next, which looks whether the session goes on.
@@ -48,22 +40,18 @@ func (c *conn) ends() { <-c.turn }
 // line writes a message, or a piece of one, in its turn. The first failure ends the
 // session: what follows a line cut short could not be told from it.
 func (c *conn) line(data []byte, patience <-chan time.Time) error {
-	if out, ok := c.out.(roomy); ok && out.Room(len(data)) {
+	if out, ok := c.o.Out.(roomy); ok && out.Room(len(data)) {
 		// Nothing can hang on this one, and to hand it over costs more than to write it.
 		return c.wrote(c.write(data))
 	}
+	// A write cannot be interrupted, and nothing else may hang on it.
+	written := make(chan error, 1)
+	go func() { written <- c.write(data) }()
 	select {
-	case c.outbox <- data:
-	case <-c.closed:
-		return mcp.ErrConnectionClosed
-	case <-c.broken:
-		return c.writeErr
-	}
-	select {
-	case err := <-c.written:
+	case err := <-written:
 		return c.wrote(err)
-	case <-c.broken: // print may stay in the write for ever
-		return c.writeErr
+	case <-c.whole.Done():
+		return context.Cause(c.whole)
 	case <-patience:
 		return c.giveUp(errNotReading)
 	}
@@ -82,7 +70,7 @@ type roomy interface{ Room(n int) bool }
 
 // write writes data, whole.
 func (c *conn) write(data []byte) error {
-	n, err := c.out.Write(data)
+	n, err := c.o.Out.Write(data)
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
 	}
@@ -95,31 +83,10 @@ func (c *conn) write(data []byte) error {
 // errNotReading says why a session ended that could not refuse a message.
 var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
 
-// print writes in a goroutine of its own: a write cannot be interrupted, and nothing else
-// may hang on it.
-func (c *conn) print() {
-	for {
-		select {
-		case data := <-c.outbox:
-			c.written <- c.write(data)
-		case <-c.broken:
-			return
-		case <-c.closed:
-			return
-		}
-	}
-}
-
 // giveUp has every write fail from now on, those that are under way included, and
 // returns why.
 func (c *conn) giveUp(why error) error {
-	c.breakOnce.Do(func() {
-		c.writeErr = why
-		close(c.broken)
-		c.end()
-	})
+	c.breakOff(why)
 	c.isOver()
-	return c.writeErr
+	return context.Cause(c.whole)
 }
-
-func (c *conn) isOver() { c.overOnce.Do(func() { close(c.over) }) }

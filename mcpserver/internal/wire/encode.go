@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -74,20 +75,18 @@ func (e *Encoder) Append(f func([]byte) []byte) {
 // Int writes a number.
 func (e *Encoder) Int(n int64) { e.buf = strconv.AppendInt(e.buf, n, 10) }
 
+// Text is [Encoder.String] of bytes, of which no copy is made.
+func (e *Encoder) Text(b []byte) { e.String(unsafe.String(unsafe.SliceData(b), len(b))) }
+
 // String writes a string with its quotes.
-func (e *Encoder) String(s string) { write(e, s) }
-
-// Text is [Encoder.String] of bytes, of which no copy is made as a whole.
-func (e *Encoder) Text(b []byte) { write(e, b) }
-
-func write[T string | []byte](e *Encoder, s T) {
+func (e *Encoder) String(s string) {
 	for first := true; first || len(s) > 0; first = false {
 		n := cut(s)
 		if !first {
 			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
 		}
 		from := len(e.buf)
-		e.buf = skill.AppendJSONString(e.buf, string(s[:n]))
+		e.buf = skill.AppendJSONString(e.buf, s[:n])
 		if !first {
 			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]
@@ -103,7 +102,7 @@ func write[T string | []byte](e *Encoder, s T) {
 }
 
 // cut is the length of the first piece of a text, which ends in no character.
-func cut[T string | []byte](s T) int {
+func cut(s string) int {
 	if len(s) <= piece {
 		return len(s)
 	}
@@ -166,6 +165,15 @@ type Answer struct {
 	ID     []byte // as the client wrote it
 	Result Result
 	Error  *jsonrpc.Error
+	Busy   bool   // the error says that there was no room
+	Free   func() // gives the room back; nil if the answer holds none
+}
+
+// Done is called when the answer was written, or never will be.
+func (a *Answer) Done() {
+	if a.Free != nil {
+		a.Free()
+	}
 }
 
 // Weight is that of the result, 0 for an error.

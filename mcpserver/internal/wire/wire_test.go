@@ -237,7 +237,7 @@ func checkWritten(t *testing.T, r texted) *pieces {
 	var any any
 	plain, _ := json.Marshal(r.any)
 	_ = json.Unmarshal(plain, &any)
-	// Each byte that is none of a character is U+FFFD, as in encoding/json.
+	// A byte that belongs to no character becomes U+FFFD, as in encoding/json.
 	if want := string([]rune(r.text)); got.Result.Text != want || got.Result.Bytes != want || !bytes.Equal(got.Result.Blob, r.data) || !cmp.Equal(got.Result.Any, any) {
 		t.Errorf("%.100q came as %.100q", r.text, got.Result.Text)
 	}
@@ -328,7 +328,7 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return 0, errors.New("no")
 }
 
-// What a writer was given does not change any more, though it has failed.
+// The bytes that a writer was given do not change afterwards, though it has failed.
 func TestAnswerLeavesWhatWasGiven(t *testing.T) {
 	k := &keeper{}
 	a := Answer{ID: []byte("1"), Result: texted{text: strings.Repeat("0123456789", 10*flushAt/10) + strings.Repeat("x", 10*flushAt)}}

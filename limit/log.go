@@ -1,52 +1,38 @@
-package mcpserver
+package limit
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// A log is for the operator, and any client can have the server write lines. So a client's
-// fault is not logged as an error of the server's, and a line that was written a moment ago
-// is not written again.
-
-// Bounds of the log.
+// Bounds of a log.
 const (
 	// logPause is how long an equal line is left out after one was written.
 	logPause = time.Minute
-	// logKinds is how many different lines are told apart; beyond it, lines count as
-	// equal that have the same message.
+	// logKinds is how many different lines are told apart; beyond it, lines with the same
+	// message count as equal.
 	logKinds = 256
 )
 
-// clientFaults begin the lines that the SDK (v1.8.0) logs as errors or warnings of
-// its own where a client has sent what it must not, and is told, or has left while
-// it was to be told of a change.
-var clientFaults = []string{
-	"calling notifications/",
-	"method invalid during initialization", "method removed in the new protocol", "initialized before initialize",
-	"duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
-}
-
-// bounded is a log whose lines are bounded as above. It may be put around itself.
-func bounded(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
+// Log returns a log that writes a line at most once a minute, and says how often it was left
+// out. Lines whose message is a client's fault are written at the level Debug. A log of
+// Log's is returned as it is.
+func Log(log *slog.Logger, isFault func(message string) bool) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {
 		return log
 	}
-	return slog.New(&boundedLog{next: log.Handler(), seen: &seenLines{pause: logPause, now: time.Now, of: map[string]*seenLine{}}})
+	return slog.New(&boundedLog{next: log.Handler(), isFault: isFault, seen: &seenLines{now: time.Now, of: map[string]*seenLine{}}})
 }
 
 type boundedLog struct {
-	next   slog.Handler
-	seen   *seenLines
-	prefix string // of the attributes and groups that every line has
+	next    slog.Handler
+	isFault func(message string) bool
+	seen    *seenLines
+	prefix  string // of the attributes and groups that every line has
 }
 
 func (b *boundedLog) Enabled(ctx context.Context, level slog.Level) bool {
@@ -54,15 +40,15 @@ func (b *boundedLog) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (b *boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &boundedLog{b.next.WithAttrs(attrs), b.seen, fmt.Sprint(b.prefix, attrs, "\x00")}
+	return &boundedLog{b.next.WithAttrs(attrs), b.isFault, b.seen, fmt.Sprint(b.prefix, attrs, "\x00")}
 }
 
 func (b *boundedLog) WithGroup(name string) slog.Handler {
-	return &boundedLog{b.next.WithGroup(name), b.seen, fmt.Sprint(b.prefix, name, "\x01")}
+	return &boundedLog{b.next.WithGroup(name), b.isFault, b.seen, fmt.Sprint(b.prefix, name, "\x01")}
 }
 
 func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
-	if slices.ContainsFunc(clientFaults, func(fault string) bool { return strings.HasPrefix(r.Message, fault) }) {
+	if b.isFault(r.Message) {
 		if r.Level = slog.LevelDebug; !b.next.Enabled(ctx, r.Level) {
 			return nil
 		}
@@ -81,12 +67,11 @@ func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	return b.next.Handle(ctx, r)
 }
 
-// seenLines are the lines of the last while.
+// seenLines are the recent lines.
 type seenLines struct {
-	pause time.Duration
-	now   func() time.Time
-	mu    sync.Mutex
-	of    map[string]*seenLine
+	now func() time.Time
+	mu  sync.Mutex
+	of  map[string]*seenLine
 }
 
 type seenLine struct {
@@ -103,7 +88,7 @@ func (s *seenLines) note(line, kind string) (left int, write bool) {
 	seen := s.of[line]
 	if seen == nil && len(s.of) >= logKinds {
 		for key, old := range s.of {
-			if now.Sub(old.at) >= s.pause {
+			if now.Sub(old.at) >= logPause {
 				delete(s.of, key)
 			}
 		}
@@ -118,7 +103,7 @@ func (s *seenLines) note(line, kind string) (left int, write bool) {
 	case seen == nil:
 		s.of[line] = &seenLine{at: now}
 		return 0, true
-	case now.Sub(seen.at) < s.pause:
+	case now.Sub(seen.at) < logPause:
 		seen.left++
 		return 0, false
 	}

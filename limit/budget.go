@@ -1,0 +1,157 @@
+package limit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Budget divides a number of bytes among clients, first come, first served. A client that
+// holds a quarter gets none of the last quarter, so that another one finds room.
+type Budget struct {
+	bytes    int64
+	patience time.Duration
+
+	mu      sync.Mutex
+	held    int64
+	of      map[string]int64 // by client
+	waiting []*waiter
+}
+
+type waiter struct {
+	account *Account
+	bytes   int64
+	granted chan struct{} // closed with mu held
+}
+
+// NewBudget returns a budget. A client that finds no room waits for at most patience.
+func NewBudget(bytes int64, patience time.Duration) *Budget {
+	return &Budget{bytes: bytes, patience: patience, of: map[string]int64{}}
+}
+
+// Open returns an account of a client, which its user must close. The client "" has no
+// share: it may hold all.
+func (b *Budget) Open(client string) *Account { return &Account{budget: b, client: client} }
+
+// Held is how many bytes all accounts hold.
+func (b *Budget) Held() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
+// Account is what one request holds of a budget. Its methods can be called concurrently. A
+// request that asks for more than a client can have gets all that it can have.
+type Account struct {
+	budget *Budget
+	client string
+	// Guarded by the budget's mu.
+	held            int64
+	closed, refused bool
+}
+
+// Try takes room for more bytes, if there is room now.
+func (a *Account) Try(bytes int64) bool {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.take(bytes)
+}
+
+// Wait takes room for more bytes. It reports false if no room is free for as long as the
+// budget's patience or the context lasts.
+func (a *Account) Wait(ctx context.Context, bytes int64) bool {
+	b := a.budget
+	b.mu.Lock()
+	if a.take(bytes) {
+		b.mu.Unlock()
+		return true
+	}
+	w := &waiter{a, bytes, make(chan struct{})}
+	b.waiting = append(b.waiting, w)
+	b.mu.Unlock()
+	late := time.NewTimer(b.patience)
+	defer late.Stop()
+	select {
+	case <-w.granted:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.granted: // at the last moment
+		return true
+	default:
+	}
+	b.waiting = slices.DeleteFunc(b.waiting, func(other *waiter) bool { return other == w })
+	a.refused = true
+	return false
+}
+
+// Settle makes the account hold as many bytes as that, and waits for room if it held less.
+func (a *Account) Settle(ctx context.Context, bytes int64) bool {
+	a.budget.mu.Lock()
+	more := bytes - a.held
+	if more < 0 {
+		a.give(-more)
+	}
+	a.budget.mu.Unlock()
+	return more <= 0 || a.Wait(ctx, more)
+}
+
+// Refused reports whether there was no room for what the account asked for.
+func (a *Account) Refused() bool {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.refused
+}
+
+// Close gives everything back. Later requests for room are refused.
+func (a *Account) Close() {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.closed = true
+	a.give(a.held)
+}
+
+// take needs mu.
+func (a *Account) take(bytes int64) bool {
+	b := a.budget
+	share := b.bytes / 4
+	most := b.bytes // that one account can have
+	if a.client != "" {
+		most -= share
+	}
+	bytes = min(bytes, most-a.held)
+	all, own := b.held+bytes, b.of[a.client]+bytes
+	switch {
+	case a.closed, all > b.bytes, a.client != "" && own > share && all > b.bytes-share:
+		return false
+	case bytes > 0:
+		b.held, b.of[a.client] = all, own
+		a.held += bytes
+	}
+	return true
+}
+
+// give needs mu.
+func (a *Account) give(bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	b := a.budget
+	a.held -= bytes
+	b.held -= bytes
+	if b.of[a.client] -= bytes; b.of[a.client] == 0 {
+		delete(b.of, a.client)
+	}
+	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
+		if !w.account.take(w.bytes) {
+			return false
+		}
+		close(w.granted)
+		return true
+	})
+}

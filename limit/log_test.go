@@ -1,0 +1,80 @@
+package limit
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lines is a log as text, without times, with the lines that were written.
+func lines() (*slog.Logger, func() []string) {
+	var b bytes.Buffer
+	h := slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	return slog.New(h), func() []string { return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") }
+}
+
+// isFault is the lines that a client has caused.
+func isFault(message string) bool { return message == "a fault" }
+
+func TestLogIsBounded(t *testing.T) {
+	plain, got := lines()
+	log := Log(plain, isFault)
+	if Log(log, isFault) != log {
+		t.Error("it is bounded twice")
+	}
+	now := time.Unix(1, 0)
+	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
+	for range 1000 {
+		log.Error("the disk is full", "at", "/a")
+	}
+	log.Error("a fault") // below the level of the log
+	log.Error("the disk is full", "at", "/b")
+	log.Warn("the disk is full", "at", "/a")
+	log.With("who", "x").Error("the disk is full", "at", "/a")
+	log.WithGroup("who").Error("the disk is full", "at", "/a")
+	now = now.Add(logPause)
+	log.Error("the disk is full", "at", "/a")
+	now = now.Add(logPause)
+	log.Error("the disk is full", "at", "/a")
+	want := []string{
+		`level=ERROR msg="the disk is full" at=/a`, `level=ERROR msg="the disk is full" at=/b`, `level=WARN msg="the disk is full" at=/a`,
+		`level=ERROR msg="the disk is full" who=x at=/a`, `level=ERROR msg="the disk is full" who.at=/a`,
+		`level=ERROR msg="the disk is full" at=/a repeated=999`, `level=ERROR msg="the disk is full" at=/a`,
+	}
+	if diff := cmp.Diff(want, got()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Lines that all differ are bounded too, and others are written.
+func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
+	plain, got := lines()
+	log := Log(plain, isFault)
+	now := time.Unix(1, 0)
+	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
+	for i := range 100_000 {
+		log.Warn("a file cannot be read", "at", i)
+		log.Warn(fmt.Sprintf("message %d", i))
+	}
+	if n := len(got()); n > 2*logKinds+1 {
+		t.Errorf("%d lines", n)
+	}
+	if n := len(log.Handler().(*boundedLog).seen.of); n > 2*logKinds {
+		t.Errorf("%d are remembered", n)
+	}
+	now = now.Add(logPause)
+	log.Warn("something else")
+	if all := got(); all[len(all)-1] != `level=WARN msg="something else"` {
+		t.Error(all[len(all)-1])
+	}
+}

@@ -1,0 +1,171 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// large are files that an answer holds room for.
+func large() map[string]string {
+	files := many(1)
+	files["s-0000/text.txt"] = strings.Repeat("text\n", 2<<20/5)
+	files["s-0000/control.txt"] = strings.Repeat("\x01", 2<<20)
+	files["s-0000/small.txt"] = strings.Repeat("\x01", 1000)
+	return files
+}
+
+// readBy are the calls that read a file.
+func readBy(file string) map[string]map[string]any {
+	return map[string]map[string]any{
+		"resources/read": {"uri": "skill://s-0000/" + file},
+		"tools/call":     {"name": "read_file_in_skill", "arguments": map[string]any{"skill_name": "s-0000", "file_path": file}},
+	}
+}
+
+// TestAnswersTakeRoom: without room a large answer is refused, and a small one is not; with
+// room it comes, and gives its room back.
+func TestAnswersTakeRoom(t *testing.T) {
+	t.Parallel()
+	for _, door := range []string{"core", "SDK"} {
+		room := limit.NewBudget(16<<20, 0)
+		w := start(t, setting{files: large(), room: room})
+		for _, era := range eras {
+			c := w.dial(era)
+			others := room.Open("")
+			for method, params := range readBy("text.txt") {
+				others.Try(15 << 20)
+				body := c.body(method, params)
+				if door == "SDK" { // which has the calls with an unknown member
+					body = strings.Replace(body, "{", `{"odd":1,`, 1)
+				}
+				resp := c.post(body)
+				want := http.StatusTooManyRequests
+				if door == "SDK" {
+					want = http.StatusOK
+				}
+				m := read(t, resp)
+				if m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "server busy: ") || resp.StatusCode != want || door == "core" && (resp.Header.Get("Retry-After") == "" || len(m.ID) == 0) {
+					t.Errorf("%s %s %s: %s %v %+v", door, era, method, resp.Status, resp.Header, m.Error)
+				}
+				for method, params := range readBy("small.txt") {
+					c.result(method, params, nil)
+				}
+				others.Settle(t.Context(), 0)
+				c.result(method, params, nil)
+			}
+			others.Close()
+		}
+		for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // what was read is released at once
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d bytes are held after all answers", door, room.Held())
+			}
+		}
+	}
+}
+
+// TestControlCharactersDoNotSwell: a large file of control characters is a blob as a
+// resource, and tools say why they do not give it; a small one is text.
+func TestControlCharactersDoNotSwell(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{files: large()})
+	runner := start(t, setting{files: large(), tools: "runner"})
+	for file, swells := range map[string]bool{"control.txt": true, "small.txt": false, "text.txt": false} {
+		var r struct {
+			Contents []struct {
+				Text *string
+				Blob []byte
+			}
+		}
+		calls := readBy(file)
+		w.dial(modern).result("resources/read", calls["resources/read"], &r)
+		if text := r.Contents[0].Text; (text == nil) != swells || swells && len(r.Contents[0].Blob) != 2<<20 {
+			t.Errorf("%s: blob of %d bytes", file, len(r.Contents[0].Blob))
+		}
+		for _, w := range []*site{w, runner} {
+			var called struct {
+				Content           []struct{ Text string }
+				IsError           bool
+				StructuredContent *struct {
+					Success bool
+					Error   string
+				}
+			}
+			w.dial(modern).result("tools/call", calls["tools/call"], &called)
+			const want = "ERROR: Cannot read file 'control.txt': most of it is control characters, with which an answer would be too long (2097152 bytes)"
+			if called.IsError != swells || swells && called.Content[0].Text != want {
+				t.Errorf("%s: %v %.200s", file, called.IsError, called.Content[0].Text)
+			}
+			if o := called.StructuredContent; o != nil && (o.Success == swells || swells && "ERROR: "+o.Error != want) {
+				t.Errorf("%s: %+v", file, o)
+			}
+		}
+	}
+}
+
+// discard is a client that takes everything at once.
+type discard struct {
+	header http.Header
+	n      int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(int)             {}
+func (d *discard) Write(p []byte) (int, error) { d.n += len(p); return len(p), nil }
+
+// TestLargeFileIsHeldOnce: an answer is written from the bytes of the file, and is no
+// second copy of them.
+func TestLargeFileIsHeldOnce(t *testing.T) {
+	const size = 12 << 20
+	files := many(1)
+	files["s-0000/text.txt"] = strings.Repeat("a line\n", size/7)
+	files["s-0000/data.bin"] = strings.Repeat("\x00\xff", size/2)
+	for _, tools := range []string{"default", "runner"} {
+		w := start(t, setting{files: files, tools: tools})
+		c := w.dial(modern)
+		c.result("tools/list", nil, nil)
+		for what, call := range map[string]string{
+			"a text":          c.body("resources/read", readBy("text.txt")["resources/read"]),
+			"a blob":          c.body("resources/read", readBy("data.bin")["resources/read"]),
+			"a tool's answer": c.body("tools/call", readBy("text.txt")["tools/call"]),
+		} {
+			r := c.request("POST", call)
+			r.RemoteAddr, r.RequestURI = "127.0.0.1:1", "/mcp"
+			d := &discard{header: http.Header{}}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			w.http.ServeHTTP(d, r)
+			runtime.ReadMemStats(&after)
+			if took := int(after.TotalAlloc - before.TotalAlloc); d.n < size && (tools == "runner" || what != "a tool's answer") || took > size+size/4 {
+				t.Errorf("%s, %s: %d bytes written, %d allocated, of a file of %d", tools, what, d.n, took, size)
+			}
+		}
+	}
+}
+
+// TestRoomOverStdio: a call without room is refused over stdio too.
+func TestRoomOverStdio(t *testing.T) {
+	t.Parallel()
+	room := limit.NewBudget(1<<20, 0)
+	w := start(t, setting{files: large(), room: room})
+	others := room.Open("")
+	others.Try(1 << 20)
+	var in, out bytes.Buffer
+	fmt.Fprintln(&in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	params, err := json.Marshal(readBy("text.txt")["resources/read"])
+	must(t, err)
+	fmt.Fprintf(&in, "%s\n", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":%s}`+"\n", params)
+	must(t, w.server.Run(t.Context(), &mcpserver.StdioTransport{In: &in, Out: &out}))
+	if !strings.Contains(out.String(), `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"server busy: too much is being answered at once; try again"}}`) {
+		t.Errorf("%.2000s", out.String())
+	}
+}
