@@ -40,8 +40,10 @@ func inFlight(r *trial) {
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
 		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
+		// Thirteen of eight.txt leave less of 96 MiB than b.md takes.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
-		"git/eight.txt": strings.Repeat("8 MB. ", 8_000_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
+		// Thirteen of these leave less of 96 MiB than b.md takes.
+		"git/eight.txt": strings.Repeat("8 MB. ", 7_740_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
 		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})
 	r.write(home, map[string]string{"knack.yaml": admitting("{rate: 0}", greedy, modest)})
