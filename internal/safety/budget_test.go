@@ -39,7 +39,7 @@ func inFlight(r *trial) {
 	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
-		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
+		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // takes room
 		// Thirteen of eight.txt leave less of 96 MiB than b.md takes.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
 		// Thirteen of these leave less of 96 MiB than b.md takes.
