@@ -58,7 +58,7 @@ func (a *Account) Try(bytes int64) bool {
 	return a.take(bytes)
 }
 
-// Wait takes room for more bytes. It reports false if there is none for as long as the
+// Wait takes room for more bytes. It reports false if no room is free for as long as the
 // budget's patience or the context lasts.
 func (a *Account) Wait(ctx context.Context, bytes int64) bool {
 	b := a.budget
@@ -108,7 +108,7 @@ func (a *Account) Refused() bool {
 	return a.refused
 }
 
-// Close gives everything back. What is asked for afterwards is refused.
+// Close gives everything back. Later requests for room are refused.
 func (a *Account) Close() {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()

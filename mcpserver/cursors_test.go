@@ -21,14 +21,28 @@ func TestCursorsThatNobodyGave(t *testing.T) {
 		for method, want := range map[string]string{
 			"tools/list": whole, "resources/templates/list": whole, "resources/list": some, "prompts/list": some, "skills/list": some, "resources/directory/read": some,
 		} {
-			for _, cursor := range []string{"x", " ", "null", "=", encode([]byte("1")), encode([]byte("1 ")), encode([]byte("-1 skill://a/SKILL.md")), encode([]byte("1 file:///etc/passwd")), encode([]byte("1 skill://a/../b"))} {
+			for _, cursor := range []string{"x", " ", "null", "=", encode([]byte("1")), encode([]byte("1 ")), encode([]byte("-1 skill://a/SKILL.md")), encode([]byte("1 file:///etc/passwd")), encode([]byte("1 skill://a/../b")),
+				encode([]byte("18446744073709551616 skill://a/SKILL.md")), encode([]byte("1 skill://" + strings.Repeat("a/", 4096) + "SKILL.md"))} {
 				params := map[string]any{"cursor": cursor}
 				if method == "resources/directory/read" {
 					params["uri"] = "skill://a-first"
 				}
 				if m := c.call(method, params); m.code() != -32602 || m.Error.Message != want {
-					t.Errorf("%s %q: %+v", method, cursor, m.Error)
+					t.Errorf("%s %.80q: %+v", method, cursor, m.Error)
 				}
+			}
+		}
+	})
+}
+
+// TestCursorsOfPromptsAreBounded: a place that no list has is no place in this one.
+func TestCursorsOfPromptsAreBounded(t *testing.T) {
+	t.Parallel()
+	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
+		for place, refused := range map[string]bool{"0": false, "50": false, "2147483647": false, "2147483648": true, "9223372036854775808": true, "18446744073709551615": true} {
+			cursor := base64.RawURLEncoding.EncodeToString([]byte(place + " skill://gone/SKILL.md"))
+			if m := c.call("prompts/list", map[string]any{"cursor": cursor}); (m.code() == -32602) != refused || m.code() != 0 != refused {
+				t.Errorf("%s: %+v", place, m.Error)
 			}
 		}
 	})

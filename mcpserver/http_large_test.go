@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/knack-dev/knack/mcpserver"
 )
 
 // TestLargeBodiesTakeNoCalls: bodies that do not arrive, large ones and ones of unknown
@@ -13,9 +16,15 @@ import (
 func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	w := start(t, setting{})
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	refused := make(chan bool, 300)
 	for i := range 300 {
 		c := w.connect()
 		defer c.Close()
+		go func() {
+			status := make([]byte, len("HTTP/1.1 429"))
+			_, err := io.ReadFull(c, status)
+			refused <- err == nil && string(status) == "HTTP/1.1 429"
+		}()
 		length := "Content-Length: 17000"
 		if i%2 == 1 {
 			length = "Transfer-Encoding: chunked"
@@ -23,12 +32,38 @@ func TestLargeBodiesTakeNoCalls(t *testing.T) {
 		_, err := io.WriteString(c, head+length+"\r\n\r\n")
 		must(t, err)
 	}
+	for i := range 300 - 64 { // so many large ones may arrive at once
+		select {
+		case is := <-refused:
+			if !is {
+				t.Fatal("a body that has not come is answered")
+			}
+		case <-time.After(10 * time.Second): // before any of them is too late
+			t.Fatalf("%d large bodies arrive at once, of 64", 300-i)
+		}
+	}
 	for _, era := range []string{modern, legacy} {
 		c := w.dial(era) // insists on an answer
 		resp := c.post(c.body("tools/list", nil))
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s", era, resp.Status)
+		}
+	}
+}
+
+// TestBodyIsBounded: a body that does not say its length is read to its limit.
+func TestBodyIsBounded(t *testing.T) {
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxBody: 100_000}})
+	c := w.dial(modern)
+	call := c.body("tools/list", nil)
+	for size, want := range map[int]int{100_000: http.StatusOK, 100_001: http.StatusRequestEntityTooLarge} {
+		r := c.request("POST", call)
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(call+strings.Repeat(" ", size-len(call)))), -1
+		resp, err := http.DefaultClient.Do(r)
+		must(t, err)
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%d bytes: %s", size, resp.Status)
 		}
 	}
 }

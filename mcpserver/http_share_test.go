@@ -1,13 +1,17 @@
 package mcpserver_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -194,4 +198,37 @@ func TestSpellingsAreOneSubscription(t *testing.T) {
 	rewrite(t, w.dir, "a-first/crlf.txt", "changed again")
 	await(t, toldOther, "notifications/resources/updated")
 	quiet(t, told, "notifications/resources/updated")
+}
+
+// revoking knows its one token so many times.
+type revoking struct{ left atomic.Int64 }
+
+func (v *revoking) Verify(context.Context, string) (access.Subject, bool) {
+	return access.Subject{Name: "anna"}, v.left.Add(-1) >= 0
+}
+
+// TestStreamOfRevokedToken: a stream ends if its token is taken back while it is opened:
+// after it was asked for, and before the stream is one of those that a reload ends.
+func TestStreamOfRevokedToken(t *testing.T) {
+	t.Parallel()
+	v := &revoking{}
+	v.left.Store(2) // before the body has arrived, and after
+	w := start(t, setting{verifier: v})
+	w.token = "some"
+	c := &client{site: w, era: modern}
+	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}))
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the stream goes on")
+	}
 }

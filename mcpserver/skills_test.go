@@ -525,3 +525,19 @@ func TestDefaultAnswersAreOneText(t *testing.T) {
 		}
 	})
 }
+
+// TestRenamedSkillIsNotGiven: a skill that has another name by now, and so another URI, is
+// not the answer for the URI that it had.
+func TestRenamedSkillIsNotGiven(t *testing.T) {
+	t.Parallel()
+	w := start(t, setting{files: many(20)})
+	c := w.dial(modern)
+	c.result("skills/list", nil, nil)
+	for i := range 20 { // the catalogue may see the change first
+		name := fmt.Sprintf("s-%04d", i)
+		rewrite(t, w.dir, name+"/SKILL.md", skillText("renamed-"+name, "Renamed."))
+		if m := c.call("skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"}); m.code() != -32602 {
+			t.Errorf("%s: %s", name, m.Result)
+		}
+	}
+}

@@ -71,7 +71,9 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 	if !p.Rendered {
 		cut := skill.CutBytes(text, maxShown)
 		p.Cut = len(cut) < len(text)
-		p.Source = linesOf(cut)
+		if p.Source, err = lines(r, cut); err != nil {
+			return err
+		}
 	}
 	return s.render(r, http.StatusOK, "file", p)
 }

@@ -30,7 +30,7 @@ func readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string
 
 func readFault(err error) error {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, skill.ErrNoRoom), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return problem(http.StatusNotFound, "The skill has no such file.")

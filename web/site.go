@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -263,6 +264,17 @@ func titleOf(status int) string {
 	return http.StatusText(status)
 }
 
+// lineRoom is about what a line of text takes in a page, in all copies that are made of it.
+const lineRoom = 256
+
+// lines are those of a text that a page shows with their numbers. They take room.
+func lines(r *request, text string) ([]string, error) {
+	if err := catalog.Hold(r.Context(), lineRoom*int64(strings.Count(text, "\n"))); err != nil {
+		return nil, err
+	}
+	return linesOf(text), nil
+}
+
 // fail answers with an error: as a page, or as a problem object (RFC 9457).
 func (s *Site) fail(r *request, err error) {
 	var f *failure
@@ -270,6 +282,8 @@ func (s *Site) fail(r *request, err error) {
 	case errors.As(err, &f):
 	case errors.Is(err, context.Canceled):
 		return // nobody listens
+	case errors.Is(err, skill.ErrNoRoom):
+		f = &failure{http.StatusServiceUnavailable, "The server is busy: too much is being answered at once. Try again."}
 	case errors.Is(err, context.DeadlineExceeded):
 		f = &failure{http.StatusServiceUnavailable, "A disk does not answer. Try again later."}
 	default:

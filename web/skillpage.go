@@ -116,7 +116,9 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	p := s.aboutSkill(r, v, e, d)
 	switch p.View = r.URL.Query().Get("view"); p.View {
 	case viewSource:
-		p.Source = linesOf(string(data))
+		if p.Source, err = lines(r, string(data)); err != nil {
+			return err
+		}
 	case viewAgent:
 		if err := s.agentView(r, v, e, &p); err != nil {
 			return err
@@ -131,7 +133,9 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		p.View = viewRead
 		body := string(data)[skill.Parse(data).Body:]
 		if p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); p.Plain != "" {
-			p.Source = linesOf(body)
+			if p.Source, err = lines(r, body); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range []struct {

@@ -26,7 +26,7 @@ func budgetPart() part {
 	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is never refused", mostInFlight>>20), run: inFlight,
 		broken: []variant{
 			{name: "no-room", says: "MiB", changes: []change{{"limit/budget.go", "	case a.closed, all > b.bytes, ", "	case a.closed, all < 0, "}, {"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}}},
-			{name: "no-shares", says: "was refused", changes: []change{{"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}, {"limit/budget.go", "		most -= share\n", ""}}},
+			{name: "no-shares", says: "was refused", changes: []change{{"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}, {"limit/budget.go", "		most -= share\n", "		most -= 0 * share\n"}}},
 			{name: "no-share-of-calls", says: "was refused", changes: []change{{"mcpserver/internal/httpd/post.go", "h.calls.take(caller.Share)", "h.calls.take(\"\")"}, {"mcpserver/internal/httpd/visit.go", "v.calls.leave(v.Share)\n		v.Room.Close()\n	}\n", "v.calls.leave(\"\")\n		v.Room.Close()\n	}\n"}}},
 			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"skill/value.go", "	return more > len(text)\n", "	return false\n"}}},
 		}}
@@ -39,9 +39,10 @@ func inFlight(r *trial) {
 	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
+		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
 		"git/eight.txt": strings.Repeat("8 MB. ", 8_000_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
-		"git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
+		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})
 	r.write(home, map[string]string{"knack.yaml": admitting("{rate: 0}", greedy, modest)})
 	k := r.http(setting{home: home}, "--no-builtin", "--dir", root, "--config", filepath.Join(home, "knack.yaml"))
@@ -52,12 +53,13 @@ func inFlight(r *trial) {
 	var took []time.Duration
 	var refused []string
 	small := func() {
-		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": "a.md"}))
+		file := [2]string{"a", "b"}[len(took)%2]
+		req, err := request(k, modernEra, "", "tools/call", tool("read_file_in_skill", map[string]any{"skill_name": "git", "file_path": file + ".md"}))
 		r.must(err)
 		begun := time.Now()
 		answer, err := whole(other, req)
 		took = append(took, time.Since(begun))
-		if err != nil || !strings.Contains(answer, "INSIDE a") {
+		if err != nil || !strings.Contains(answer, "INSIDE "+file) {
 			refused = append(refused, fmt.Sprintf("%v %s", err, excerpt(answer)))
 		}
 	}
@@ -85,7 +87,7 @@ func inFlight(r *trial) {
 		return req
 	}
 	var all []func() *http.Request
-	for _, file := range []string{"control.txt", "text.txt", "wide.txt", "bytes.bin"} {
+	for _, file := range []string{"control.txt", "text.txt", "wide.txt", "bytes.bin", "lines.txt"} {
 		all = append(all,
 			func() *http.Request { return ask("resources/read", map[string]any{"uri": "skill://git/" + file}) },
 			func() *http.Request {
@@ -107,10 +109,10 @@ func inFlight(r *trial) {
 					return
 				}
 				defer resp.Body.Close()
-				head := make([]byte, 200)
-				_, _ = io.ReadFull(resp.Body, head)
+				head := make([]byte, 2000)
+				_, _ = io.ReadFull(resp.Body, head) // or less
 				_, _ = io.Copy(io.Discard, resp.Body)
-				if strings.Contains(string(head), `"text":"\u0001\u0001`) {
+				if strings.Contains(string(head), `\u0001\u0001`) {
 					r.check("control characters", errors.New("16 MiB of control characters are text"))
 				}
 			})

@@ -191,12 +191,12 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, room *limit.Accou
 	if size > smallBody {
 		arriving = h.loading
 	}
-	if !take(arriving) {
-		refuseBusy(w, http.StatusTooManyRequests, nil, TooManyCalls)
-		return nil, false
+	took := take(arriving)
+	if took {
+		defer func() { <-arriving }()
 	}
-	defer func() { <-arriving }()
-	if size > smallBody && !room.Try(bodyCopies*size) {
+	if !took || size > smallBody && !room.Try(bodyCopies*size) {
+		w.Header().Set("Connection", "close") // else the rest is waited for
 		refuseBusy(w, http.StatusTooManyRequests, nil, TooManyCalls)
 		return nil, false
 	}
