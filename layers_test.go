@@ -71,6 +71,8 @@ var directions = map[string][]string{
 	"interop/agents/model": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
+	// For tests: waits for events, and moves the clock of a bubble.
+	"internal/testwait": {},
 	// The command that lists odd phrases; its test keeps them rare.
 	"internal/prose": {},
 }

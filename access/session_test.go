@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // known is a verifier whose tokens come and go.
@@ -61,10 +63,10 @@ func TestSessions(t *testing.T) {
 		is(bert, "")
 		is(again, "anna")
 
-		time.Sleep(SessionLife - time.Second)
+		testwait.Advance(SessionLife - time.Second)
 		is(again, "anna")
 		late := begin("token of anna")
-		time.Sleep(time.Second)
+		testwait.Advance(time.Second)
 		is(again, "")
 		is(late, "anna")
 	})

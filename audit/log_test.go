@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
@@ -251,15 +253,7 @@ func TestReopen(t *testing.T) {
 // that is being written.
 func decided(t *testing.T, l *Log, n uint64) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		written, lost := l.Totals()
-		if written+lost == n {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d written and %d lost, of %d", written, lost, n)
-		}
-	}
+	testwait.Until(t, func() bool { written, lost := l.Totals(); return written+lost == n }, n, "events, now:", func() string { return fmt.Sprint(l.Totals()) })
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // Contract 002's refresh cycle: without anybody telling of changes, and whatever
@@ -23,8 +25,7 @@ func TestRefreshCycle(t *testing.T) {
 			synctest.Wait()
 			m.write("new/SKILL.md", text("new", "d"))
 			m.remove("old/SKILL.md")
-			time.Sleep(30*time.Second + time.Millisecond)
-			synctest.Wait()
+			testwait.Advance(30*time.Second + time.Millisecond)
 			v := view(t, c)
 			if v.Named("new") == nil || v.Named("old") != nil {
 				t.Errorf("asked for %v: after 30 s there is new: %v, old: %v", asked, v.Named("new") != nil, v.Named("old") != nil)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -67,7 +68,7 @@ func TestLateRootJoinsAtOnce(t *testing.T) {
 		c.Subscribe(func(Diff) { joined <- time.Now() })
 		go func() { _ = c.Run(ctx) }()
 		view(t, c)
-		time.Sleep(time.Second)
+		testwait.Advance(time.Second)
 		answered := time.Now()
 		close(d.answer)
 		if took := (<-joined).Sub(answered); took != 0 {

@@ -210,7 +210,7 @@ func TestReadersDuringChanges(t *testing.T) {
 			}
 			if n%8 == 0 {
 				c.Poke()
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // readers need the processor too
 			}
 		}
 	})

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -234,12 +234,7 @@ func TestWatch(t *testing.T) {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(slowDay); !ok(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("in %v: not yet that %s", slowDay, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Until(t, ok, what)
 }
 
 // A source, or a file, that blocks delays neither View nor Read, and a refresh

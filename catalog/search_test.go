@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -159,12 +160,7 @@ func searchBlocked(t *testing.T, patience time.Duration) {
 	diffs(t, "all but headings", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
 	diffs(t, "of the disk that answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"})
 	open()
-	for len(foundBy(t, v, Query{Text: "rebasing"})) < 2 {
-		if t.Context().Err() != nil {
-			t.Fatal("headings are never read")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	waitFor(t, "the headings are read", func() bool { return len(foundBy(t, v, Query{Text: "rebasing"})) == 2 })
 }
 
 // TestHeadingsOfADiskThatCameBack: what an index lacks since a disk hung is read once
@@ -178,7 +174,7 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 		block := make(chan struct{})
 		disk.set(func() { disk.block = block })
 		diffs(t, "of the disk that hangs", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string(nil))
-		time.Sleep(2 * headingsMost) // nobody reads on
+		testwait.Advance(2 * headingsMost) // no goroutine reads on
 		refresh(t, c)
 		if late := c.current.Load(); !late.Roots[0].Late() {
 			t.Fatal("the disk hangs, and its root is not late")
@@ -186,12 +182,12 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 		disk.set(func() { disk.block = nil })
 		close(block)
 		open()
-		time.Sleep(time.Second)
+		testwait.Advance(time.Second)
 		refresh(t, c)
 		if r := c.current.Load().Roots[0]; r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		time.Sleep(time.Second)
+		testwait.Advance(time.Second)
 		diffs(t, "of the disk that came back", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string{"git"})
 	})
 }

@@ -46,6 +46,9 @@ func TestFewSightsAreKept(t *testing.T) {
 // What a sight shows shares the entries and the maps of the whole: it costs a few
 // arrays, and nothing for each skill.
 func TestSightCostsNothingForEachSkill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures thousands of skills")
+	}
 	of := func(n int) float64 {
 		whole := view(t, catalogOf(t, source("a", halves(n)...)))
 		return alloctest.Least(5, func() { whole.narrow(without("nothing")) })

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -37,8 +37,7 @@ func TestWatchersStartWithTheFirstScan(t *testing.T) {
 		if n := m.watches.Load(); n != 1 {
 			t.Errorf("%d watchers after the first scan", n)
 		}
-		time.Sleep(2 * DefaultInterval)
-		synctest.Wait()
+		testwait.Advance(2 * DefaultInterval)
 		if n := m.watches.Load(); n != 1 {
 			t.Errorf("%d watchers after some refreshes", n)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -88,8 +89,7 @@ func TestWhole(t *testing.T) {
 					}
 				}
 				// A later session waits for no look that began long ago.
-				time.Sleep(most)
-				synctest.Wait()
+				testwait.Advance(most)
 				begun = time.Now()
 				if _, err := c.Whole(t.Context(), most); row.err == nil && (err != nil || time.Since(begun) != 0) {
 					t.Errorf("the next one: %v after %v", err, time.Since(begun))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -126,7 +127,9 @@ func TestWithinPanics(t *testing.T) {
 
 // More callers than there are places take turns: none of them holds one place
 // while it waits for another of the same, whatever the skill's path is.
-func TestManyReadsTakeTurns(t *testing.T) {
+func TestManyReadsTakeTurns(t *testing.T) { synctest.Test(t, takeTurns) }
+
+func takeTurns(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = slowDay
 	for _, path := range []string{"x", ".", ""} {
@@ -138,7 +141,7 @@ func TestManyReadsTakeTurns(t *testing.T) {
 		ended := make(chan error, calls)
 		for range calls {
 			go func() {
-				_, err := Within(t.Context(), v, &x, func() int { time.Sleep(time.Millisecond); return 1 })
+				_, err := Within(t.Context(), v, &x, func() int { <-time.After(time.Millisecond); return 1 })
 				ended <- err
 			}()
 		}

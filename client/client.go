@@ -32,6 +32,9 @@ type Client struct {
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
+	// OnceApproved is set if a project's entry counts only after the user has approved it,
+	// and the user's own of the same name until then.
+	OnceApproved bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
 	// Tried is the version of the client with which the entries were tried, and how;
@@ -46,6 +49,7 @@ type Client struct {
 	places  []place  // in the client's order of precedence
 	// after is what [Client.After] says, with NAME and SETTINGS.
 	after map[Scope][]string
+	lists []nameList // outside of the entry
 	// must tells the user how to make the file, if knack must not make it. Continue reads
 	// an older config.json only as long as there is no config.yaml.
 	must    string
@@ -169,6 +173,36 @@ func (c Client) Remote() bool { return c.remote != nil }
 // ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
+// In returns what an entry says in this file. If several clients read the file, that is
+// nothing of one client's own: the entry leaves out only roots that all of them read.
+func (c Client) In(p Places, file string, s Server) Server {
+	var readers []Client
+	for _, other := range Clients {
+		if slices.ContainsFunc(other.places, func(at place) bool {
+			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
+		}) {
+			readers = append(readers, other)
+		}
+	}
+	if len(readers) < 2 {
+		return s
+	}
+	s.shared, s.Trust = true, false
+	var args []string
+	for i := 0; i < len(s.Args); i++ {
+		if s.Args[i] == "--exclude" && i+1 < len(s.Args) {
+			i++
+			if slices.ContainsFunc(readers, func(r Client) bool { return !slices.Contains(r.Reads, s.Args[i]) }) {
+				continue
+			}
+			args = append(args, "--exclude")
+		}
+		args = append(args, s.Args[i])
+	}
+	s.Args = args
+	return s
+}
+
 // fresh returns the fields of a new entry.
 func (c Client) fresh(s Server) []field {
 	out := c.local
@@ -176,7 +210,10 @@ func (c Client) fresh(s Server) []field {
 		out = c.remote
 	}
 	fields := out(s)
-	if c.extra != nil {
+	if s.shared && s.URL == "" {
+		fields = stdio(s) // which all of them read
+	}
+	if c.extra != nil && !s.shared {
 		fields = append(fields, c.extra(s)...)
 	}
 	if s.URL != "" && s.Token {
@@ -205,12 +242,11 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], s)
+	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], c.decide(all[Name].fields, s))
 }
 
 // mergeAt updates the entry at a path. Its current fields are have.
-func (c Client) mergeAt(data []byte, path []string, have entry, s Server) ([]byte, error) {
-	ch := c.decide(have.fields, s)
+func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]byte, error) {
 	if ch.state == Connected || ch.state == Foreign {
 		return data, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 var (
 	claudeJSON    = moved("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")
+	geminiJSON    = moved("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")
 	claudeDesktop = config(atHome(".config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
 	vscode        = config(xdg("Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
 	zed           = config(xdg("zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
@@ -31,6 +32,18 @@ func claudeLocal(p Places) []string {
 	return []string{"projects", at, "mcpServers"}
 }
 
+// claudeProject returns the path of what Claude Code keeps for one project.
+func claudeProject(p Places) []string { return claudeLocal(p)[:2] }
+
+// geminiLists are in the user's file and the project's.
+func geminiLists(files ...func(Places) string) (out []nameList) {
+	for _, file := range files {
+		at := place{file: file, keys: func(Places) []string { return []string{"mcp"} }}
+		out = append(out, nameList{place: at, key: "excluded"}, nameList{place: at, key: "allowed", only: true})
+	}
+	return out
+}
+
 // clineSettings returns the paths that Cline reads, with its variables in their order.
 func clineSettings(p Places) string {
 	if at := strings.TrimSpace(p.env("CLINE_MCP_SETTINGS_PATH")); at != "" {
@@ -45,7 +58,7 @@ func clineSettings(p Places) string {
 // Requests of the clients to the user after an entry was written.
 const (
 	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__NAME"]} to SETTINGS.`
-	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once, or add "enabledMcpjsonServers": ["NAME"] to SETTINGS.`
+	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
 	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
@@ -54,11 +67,12 @@ const (
 // says which, when, and what they do.
 var Clients = []Client{
 	{
-		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand,
+		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand, OnceApproved: true,
 		Source: "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
 		Tried:  "2.1.330: claude mcp add, claude mcp list",
 		after:  map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
 		places: []place{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)}, folder: moved("CLAUDE_CONFIG_DIR", ".", ".claude"),
+		lists:   []nameList{{place: place{file: claudeJSON, keys: claudeProject}, key: "disabledMcpServers"}},
 		dialect: dialectPlain, keys: []string{"mcpServers"},
 		local: stdio, remote: typedHTTP, untyped: true,
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
@@ -91,7 +105,8 @@ var Clients = []Client{
 		Source: "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
 		Tried:  "0.61.0: gemini mcp add, gemini mcp list, in a trusted folder",
 		after:  map[Scope][]string{User: {geminiTrust}, Project: {geminiTrust}},
-		places: []place{project(".gemini/settings.json"), user(moved("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json"))}, folder: moved("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+		places: []place{project(".gemini/settings.json"), user(geminiJSON)}, folder: moved("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+		lists:   geminiLists(atProject(".gemini/settings.json"), geminiJSON),
 		dialect: dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
@@ -154,7 +169,7 @@ var Clients = []Client{
 			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in a folder that is not trusted."},
 			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve NAME."},
 		},
-		places: []place{project(".qwen/settings.json"), project(".mcp.json"), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
+		places: []place{project(".qwen/settings.json"), lent(project(".mcp.json")), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
 		dialect: dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,

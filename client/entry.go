@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type Server struct {
 	Token   bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
 	Trust   bool     // the client is to call the tools without asking, see [Client.Trusts]
 	Switch  bool     // an entry with a URL is changed to start Command
+
+	shared bool // several clients read the file, see [Client.In]
 }
 
 // State describes the entry for knack in a client's file.
@@ -76,24 +79,105 @@ func startsKnack(words []string, now string) bool {
 	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
 }
 
+// suspect says why an entry of a project's file may start something that came with the
+// project, "" for no reason. A name on PATH is safe, and so is an absolute path outside of
+// the project, or the very path that the new entry has.
+func suspect(p Places, have map[string]any, s Server) string {
+	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
+		return "it runs " + helper
+	}
+	for _, key := range []string{"env", "environment", "envs"} {
+		vars, _ := have[key].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(vars)) {
+			if loads := strings.ToUpper(name); loads == "PATH" || strings.HasPrefix(loads, "LD_") || strings.HasPrefix(loads, "DYLD_") {
+				return "it sets " + name
+			}
+		}
+	}
+	words, _ := started(have)
+	if len(words) == 0 {
+		return ""
+	}
+	at := words[0]
+	switch {
+	case strings.ContainsAny(at, "$%"):
+		return "its path has a variable"
+	case bare(words) || at == s.Command && filepath.IsAbs(at):
+		return ""
+	case !filepath.IsAbs(at):
+		return "its path is relative"
+	case p.Project != p.Home && inside(filepath.FromSlash(p.Project), at):
+		return "the program is in the project"
+	}
+	return ""
+}
+
+// inside reports whether a path is in a folder, by its name or with links resolved.
+func inside(folder, at string) bool {
+	real := func(path string) string {
+		if out, err := filepath.EvalSymlinks(path); err == nil {
+			return out
+		}
+		return filepath.Clean(path)
+	}
+	for _, names := range [][2]string{{filepath.Clean(folder), filepath.Clean(at)}, {real(folder), real(at)}} {
+		if rel, err := filepath.Rel(names[0], names[1]); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
 // keepArgs returns the arguments of an entry, in their order, followed by missing ones that
-// the client needs. With --dir there is no root to exclude.
+// the client needs. With --dir there is no root to exclude. The entry's name is the wanted
+// one, or none.
 func keepArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
 	}
 	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
+	have = entryCalled(have, values(want, "--entry"))
 	out := slices.Clone(have)
 	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
 		flag, value := want[i], want[i+1]
 		if dirs && flag == "--exclude" || slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
 			continue
 		}
-		if at := slices.Index(out, flag); flag == "--entry" && at >= 0 && at+1 < len(out) { // it was renamed
-			out[at+1] = value
-			continue
-		}
 		out = append(out, flag, value)
+	}
+	return out
+}
+
+// entryCalled returns arguments without --entry, or with the name instead of another.
+func entryCalled(have, name []string) (out []string) {
+	for i := 0; i < len(have); i++ {
+		old, ok := strings.CutPrefix(have[i], "--entry=")
+		two := !ok && have[i] == "--entry" && i+1 < len(have)
+		switch {
+		case !ok && !two:
+			out = append(out, have[i])
+			continue
+		case two:
+			i++
+			old = have[i]
+		}
+		switch {
+		case len(name) == 0:
+		case ok && old == name[0]:
+			out = append(out, have[i])
+		default:
+			out = append(out, "--entry", name[0])
+		}
+	}
+	return out
+}
+
+// values are the values of a flag.
+func values(words []string, flag string) (out []string) {
+	for _, p := range pairs(words) {
+		if p[0] == flag {
+			out = append(out, p[1])
+		}
 	}
 	return out
 }

@@ -40,6 +40,8 @@ type place struct {
 	keys  func(Places) []string
 	// preferred is set for the file to create if a scope has none.
 	preferred bool
+	// lent is set for a file that the client reads too, but whose entries other clients write.
+	lent bool
 }
 
 func user(file func(Places) string) place { return place{scope: User, file: file} }
@@ -48,6 +50,19 @@ func project(rel string) place { return place{scope: Project, file: atProject(re
 
 func preferred(at place) place {
 	at.preferred = true
+	return at
+}
+
+// nameList is a list of servers' names with which a client turns servers off, or the only
+// ones on.
+type nameList struct {
+	place
+	key  string
+	only bool // servers that are not in it are off
+}
+
+func lent(at place) place {
+	at.lent = true
 	return at
 }
 

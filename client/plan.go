@@ -87,8 +87,15 @@ type Change struct {
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
+	// Suspect says why an entry of the project that looks like knack's is [Foreign]: what it
+	// starts can come with the project, which may be a clone. It is "" for any other entry.
+	Suspect string
 	// Off is the field that turns the entry off, "" if it is on.
 	Off string
+	// ListFile is a file that turns the entry off by its list ListKey, "" for none. The list
+	// has the entry's name, or lacks it if ListOnly is set.
+	ListFile, ListKey string
+	ListOnly          bool
 	// Trusted is set if the client calls the tools without asking, after [Change.Write].
 	Trusted bool
 	// Shared is set for an entry of the project under another name than [Name], if the
@@ -133,7 +140,7 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 		return Change{}, ErrNoRemote
 	}
 	all := c.look(p, choice)
-	i, name := pick(all, s, choice)
+	i, name := pick(p, all, s, choice)
 	if i < 0 {
 		return Change{}, ErrNoFolder
 	}
@@ -157,6 +164,7 @@ func (c Client) Plan(p Places, s Server, choice Choice) (Change, error) {
 			break
 		}
 		if f.all[name].fields != nil && f.err == nil {
+			s.Switch = false // that one is not to change
 			first, _ := c.change(p, f, name, s)
 			ch.First = &first
 			break
@@ -188,12 +196,21 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	if !ch.existed && c.must != "" {
 		return ch, &MissingError{"it is not there yet", c.must + ", and then run this again"}
 	}
+	s = c.In(p, at.at, s)
 	if name != Name && s.URL == "" {
 		s.Args = append(slices.Clone(s.Args), "--entry", name)
 	}
 	have := at.all[name]
-	todo := c.decide(have.fields, s)
 	words, url := started(have.fields)
+	if at.scope == Project && !s.Switch && startsKnack(words, "") && (bare(words) || p.runs(words[0])) {
+		s.Command = words[0] // it is for everyone, so this machine's own path is no better
+	}
+	todo := c.decide(have.fields, s)
+	if at.scope == Project && have.fields != nil {
+		if ch.Suspect = suspect(p, have.fields, s); ch.Suspect != "" {
+			todo = change{state: Foreign}
+		}
+	}
 	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, differences(have.fields, todo)
 	switch {
 	case have.fields["enabled"] == false:
@@ -205,10 +222,33 @@ func (c Client) change(p Places, at found, name string, s Server) (Change, error
 	if have.fields == nil {
 		ch.Differences = nil
 	}
+	for _, l := range c.lists {
+		if c.turnsOff(p, l, name) {
+			ch.ListFile, ch.ListKey, ch.ListOnly = filepath.FromSlash(l.file(p)), strings.Join(append(l.keys(p), l.key), "."), l.only
+		}
+	}
 	var err error
-	ch.After, err = c.mergeAt(at.data, path, have, s)
+	ch.After, err = c.mergeAt(at.data, path, have, todo)
 	return ch, err
 }
+
+// turnsOff reports whether a list turns a server off.
+func (c Client) turnsOff(p Places, l nameList, name string) bool {
+	f := found{place: l.place, at: filepath.FromSlash(l.file(p))}
+	if f.at == "" {
+		return false
+	}
+	c.read(p, &f)
+	if f.err != nil || f.real == "" {
+		return false
+	}
+	at, err := readJSON(f.data, l.keys(p), c.dialect)
+	names, ok := at[l.key].([]any)
+	return err == nil && ok && slices.Contains(names, any(name)) != l.only
+}
+
+// bare reports whether a command line names a program on PATH.
+func bare(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
 
 // keysAt returns the path of keys to the servers in a file.
 func (c Client) keysAt(p Places, at place) []string {
@@ -263,16 +303,19 @@ func sameFile(a, b string) bool {
 // entry, else the first existing file of the requested scope. It is -1 for none. An entry
 // knack of the project's file, which its team shares, is not the user's: then the user's
 // own file gets one.
-func pick(all []found, s Server, choice Choice) (at int, name string) {
+func pick(p Places, all []found, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
-		if _, ok := f.all[Name]; ok && (f.scope != Project || choice != Choice{}) {
+		if _, ok := f.all[Name]; ok && !f.lent && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
 	if s.URL == "" { // an entry under another name that starts a knack would be a second one
 		for i, f := range all {
+			if f.lent && choice != (Choice{}) {
+				continue
+			}
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
-				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") {
+				if words, _ := started(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspect(p, f.all[name].fields, s) == "") {
 					return i, name
 				}
 			}
@@ -282,7 +325,7 @@ func pick(all []found, s Server, choice Choice) (at int, name string) {
 	best := -1
 	for i, f := range all {
 		switch {
-		case f.scope != scope:
+		case f.scope != scope || f.lent:
 		case f.real != "" || f.err != nil: // it is there
 			return i, Name
 		case best < 0 || f.preferred:

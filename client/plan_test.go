@@ -174,13 +174,108 @@ func TestKeepArgs(t *testing.T) {
 		{"list", "serve --exclude a-user --exclude b-user"},
 		{"serve --entry team --exclude a-user", "serve --entry mine --exclude a-user --exclude b-user"},
 		{"serve --dir /mine --entry=mine", "serve --dir /mine --entry=mine"},
+		{"serve --entry=team --dir /mine", "serve --entry mine --dir /mine"},
+		{"serve --dir /mine --entry company", "serve --dir /mine"}, // it is called knack again
+		{"serve --entry=company --dir /mine", "serve --dir /mine"},
+		{"serve --dir /mine --entry", "serve --dir /mine --entry"},
 	} {
 		want := want
-		if strings.Contains(c.have, "--entry") {
+		if strings.Contains(c.have, "--entry") && !strings.Contains(c.have, "company") && !strings.HasSuffix(c.have, "--entry") {
 			want = append(slices.Clone(want), "--entry", "mine")
 		}
 		if got := strings.Join(keepArgs(strings.Fields(c.have), want), " "); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.have, got, c.want)
+		}
+	}
+}
+
+// An entry of the project is knack's if it starts an installed knack, not one that can
+// come with the project.
+func TestSuspect(t *testing.T) {
+	for _, c := range []struct {
+		entry string
+		want  State
+	}{
+		{`"command": "knack"`, Outdated},
+		{`"command": "/usr/local/bin/knack"`, Outdated},
+		{`"command": "./knack"`, Foreign},
+		{`"command": "bin/knack"`, Foreign},
+		{`"command": "..\\knack"`, Foreign},
+		{`"command": "PROJECT/knack"`, Foreign},
+		{`"command": "PROJECT/../project/bin/knack"`, Foreign},
+		{`"command": "PROJECT/../link/knack"`, Foreign},
+		{`"command": "PROJECT/../link/../project/knack"`, Foreign},
+		{`"command": "${PWD}/knack"`, Foreign},
+		{`"command": "/${X:-proc/self/cwd}/knack"`, Foreign},
+		{`"command": "/opt/knack"`, Outdated},
+		{`"command": "node", "args": ["knack", "serve"]`, Foreign},
+		{`"command": "knack", "env": {"PATH": "bin"}`, Foreign},
+		{`"command": "knack", "env": {"LD_PRELOAD": "./x.so"}`, Foreign},
+		{`"command": "knack", "env": {"KNACK_X": "y"}`, Outdated},
+		{`"type": "http", "url": "https://x.example.com", "headersHelper": "./x"`, Foreign},
+		{`"type": "http", "url": "https://x.example.com"`, Connected},
+	} {
+		p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {` + c.entry + `}}}`, "./knack": "", "~/../link": "->./"})
+		claude, _ := Find("claude-code")
+		for _, choice := range []Choice{{}, {Scope: Project}} {
+			ch, err := claude.Plan(p, here, choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ch.First != nil {
+				ch = *ch.First
+			}
+			if ch.Scope != Project || ch.State != c.want {
+				t.Errorf("%s is %s, want %s", c.entry, ch.State, c.want)
+			}
+			if ch.State == Foreign && ch.Changed() {
+				t.Errorf("%s is changed", c.entry)
+			}
+		}
+	}
+	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"skills": {"command": "./knack", "args": ["serve"]}}}`})
+	claude, _ := Find("claude-code")
+	if ch, err := claude.Plan(p, here, Choice{}); err != nil || ch.Name != Name || ch.Scope != User {
+		t.Errorf("the project's own program is taken for the user's knack: %+v, %v", ch, err)
+	}
+}
+
+// A file that several clients read has nothing of one of them alone. Qwen Code, which reads
+// .mcp.json too, writes its own file.
+func TestSharedFile(t *testing.T) {
+	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
+		c, _ := Find(id)
+		s := Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: c.Trusts()}
+		for _, label := range c.Reads {
+			s.Args = append(s.Args, "--exclude", label)
+		}
+		for _, files := range []map[string]string{nil, {"./.mcp.json": "{}"}, {"./.mcp.json": ownCLI}} {
+			p := tree(t, files)
+			ch, err := c.Plan(p, s, Choice{Scope: Project})
+			if err == nil {
+				err = ch.Write()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "./.mcp.json"
+			if id == "qwen-code" {
+				want = "./.qwen/settings.json"
+			}
+			text := string(ch.After)
+			if p.name(ch.File) != want {
+				t.Errorf("%s writes %s", id, p.name(ch.File))
+			}
+			if own := strings.Contains(text, "--exclude") || strings.Contains(text, "trust") || strings.Contains(text, "tools") || strings.Contains(text, `"local"`); own != (id == "qwen-code") {
+				t.Errorf("%s writes %s", id, text)
+			}
+			for _, other := range []string{"claude-code", "copilot-cli"} {
+				o, _ := Find(other)
+				theirs := Server{Command: s.Command, Args: []string{"serve", "--exclude", o.Reads[0]}}
+				if ch, err := o.Plan(p, theirs, Choice{Scope: Project}); id != "qwen-code" && (err != nil || ch.State != Connected) {
+					t.Errorf("what %s wrote is %s for %s, %v", id, ch.State, other, err)
+				}
+			}
 		}
 	}
 }
@@ -501,7 +596,7 @@ func TestAfter(t *testing.T) {
 	}{
 		{claude, p, User, "knack", []string{`["mcp__knack"]`, " ~/.claude/settings.json."}},
 		{claude, moved, User, "my team", []string{`["mcp__my_team"]`, " /c/settings.json."}},
-		{claude, p, Project, "my team", []string{`"enabledMcpjsonServers": ["my team"] to ~/.claude/settings.json.`}},
+		{claude, p, Project, "my team", []string{"start claude here once.", `"mcp__my_team"`}},
 		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
 	} {
 		text := strings.Join(row.client.After(row.at, row.scope, row.name), "\n")

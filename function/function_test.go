@@ -329,6 +329,9 @@ func TestLongName(t *testing.T) {
 
 // TestManyLargeAnswers checks that the answer to a list is bounded.
 func TestManyLargeAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("48 MiB of answers")
+	}
 	one := `{"name":"read_file_in_skill","input":{"skill_name":"calculator","file_path":"big.txt"}}`
 	got, err := function.Call(t.Context(), hostOf(t), toolsOf(t, "runner"), function.Anthropic, []byte("["+one+","+one+","+one+"]"))
 	if err != nil {

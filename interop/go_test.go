@@ -18,6 +18,9 @@ import (
 // verifies every skill. Both are used by knack too, so that this says less than
 // the other clients do.
 func TestInteropGoSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks for every file of every skill")
+	}
 	t.Parallel()
 	binary := knack(t)
 	for _, tree := range trees(t) {
@@ -61,6 +64,9 @@ func TestInteropGoSDK(t *testing.T) {
 
 // TestInteropCheck: our own verifier, as users run it.
 func TestInteropCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks for every file of every skill")
+	}
 	t.Parallel()
 	binary := knack(t)
 	for _, tree := range trees(t) {
@@ -93,6 +99,9 @@ var mcpgo = sync.OnceValues(func() (string, error) {
 
 // TestInteropMCPGo: a client in Go that shares no code with knack.
 func TestInteropMCPGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it asks for every file of every skill")
+	}
 	t.Parallel()
 	binary := knack(t)
 	for _, name := range []string{"main.go", "go.mod", "go.sum"} {

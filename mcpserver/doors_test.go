@@ -262,6 +262,9 @@ func same(t testing.TB, ways []way, what, body string) {
 // TestDoors: the core and the SDK's door give the same bytes for the same bytes, with
 // status and headers, in every era, over both transports, with and without a session.
 func TestDoors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of messages")
+	}
 	t.Parallel()
 	d := newDoors(t, "default")
 	ways := d.ways(t, false)
@@ -286,6 +289,9 @@ func TestDoors(t *testing.T) {
 
 // TestDoorTraps sends what is no usual call: both doors answer the same.
 func TestDoorTraps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of messages")
+	}
 	t.Parallel()
 	d := newDoors(t, "default")
 	ways := d.ways(t, true)
@@ -386,6 +392,9 @@ func TestDoorsObserve(t *testing.T) {
 
 // FuzzDoors sends whatever the core takes through both doors.
 func FuzzDoors(f *testing.F) {
+	if testing.Short() {
+		f.Skip("thousands of messages")
+	}
 	for _, c := range doorCalls() {
 		f.Add(callText(`"a"`, c.method, c.params))
 		f.Add(callText("7", c.method, withMeta(c.params, doorMeta)))

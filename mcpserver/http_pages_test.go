@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
@@ -56,16 +57,11 @@ func TestReady(t *testing.T) {
 	says("when they are given up", patient, 200, "ok")
 	read := func(label string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		testwait.Until(t, func() bool {
 			v, err := c.View(t.Context())
 			must(t, err)
-			if slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Err == nil }) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatal(label, " is not read")
-			}
-		}
+			return slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Err == nil })
+		}, label, "is not read")
 	}
 	close(disks[0].answers)
 	read("shelf")

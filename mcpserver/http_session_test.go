@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -34,30 +35,27 @@ func (c *client) lives() bool {
 // gone waits for the end of a session without asking for it, which would keep it.
 func (c *client) gone() bool {
 	c.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		there := false
+	return testwait.Within(testwait.Patience, func() bool {
 		for ss := range c.server.MCP().Sessions() {
-			there = there || ss.ID() == c.session
+			if ss.ID() == c.session {
+				return false
+			}
 		}
-		if !there {
-			return !c.lives()
-		}
-	}
-	return false
+		return true
+	}) && !c.lives()
 }
 
 // A session whose client never sends notifications/initialized ends soon, and one
 // whose client does, or goes on calling, stays.
 func TestHandshakeThatNeverEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 9 s")
+	}
 	t.Parallel()
 	const timeout = 3 * time.Second
 	w := start(t, setting{http: mcpserver.HTTPOptions{InitializeTimeout: timeout}})
-	begun := time.Now()
 	silent, done, calling := w.shake(), w.dial(legacy), w.shake()
-	for time.Since(begun) < 2*timeout {
-		calling.result("ping", nil, nil)
-		time.Sleep(50 * time.Millisecond)
-	}
+	testwait.Within(2*timeout, func() bool { calling.result("ping", nil, nil); return false })
 	if !silent.gone() {
 		t.Error("a session without notifications/initialized stays")
 	}
@@ -124,22 +122,30 @@ func TestNoSession(t *testing.T) {
 // subscribing is a call that the SDK's door answers, and that waits for the gate.
 func subscribing(c *client) string { return c.body("resources/subscribe", slowFile()) }
 
-// leaves sends a call and leaves once it is being worked on.
+// leaves sends a call and leaves once it is being worked on. A call is refused, and sent
+// again, while the request before still holds the only place.
 func (c *client) leaves(gate *gate, body string) {
 	c.t.Helper()
-	ctx, leave := context.WithCancel(c.t.Context())
-	r := c.request("POST", body).WithContext(ctx)
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		if resp, err := http.DefaultClient.Do(r); err == nil {
-			defer resp.Body.Close()
-			_, _ = io.Copy(io.Discard, resp.Body)
+	for {
+		ctx, leave := context.WithCancel(c.t.Context())
+		r := c.request("POST", body).WithContext(ctx)
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if resp, err := http.DefaultClient.Do(r); err == nil {
+				defer resp.Body.Close()
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}
+		}()
+		select {
+		case <-gate.begun:
+			leave()
+			<-left
+			return
+		case <-left:
+			leave()
 		}
-	}()
-	<-gate.begun
-	leave()
-	<-left
+	}
 }
 
 // The place of a call through the SDK's door is held until its handler has ended, also if
@@ -152,13 +158,12 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 	t.Cleanup(open) // before the server's end, which waits
 	c := w.dial(legacy)
 	c.leaves(gate, subscribing(c))
-	for range 20 { // the server needs a moment to see that the client has left
+	if testwait.Within(200*time.Millisecond, func() bool { // the server needs a moment to see that the client is gone
 		resp := c.post(c.body("tools/list", nil))
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusTooManyRequests {
-			t.Fatalf("the place is free while the handler works: %s", resp.Status)
-		}
-		time.Sleep(10 * time.Millisecond)
+		return resp.StatusCode != http.StatusTooManyRequests
+	}) {
+		t.Fatal("the place is free while the handler works")
 	}
 	open()
 	awaitFree(t, c)
@@ -194,9 +199,8 @@ func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 		must(t, r.Write(conn))
 		conn.Close()
 	}
-	time.Sleep(200 * time.Millisecond)
-	if n := len(gate.begun); n > places {
-		t.Errorf("%d calls are worked on at once", n)
+	if testwait.Within(200*time.Millisecond, func() bool { return len(gate.begun) > places }) {
+		t.Errorf("%d calls are worked on at once", len(gate.begun))
 	}
 	close(gate.open)
 	awaitFree(t, c)

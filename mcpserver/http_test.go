@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -306,6 +307,9 @@ func TestTooManyCalls(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3, SessionTimeout: 4 * time.Second}})
 	first := w.dial(legacy)
@@ -321,16 +325,12 @@ func TestSessionsAreBounded(t *testing.T) {
 	if err != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%v %v", resp, err)
 	}
-	w.dial(legacy) // there is room again
-	deadline := time.Now().Add(40 * time.Second)
-	for time.Now().Before(deadline) { // sessions without a request end by themselves
-		time.Sleep(200 * time.Millisecond)
-		if resp := c.post(init); resp.StatusCode == 200 {
-			resp.Body.Close()
-			return
-		}
-	}
-	t.Error("idle sessions do not end")
+	w.dial(legacy)                  // there is room again
+	testwait.Until(t, func() bool { // sessions without a request end by themselves
+		resp := c.post(init)
+		resp.Body.Close()
+		return resp.StatusCode == 200
+	}, "idle sessions never end")
 }
 
 // TestShutdownLetsCallsEnd: a call that is being worked on gets its answer, a
@@ -388,6 +388,9 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 
 // TestClientThatNeverReads: the slot that its call holds is free again soon.
 func TestClientThatNeverReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	w := start(t, setting{
 		files: map[string]string{"big/SKILL.md": skillText("big", "Big."), "big/big.bin": strings.Repeat("\x00", 15<<20)},
 		http:  mcpserver.HTTPOptions{MaxCalls: 1, WriteTimeout: 2 * time.Second},
@@ -404,12 +407,11 @@ func TestClientThatNeverReads(t *testing.T) {
 			if err := c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.bin"})).Write(conn); err != nil {
 				t.Fatal(err)
 			}
-			for range 20 {
-				time.Sleep(20 * time.Millisecond)
+			held = testwait.Within(400*time.Millisecond, func() bool {
 				resp := c.post(c.body("skills/list", nil))
 				resp.Body.Close()
-				held = held || resp.StatusCode == 429
-			}
+				return resp.StatusCode == 429
+			})
 		}
 		if !held {
 			t.Errorf("%s: the answer fits into buffers; the test shows nothing", era)
@@ -421,18 +423,17 @@ func TestClientThatNeverReads(t *testing.T) {
 // awaitFree waits until a call is taken, after one may have been refused.
 func awaitFree(t *testing.T, c *client) {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond)
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	testwait.Until(t, func() bool {
 		resp := c.post(c.body("tools/list", nil))
 		resp.Body.Close()
-		if resp.StatusCode == 200 {
-			return
-		}
-	}
-	t.Error("the slot is held on and on")
+		return resp.StatusCode == 200
+	}, "the slot is held on and on")
 }
 
 func TestHalfARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 8 s")
+	}
 	t.Parallel()
 	const half, large = "Content-Length: 1000\r\n\r\n{\"js", "Content-Length: 100000\r\n\r\n{\"js"
 	gate := newGate()

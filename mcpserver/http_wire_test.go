@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestHTTPWire replays requests, one file a protocol era, and compares statuses,
@@ -107,15 +109,18 @@ func replayHTTP(c *client, later map[string]string, session string) string {
 		case "stream":
 			open.close()
 			again := headers.Clone()
-			resp, err := http.DefaultClient.Do(request(rest))
-			must(c.t, err)
-			for resp.StatusCode == http.StatusConflict { // the server has not heard yet that the other one is closed
-				resp.Body.Close()
-				time.Sleep(10 * time.Millisecond)
+			var resp *http.Response
+			testwait.Until(c.t, func() bool { // the server may not have heard yet that the other one is closed
+				var err error
 				headers = again.Clone()
 				resp, err = http.DefaultClient.Do(request(rest))
 				must(c.t, err)
-			}
+				if resp.StatusCode == http.StatusConflict {
+					resp.Body.Close()
+					return false
+				}
+				return true
+			}, "the stream before is still open")
 			open = &heard{t: c.t, body: resp.Body, lines: bufio.NewReader(resp.Body)}
 			said(c.headed(resp)...)
 		case "hear":

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // Clients are told of exactly the lists that changed, once.
@@ -61,11 +62,13 @@ func TestListChanged(t *testing.T) {
 				prompts.Store(0)
 				step.do()
 				must(t, c.Refresh(t.Context()))
-				for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && (tools.Load() < step.tools || resources.Load() < step.resources || prompts.Load() < step.prompts); {
-					time.Sleep(time.Millisecond)
+				testwait.Within(testwait.Patience, func() bool {
+					return tools.Load() >= step.tools && resources.Load() >= step.resources && prompts.Load() >= step.prompts
+				})
+				differ := func() bool {
+					return tools.Load() != step.tools || resources.Load() != step.resources || prompts.Load() != step.prompts
 				}
-				time.Sleep(60 * time.Millisecond) // for one too many: the SDK gathers changes for 10 ms
-				if tools.Load() != step.tools || resources.Load() != step.resources || prompts.Load() != step.prompts {
+				if testwait.Within(60*time.Millisecond, differ) { // the SDK gathers changes for 10 ms
 					t.Errorf("%s: told %d times of tools, %d of resources and %d of prompts, want %d, %d and %d",
 						step.what, tools.Load(), resources.Load(), prompts.Load(), step.tools, step.resources, step.prompts)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -72,9 +73,10 @@ func TestEventsOfFailures(t *testing.T) {
 				want = 0
 			}
 			all := events.take()
-			for end := time.Now().Add(30 * time.Second); len(all) < want && time.Now().Before(end); time.Sleep(time.Millisecond) {
-				all = append(all, events.take()...) // the answer may be here before its event
-			}
+			testwait.Within(testwait.Patience, func() bool { // the answer may be here before its event
+				all = append(all, events.take()...)
+				return len(all) >= want
+			})
 			if len(all) != want {
 				t.Errorf("%s %s: %d events: %+v", r.method, r.params, len(all), all)
 			}

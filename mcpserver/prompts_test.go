@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -264,11 +265,8 @@ func TestPromptsListChanged(t *testing.T) {
 		told.Store(0)
 		step.do()
 		must(t, c.Refresh(t.Context()))
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && told.Load() < step.want; {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(60 * time.Millisecond)
-		if told.Load() != step.want {
+		testwait.Until(t, func() bool { return told.Load() >= step.want }, step.what)
+		if testwait.Within(60*time.Millisecond, func() bool { return told.Load() > step.want }) { // the SDK gathers changes for 10 ms
 			t.Errorf("%s: told %d times", step.what, told.Load())
 		}
 	}

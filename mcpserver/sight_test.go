@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -160,7 +161,11 @@ func lists(tools []*tool.Tool) map[string]map[string]any {
 // A client that may not see a skill gets, on every way to it, the answer for a skill that
 // does not exist, and finds it in no list.
 func TestHiddenSkillsAreAbsent(t *testing.T) {
-	for _, set := range tool.SetNames() {
+	sets := tool.SetNames()
+	if testing.Short() {
+		sets = sets[:1] // each takes half a second
+	}
+	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {
 			h := twoHolders(t)
 			w := start(t, setting{files: hiddenLibrary(), tools: set, policy: h.policy, verifier: h.verifier, private: true})
@@ -280,7 +285,9 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // what should not come would be on its way
+	testwait.Within(500*time.Millisecond, func() bool { // what should not come would be on its way
+		return slices.ContainsFunc(who, func(name string) bool { return strings.HasPrefix(name, "some") && len(streams[name]) > 1 })
+	})
 	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
 	for _, name := range who {
 		said := until(streams[name], func(m message) bool {
@@ -300,6 +307,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 func TestRestrictLater(t *testing.T) {
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), verifier: h.verifier, private: true})
+	w.server.LookEvery(50 * time.Millisecond)
 	w.token = h.some
 	c := w.dial(legacy)
 	resp, err := http.DefaultClient.Do(c.request("GET", ""))
@@ -316,7 +324,7 @@ func TestRestrictLater(t *testing.T) {
 		t.Errorf("read: %s", m.Result)
 	}
 	put(t, w.dir, map[string]string{"zebra/zebra.txt": "other stripes"})
-	time.Sleep(3 * time.Second) // the period after which a change would be told
+	testwait.Within(500*time.Millisecond, func() bool { return len(stream) > 0 }) // ten periods in which a change would be told
 	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
 	if m := await(t, stream, "notifications/resources/updated"); !strings.Contains(string(m.Params), "open") {
 		t.Errorf("told of %s", m.Params)
@@ -377,7 +385,14 @@ func TestRestrictTells(t *testing.T) {
 				next(who)
 			}
 		}
-		time.Sleep(100 * time.Millisecond) // what should not come would be on its way
+		testwait.Within(100*time.Millisecond, func() bool { // what should not come would be on its way
+			for _, stream := range streams {
+				if len(stream) > 0 {
+					return true
+				}
+			}
+			return false
+		})
 		rewrite(t, w.dir, "open/notes.txt", fmt.Sprint("notes of step ", i))
 		for who := range streams {
 			for !next(who) {

@@ -407,14 +407,14 @@ func TestNeverAMixture(t *testing.T) {
 	version(0)
 	go func() {
 		defer close(stopped)
+		tick := time.Tick(time.Millisecond) // readers need the processor too
 		for i := 1; ; i++ {
 			select {
 			case <-done:
 				return
-			default:
+			case <-tick:
+				version(i)
 			}
-			version(i)
-			time.Sleep(time.Millisecond)
 		}
 	}()
 	defer func() { close(done); <-stopped }()

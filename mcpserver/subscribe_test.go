@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -173,11 +174,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		if resp, err := http.DefaultClient.Do(c.request("DELETE", "")); err != nil || resp.StatusCode >= 300 {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(30 * time.Second); w.server.Subscriptions() > 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d subscriptions are left of a session that has ended", w.server.Subscriptions())
-			}
-		}
+		testwait.Until(t, func() bool { return w.server.Subscriptions() == 0 }, "subscriptions are left of a session that has ended")
 	}
 	for i := range all/own + 1 { // at once they share what there is
 		c := w.dial(legacy)
@@ -213,36 +210,33 @@ func TestStreamsAreBounded(t *testing.T) {
 	for _, r := range open {
 		r.Body.Close()
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	testwait.Until(t, func() bool {
 		resp := listen()
 		resp.Body.Close()
-		if resp.StatusCode == 200 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("a stream that was left is still counted")
-		}
-	}
+		return resp.StatusCode == 200
+	}, "a stream that was left is still counted")
 }
 
 // resume opens the session's stream behind an event, or from now on, once the server
 // has heard that the one before is closed.
 func (c *client) resume(last string) *http.Response {
 	c.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	var resp *http.Response
+	testwait.Until(c.t, func() bool {
 		r := c.request("GET", "")
 		if last != "" {
 			r.Header.Set("Last-Event-ID", last)
 		}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			c.t.Fatal(err)
+		var err error
+		resp, err = http.DefaultClient.Do(r)
+		must(c.t, err)
+		if resp.StatusCode == http.StatusConflict {
+			resp.Body.Close()
+			return false
 		}
-		if resp.StatusCode != http.StatusConflict || time.Now().After(end) {
-			return resp
-		}
-		resp.Body.Close()
-	}
+		return true
+	}, "the stream before is still open")
+	return resp
 }
 
 // TestResumes: events that came while no stream was open are sent behind the last event
@@ -257,12 +251,12 @@ func TestResumes(t *testing.T) {
 	w.catalog.Poke()
 	await(t, told, "notifications/resources/list_changed")
 	stream.Body.Close()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // the server sees meanwhile that the stream is closed
 	lay(t, w.dir, map[string]string{"n-2/SKILL.md": skillText("n-2", "Two.")})
 	if err := w.catalog.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // the change is sent to no stream: the SDK gathers changes for 10 ms
 	again := c.resume("_0")
 	if again.StatusCode != 200 {
 		t.Fatal(again.Status)

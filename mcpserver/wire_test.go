@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -156,8 +157,8 @@ func (w *wire) do(line string) (said []string) {
 		_, err := fmt.Sscan(rest, &n)
 		must(w.t, err)
 		said = w.receive(n)
-		slices.Sort(said) // two timers: any order
-		time.Sleep(50 * time.Millisecond)
+		slices.Sort(said)                                                             // two timers: any order
+		testwait.Within(50*time.Millisecond, func() bool { return len(w.lines) > 0 }) // one too many
 		return append(said, w.receive(len(w.lines))...)
 	case "", "#":
 	default:

@@ -164,6 +164,9 @@ func lines(r *rand.Rand, n int) map[string]Doc {
 // An index after many updates answers like one that was built at once, to the last bit of
 // each score, and reads only documents that it does not have.
 func TestUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of documents")
+	}
 	queries := []string{"git", "deploy", "test kubernets", "the", "数", "d1", "d", "change log c++", "kubernetse grosse", "dock", "testin use of"}
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))

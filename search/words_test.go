@@ -116,6 +116,9 @@ func TestLettersAreNear(t *testing.T) {
 // TestFoldOnce checks that folding twice changes nothing. Otherwise a word copied from a
 // page would not be found in it.
 func TestFoldOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures thousands of documents")
+	}
 	for r := range unicode.MaxRune {
 		once := fold("a" + string(r) + "a")
 		if twice := fold(once); twice != once {

@@ -177,6 +177,9 @@ func TestYAMLDepth(t *testing.T) {
 
 // Hostile blocks are refused quickly and with little memory, each with a position.
 func TestHostileYAML(t *testing.T) {
+	if testing.Short() {
+		t.Skip("megabytes of hostile text")
+	}
 	fill := func(unit, tail string) string {
 		return strings.Repeat(unit, (MaxFrontmatter-len(tail))/len(unit)) + tail
 	}

@@ -131,8 +131,13 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told 
 		return g.unread(), nil
 	case len(skills) == 0:
 		text = "This server has no skills (instructions for particular tasks) now."
-		if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }) {
-			text = "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with " + g.call() + "."
+		unlisted := func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }
+		if slices.ContainsFunc(v.Entries, unlisted) {
+			which := "it leaves to the application"
+			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.title) }) {
+				which = "it was told to leave out" // by --exclude, for the user's own reasons
+			}
+			text = "This server lists no skills (instructions for particular tasks). Those in folders that " + which + " load by name with " + g.call() + "."
 		}
 		if g.search != "" {
 			text += " If the user asks for one, search with " + g.tool(g.search) + "."
@@ -171,6 +176,8 @@ func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	case g.own == "":
 	case !slices.ContainsFunc(skills, shown):
 		s = append(s, "The application's own tool `"+g.own+"` does not know these skills.")
+	case !slices.ContainsFunc(skills, func(e *catalog.Entry) bool { return !shown(e) }):
+		s = append(s, "The application's own tool `"+g.own+"` knows these skills too.")
 	default:
 		s = append(s, "The application's own tool `"+g.own+"` knows only some of these skills.")
 	}
@@ -229,7 +236,11 @@ func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []st
 			skills = leftFirst(v.Listed, there.left, skills)
 			return byName(g.instructions, leftOut)
 		}
-		return byName(min(g.instructions, listedElsewhere), leftOut)
+		text = byName(min(g.instructions, listedElsewhere), leftOut)
+		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // they are shown, but there
+			text = text[:at] + ", named in the description of " + g.tool(g.load.Name) + ")"
+		}
+		return text
 	}
 	each := "each"
 	if len(skills) == 1 {

@@ -295,6 +295,25 @@ func TestInstructionsBeginWithWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// If the tool's description has every name, the instructions say that, and not that names
+// are left out.
+func TestInstructionsPointToAllNames(t *testing.T) {
+	skills := thousand()[:700]
+	for _, name := range []string{"gemini-cli-mcp-client", "opencode"} {
+		c := Client{Name: name}
+		there := wordsOf(toolsOf(t, "default")[0].Define(seen(skills), c).Description)
+		for _, e := range skills {
+			if !there[e.Name] {
+				t.Fatalf("%s does not see %s", name, e.Name)
+			}
+		}
+		here := Instructions(seen(skills), toolsOf(t, "default"), c)
+		if strings.Contains(here, "not shown") || !strings.Contains(here, " more skills, named in the description of `") {
+			t.Errorf("%s: %s", name, here)
+		}
+	}
+}
+
 func wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {

@@ -156,6 +156,9 @@ func BenchmarkWaveHeap(b *testing.B) {
 }
 
 func TestWaveHeap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures thousands of skills")
+	}
 	metadata, loaded := waveHeap(t)
 	if metadata > 10<<20 || loaded > 50<<20 {
 		t.Errorf("1,000 skills hold %d bytes, 100 loaded ones %d more", metadata, loaded)
@@ -204,6 +207,9 @@ func TestContractTimes(t *testing.T) {
 // same among 100 and among 1,000 skills; one that names all skills costs ten times as much;
 // a scan opens each file once.
 func TestContractWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures thousands of skills")
+	}
 	few, sources := onDisk(t, 100)
 	many, _ := onDisk(t, 1000)
 	work := func(h *Host, set, name, in string, isError bool) float64 {

@@ -181,6 +181,9 @@ func randomText(r *rand.Rand, n int) string {
 // TestListProperties checks for random libraries that the list keeps its budget, its order
 // and every name, unless the names alone exceed the budget.
 func TestListProperties(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of random lists")
+	}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var texts, shownNames []string

@@ -96,6 +96,9 @@ var wholeFile string
 // Every byte of every file, SKILL.md too, reaches every client's model: at once if the
 // client shows so much, else by the calls that the answers name.
 func TestLongFilesCanBeReadOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of calls")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	prose := func(n, longest int) string {
 		var b strings.Builder

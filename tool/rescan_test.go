@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -107,7 +108,7 @@ func TestAbsentNamesCostFewLooks(t *testing.T) {
 		}
 		all.Wait()
 		for i := range 50 {
-			time.Sleep(rescanInterval / 10)
+			testwait.Advance(rescanInterval / 10)
 			ask(i)
 		}
 		intervals := int64(time.Since(begun)/rescanInterval) + 1
@@ -132,7 +133,7 @@ func TestFruitlessLooksAreBounded(t *testing.T) {
 		}
 		before, begun := c.scans.Load(), time.Now()
 		for range 5 {
-			time.Sleep(rescanInterval / 3)
+			testwait.Advance(rescanInterval / 3)
 			for i := range 20 {
 				call(t, h, "universal", "skill", args{"name": fmt.Sprint("twice-", i)})
 			}

@@ -88,7 +88,7 @@ func TestInstructionsOfTheirs(t *testing.T) {
 	theirs.root.ShownBy = "Claude Code"
 	claude := Client{Name: "claude-code", Version: "2.1.330"}
 	text := Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
-	if strings.Contains(text, "`Skill` does not know") || !strings.Contains(text, "`Skill` knows only some of these skills.") {
+	if strings.Contains(text, "`Skill` does not know") || !strings.Contains(text, "`Skill` knows these skills too.") {
 		t.Error(text)
 	}
 	theirs.root.Unlisted = true
@@ -96,5 +96,10 @@ func TestInstructionsOfTheirs(t *testing.T) {
 	same(t, text, "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with this server's tool `skill`. If the user asks for one, search with `find_skills`.")
 	if length(text) > headLength {
 		t.Errorf("it has %d characters", length(text))
+	}
+	theirs.root.ShownBy = "Gemini CLI" // another application's folder
+	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
+	if !strings.Contains(text, "Those in folders that it was told to leave out load by name") || strings.Contains(text, "application") {
+		t.Error(text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -73,11 +74,7 @@ func TestUnreadRoots(t *testing.T) {
 			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: SkillList{Skills: []ListedSkill{}}, Meta: marked})
 
 			close(late.held)
-			for end := time.Now().Add(30 * time.Second); viewOf(t, h).Named("git") == nil; time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("the late root never joins")
-				}
-			}
+			testwait.Until(t, func() bool { return viewOf(t, h).Named("git") != nil }, "the late root never joins")
 			same(t, call(t, h, "default", "find_skills", args{}).Text,
 				"Skills 1 to 1 of 1:\n- git (project, skill://dir-1/git/SKILL.md): Git\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 		}

@@ -109,6 +109,9 @@ func TestHidden(t *testing.T) {
 // TestHostileText: what would cost a parser seconds is not parsed, and what people
 // write is.
 func TestHostileText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("megabytes of hostile text")
+	}
 	m := newRenderer()
 	at := here(t, "SKILL.md")
 	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) ", "=\n", "a\n=\n", "a\n-\n", "# a\n", "> #\n"} {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // asKnack makes the test binary run as knack: a real process, and under -race an
@@ -291,15 +293,10 @@ func TestClosedStderrHarmsNothing(t *testing.T) {
 		bad := filepath.Join(dir, fmt.Sprint("bad", i))
 		must(t, os.Mkdir(bad, 0o755))
 		must(t, os.WriteFile(filepath.Join(bad, "SKILL.md"), []byte("no frontmatter"), 0o644))
-		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		testwait.Until(t, func() bool {
 			p.call(10+i, "tools/call", `{"name":"find_skills","arguments":{}}`)
-			if strings.Count(p.receive().text(), "' was skipped: ") == i+1 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal("the bad skill was not seen")
-			}
-		}
+			return strings.Count(p.receive().text(), "' was skipped: ") == i+1
+		}, "the bad skill was not seen")
 	}
 	p.in.Close()
 	if code := p.exits(); code != 0 {

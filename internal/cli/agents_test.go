@@ -14,6 +14,9 @@ import (
 
 // TestAgentLoops runs the agent loops of doc/agents.md unchanged, with the built binary.
 func TestAgentLoops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs programs")
+	}
 	doc, err := os.ReadFile(filepath.FromSlash("../../doc/agents.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // asker sends requests to a server and reads its audit log.
@@ -38,15 +39,14 @@ type asker struct {
 func (a *asker) expect(lines ...string) {
 	a.t.Helper()
 	a.want = append(a.want, lines...)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		data, err := os.ReadFile(a.log)
-		if err == nil && bytes.Count(data, []byte("\n")) >= len(a.want) {
-			return
-		}
-		if time.Now().After(end) {
-			a.t.Fatalf("%v; the audit log has\n%s\nwant\n%s", err, data, strings.Join(a.want, "\n"))
-		}
-	}
+	var data []byte
+	var err error
+	testwait.Until(a.t, func() bool {
+		data, err = os.ReadFile(a.log)
+		return err == nil && bytes.Count(data, []byte("\n")) >= len(a.want)
+	}, func() string {
+		return fmt.Sprintf("%v; the audit log has\n%s\nwant\n%s", err, data, strings.Join(a.want, "\n"))
+	})
 }
 
 // send sends a request and returns the status and body of the answer.
@@ -252,11 +252,7 @@ func TestAudit(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(30 * time.Second); !strings.Contains(said(), "was read again"); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal(said())
-			}
-		}
+		testwait.Until(t, func() bool { return strings.Contains(said(), "was read again") }, "the configuration was not read again:", said)
 		for n := range 8 {
 			code, body, header := a.send("GET", "/api/v1/skills", bert, "")
 			wait, _ := strconv.Atoi(header.Get("Retry-After"))
@@ -338,11 +334,7 @@ func TestReload(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(30 * time.Second); strings.Count(said(), want) == before; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the log lacks %s:\n%s", want, said())
-			}
-		}
+		testwait.Until(t, func() bool { return strings.Count(said(), want) > before }, want, "is not in the log:", said)
 	}
 	moved := func() {
 		t.Helper()
@@ -376,14 +368,7 @@ func TestReload(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-			if _, err := os.Stat(log); err == nil {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal("the audit log is not opened anew")
-			}
-		}
+		testwait.Until(t, func() bool { _, err := os.Stat(log); return err == nil }, "the audit log is not opened anew")
 	}
 	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
 	hangUp("there is no key 'lovel' in log")

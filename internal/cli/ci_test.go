@@ -133,6 +133,9 @@ type step struct {
 // The action parses and pastes no input into a script, and its scripts work on this
 // machine.
 func TestAction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs knack")
+	}
 	var action struct {
 		Name, Description string
 		Inputs            map[string]struct{ Description, Default string }

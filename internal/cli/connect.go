@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,6 +149,8 @@ type connection struct {
 	Why     string   `json:"why,omitempty"`
 	Command []string `json:"command,omitempty"` // what the entry that is there starts
 	URL     string   `json:"url,omitempty"`     // where it leads to
+	Missing bool     `json:"missing,omitempty"` // it names a program that no folder of PATH has
+	Suspect string   `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool     `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
 	First   *connection `json:"first,omitempty"`
@@ -177,6 +180,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 	if ch.First != nil {
 		first := connectionOf(*ch.First)
 		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.Starts(first.Command[0])
 		out.First = &first
 	}
 	if err != nil {
@@ -188,7 +192,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 func connectionOf(ch client.Change) connection {
 	out := connection{
 		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
-		Command: ch.Command, URL: ch.URL, Off: ch.Off != "",
+		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspect, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
 		out.Changes = append(out.Changes, diff(d))
@@ -233,6 +237,9 @@ func (c connection) sentence(env Env) string {
 	file := atHome(env, c.File)
 	switch c.State {
 	case "connected", "outdated":
+		if c.Missing {
+			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.how(), file)
+		}
 		is := "connected"
 		if c.Off {
 			is = "turned off"
@@ -269,6 +276,9 @@ func (c connection) how() string {
 	if name := c.called; name != "" && name != client.Name {
 		out += ", is called " + name
 	}
+	if c.Suspect != "" {
+		out += " (" + c.Suspect + ")"
+	}
 	switch c.Scope {
 	case "project":
 		out += ", in this project"
@@ -276,6 +286,27 @@ func (c connection) how() string {
 		out += ", in this project, for you alone"
 	}
 	return out
+}
+
+// precedence says which entry the client uses instead of this one.
+func (c connection) precedence(env Env, cl client.Client) string {
+	what, file := "its entry", atHome(env, c.First.File)
+	if c.First.State == "other" {
+		what = "its server called knack"
+	}
+	if cl.OnceApproved && c.First.Scope == "project" {
+		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
+			file, what, c.First.how(), cl.Name, atHome(env, c.File))
+	}
+	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.how())
+}
+
+// comes says when the entry that precedes this one does.
+func (c connection) comes(cl client.Client) string {
+	if cl.OnceApproved && c.First.Scope == "project" {
+		return "comes first once it is approved"
+	}
+	return "comes first"
 }
 
 // values are the values of a flag on a command line.
@@ -295,19 +326,19 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	if err != nil {
 		return err
 	}
-	entry, err := c.Entry(s)
+	state, ch, planErr := f.state(*env, c, s)
+	entry, err := c.Entry(c.In(f.places(*env), state.File, s))
 	if errors.Is(err, client.ErrNoRemote) {
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings"}
 	} else if err != nil {
 		return runError("", "%s: %w", c.Name, err)
 	}
-	state, ch, planErr := f.state(*env, c, s)
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unread {
 		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
 	}
-	f.warn(env, c, s)
+	f.warn(env, c, s, ch)
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err
@@ -339,12 +370,16 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 }
 
 // warn says what may keep the client from starting the command that the entry names.
-func (f *connectFlags) warn(env *Env, c client.Client, s client.Server) {
+func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch client.Change) {
+	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
+	if kept {
+		s.Command = ch.Command[0]
+	}
 	switch {
-	case s.URL != "":
+	case s.URL != "" || ch.State == client.Foreign:
 	case !f.places(*env).Starts(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
-	case f.scope == "project" && f.command == "":
+	case f.scope == "project" && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
 	}
 }
@@ -361,6 +396,16 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file, first := atHome(env, ch.File), ch.First
 	switch {
+	case first != nil && first.State == client.Foreign: // also if yours was written: it is not the one that counts
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
+	case first != nil && state.First.Missing:
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
+	case ch.ListFile != "":
+		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
+		if ch.ListOnly {
+			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
+		}
+		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
 	case ch.Off != "": // also if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
@@ -371,15 +416,16 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file = atHome(env, first.File)
 	switch {
-	case first.State == client.Foreign:
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its server called knack %s", file, state.First.how()), "give that server another name there"}
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s comes first, and its entry is not up to date: it %s", file, state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }
+
+// removeIt is what to do about another server called knack.
+const removeIt = "do not approve it; remove it there, or give it another name"
 
 // again is the command that writes the entry of a scope.
 func (f *connectFlags) again(c client.Client, scope client.Scope) string {
@@ -397,6 +443,8 @@ func (f *connectFlags) again(c client.Client, scope client.Scope) string {
 func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
+	case state.Suspect != "":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.how()), removeIt}
 	case state.State == "other":
 		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
 			"give that server another name there, or say with --command that this program is your knack"}
@@ -459,9 +507,9 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	default:
 		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
 	}
-	switch first := state.First; {
-	case first != nil:
-		fmt.Fprintf(env.Stdout, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	switch {
+	case state.First != nil:
+		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
 	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
@@ -494,13 +542,13 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
 	}
-	if first := state.First; first != nil {
-		fmt.Fprintf(env.Stderr, "In this project %s comes first: its entry %s\n", clean(atHome(*env, first.File)), clean(first.how()))
+	if state.First != nil {
+		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
 	}
 	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
-	if len(c.Reads) > 0 && s.URL == "" {
+	if strings.Contains(state.Entry, "--exclude") {
 		fmt.Fprintf(env.Stderr, "%s reads the folders behind --exclude itself.\n", c.Name)
 	}
 }
@@ -516,6 +564,15 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	if ch.First != nil {
 		counts = *ch.First
 	}
+	if counts.State == client.Foreign { // no word about approving, allowing or trusting
+		if !f.write { // else see unconnected
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeIt)
+		}
+		return
+	}
+	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
+		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
+	}
 	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, clean(sentence))
 	}
@@ -523,6 +580,8 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
 	case ch.First != nil && ch.First.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
+	case c.Trusts() && !counts.Trusted && ch.First != nil:
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
 	case c.Trusts() && !counts.Trusted:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}

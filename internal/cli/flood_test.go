@@ -76,6 +76,9 @@ func (w *watched) lines() []audit.Event {
 // writes few lines however much they ask, whether there are limits or not; those who
 // have one go on.
 func TestFloodsWithoutToken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of requests")
+	}
 	const n = 1500
 	for _, flood := range []struct{ method, path, form, token string }{
 		{method: "GET", path: "/signin"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // stream is a server's stream of notifications.
@@ -78,6 +79,7 @@ func (s *stream) await(t *testing.T, text string) {
 // TestMatrixStreams checks that a stream carries nothing about hidden skills, neither at
 // once nor when it is resumed.
 func TestMatrixStreams(t *testing.T) {
+	t.Parallel() // it waits for seconds until a change is told
 	dir := t.TempDir()
 	for _, files := range []map[string]string{openSkills, hiddenSkills} {
 		for name, text := range files {
@@ -194,7 +196,7 @@ func TestMatrixStreams(t *testing.T) {
 		if id == guests[0] {
 			s.await(t, `"uri":"skill://open/notes.md"`)
 		} else {
-			time.Sleep(20 * time.Millisecond) // a forbidden event would be there
+			testwait.Within(20*time.Millisecond, func() bool { return strings.Contains(s.text(), "zqx") })
 		}
 		if strings.Contains(s.text(), "zqx") {
 			t.Errorf("guest is told again from %s: %d\n%s", id, s.code, s.text())

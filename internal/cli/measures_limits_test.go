@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestMeasuresOfLimits checks that each reason of a 429 is counted as often as clients got
@@ -131,15 +132,12 @@ func TestMeasuresOfLostLines(t *testing.T) {
 	sent := 0
 	settled := func(what string, ok func(written, lost int) bool) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			written, lost := totals()
-			if sent++; ok(written, lost) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s: %d written, %d lost, of %d", what, written, lost, sent)
-			}
-		}
+		var written, lost int
+		testwait.Until(t, func() bool {
+			written, lost = totals()
+			sent++
+			return ok(written, lost)
+		}, what, func() string { return fmt.Sprintf(": %d written, %d lost, of %d", written, lost, sent) })
 	}
 	settled("at first", func(written, lost int) bool { return written > 0 && lost == 0 })
 
@@ -158,11 +156,10 @@ func TestMeasuresOfLostLines(t *testing.T) {
 		if lines > 0 && written == lines && lost == missing {
 			return true
 		}
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if lines, missing = in(logs); lines+missing == sent {
-				break
-			}
-		}
+		testwait.Within(testwait.Patience/2, func() bool {
+			lines, missing = in(logs)
+			return lines+missing == sent
+		})
 		return false
 	})
 	if missing == 0 {

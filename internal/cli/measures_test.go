@@ -11,11 +11,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestMeasures compares the whole metrics of a session with calls, failures and refusals,
@@ -45,7 +45,7 @@ func TestMeasures(t *testing.T) {
 	// for metrics below add theirs.
 	const before = 14
 	got, asked := "", 0
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	testwait.Within(testwait.Patience, func() bool {
 		data, err := os.ReadFile(a.log)
 		if err != nil {
 			t.Fatal(err)
@@ -53,10 +53,11 @@ func TestMeasures(t *testing.T) {
 		lines := bytes.Count(data, []byte("\n"))
 		_, got, _ = a.send("GET", "/metrics", token, "")
 		if lines == before+asked && strings.Contains(got, fmt.Sprintf("\nknack_audit_lines_total %d\n", lines)) {
-			break
+			return true
 		}
 		asked++
-	}
+		return false
+	})
 	ours := regexp.MustCompile(`(?m)^knack_(?:mcp|http_refusals|audit).*$`).FindAllString(got, -1)
 	want := []string{
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,

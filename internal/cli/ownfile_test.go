@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of
@@ -75,11 +76,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(log(), logged); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the log lacks %q:\n%s", logged, log())
-			}
-		}
+		testwait.Until(t, func() bool { return strings.Contains(log(), logged) }, logged, "is not in the log:", log)
 	}
 	if err := os.Remove(tokens); err != nil {
 		t.Fatal(err)

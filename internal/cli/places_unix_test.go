@@ -24,6 +24,9 @@ var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 // any method, of a skill in any state, of a root that is read or is not. Each has canary
 // in its path. Places are named by the root's label.
 func TestNoFolderGoesOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of requests")
+	}
 	for _, set := range []string{"default,universal,runner,wave", "uri"} {
 		for _, with := range []string{"tokens", "nothing"} {
 			t.Run(set+" with "+with, func(t *testing.T) { seekFolders(t, set, with == "tokens") })

@@ -60,7 +60,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(ci), "\nstep 'go test ./...'\n") {
+	if !strings.Contains(string(ci), "\n  step 'go test ./...'\n") {
 		t.Error(".ci/run does not run the README's go test ./...")
 	}
 }

@@ -164,6 +164,9 @@ var errStream = errors.New("the answer goes on, or the line ends")
 // KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 60.
 func TestReloadRace(t *testing.T) {
 	reloads := 60
+	if testing.Short() {
+		reloads = 15
+	}
 	if text := os.Getenv("KNACK_RELOADS"); text != "" {
 		if _, err := fmt.Sscan(text, &reloads); err != nil {
 			t.Fatal(err)

@@ -177,6 +177,9 @@ func (w *world) probes() (all []probe) {
 // What a subject sees is what a server would show that never had the rest: with random
 // skills, roots, rules and reloads, on every surface.
 func TestSeesWhatIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of requests")
+	}
 	names := map[string]string{"anna": "", "bert": "crew", "carl": ""}
 	tokens, section := map[string]string{}, "  tokens:\n"
 	for _, name := range slices.Sorted(maps.Keys(names)) {

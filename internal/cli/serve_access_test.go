@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // Who sees what comes from the configuration, and is read again on SIGHUP: taken
@@ -55,11 +56,7 @@ func TestServeAccess(t *testing.T) {
 	}
 	logged := func(text string) {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(log(), text); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the log lacks %q:\n%s", text, log())
-			}
-		}
+		testwait.Until(t, func() bool { return strings.Contains(log(), text) }, text, "is not in the log:", log)
 	}
 	hangUp := func() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
@@ -103,11 +100,7 @@ func TestServeAccess(t *testing.T) {
 	again := func() {
 		before := strings.Count(log(), "the configuration was read again")
 		hangUp()
-		for deadline := time.Now().Add(30 * time.Second); strings.Count(log(), "the configuration was read again") == before; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("it was not read again:\n%s", log())
-			}
-		}
+		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was read again") > before }, "it was not read again:", log)
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()
@@ -145,6 +138,9 @@ func TestServeAccess(t *testing.T) {
 // something else by them, and to nobody else. No skill changes, so that no look at the
 // folders would tell.
 func TestReloadTells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 6 s")
+	}
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
@@ -176,18 +172,10 @@ func TestReloadTells(t *testing.T) {
 		}
 		told[step.tells] += 3 // lists
 		count := func(s *stream) int { return strings.Count(s.text(), "/list_changed") }
-		for deadline := time.Now().Add(20 * time.Second); count(streams[step.tells]) < told[step.tells]; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("step %d: %s is not told:\n%s", i, step.tells, streams[step.tells].text())
-			}
-		}
+		testwait.Until(t, func() bool { return count(streams[step.tells]) >= told[step.tells] }, "step", i, step.tells, "is not told:", streams[step.tells].text)
 		replace(t, filepath.Join(dir, "common/notes.md"), strings.Repeat("other notes\n", i+2))
 		for name, s := range streams {
-			for deadline := time.Now().Add(20 * time.Second); strings.Count(s.text(), "resources/updated") <= i; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("step %d: %s hears no more:\n%s", i, name, s.text())
-				}
-			}
+			testwait.Until(t, func() bool { return strings.Count(s.text(), "resources/updated") > i }, "step", i, name, "hears no more:", s.text)
 			if got := count(s); got != told[name] {
 				t.Errorf("step %d: %s was told %d times, want %d:\n%s", i, name, got, told[name], s.text())
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // environment is that of a person with one skill, one broken one, and nothing else.
@@ -62,12 +63,7 @@ func (l *locked) String() string {
 // eventually waits for a text on a stream.
 func eventually(t *testing.T, l *locked, want string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if strings.Contains(l.String(), want) {
-			return
-		}
-	}
-	t.Fatalf("no %q in: %s", want, l.String())
+	testwait.Until(t, func() bool { return strings.Contains(l.String(), want) }, want, "is not in", l.String)
 }
 
 // On a terminal, serve tells the person what is served, from where, what is not,
@@ -137,6 +133,9 @@ func TestServeSignalDrains(t *testing.T) {
 
 // A client that stops reading does not keep the process after one signal.
 func TestServeClientStopsReading(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 10 s")
+	}
 	t.Parallel()
 	env := environment(t)
 	in, client := io.Pipe()

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // surfer is a browser without state: the test decides what it sends.
@@ -131,11 +132,7 @@ func (c company) hangUp(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); strings.Count(c.log(), said) == before; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(c.log())
-		}
-	}
+	testwait.Until(t, func() bool { return strings.Count(c.log(), said) > before }, said, "is not in the log:", c.log)
 }
 
 // TestSignIn checks that a browser signs in once with a token, until it signs out or the

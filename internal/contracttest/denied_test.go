@@ -33,6 +33,9 @@ func (w *world) deny(name string) (allow func()) {
 
 // Modes do not bind root, so these tests run as the user nobody.
 func TestDeniedAsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same tests once more, as another user")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as such a user already")
 	}

@@ -35,6 +35,9 @@ func run(t *testing.T, w *world, set string, rows []row) {
 
 // Modes bind only users other than root, so the rows are repeated as user nobody.
 func TestAsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same tests once more, as another user")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as such a user already")
 	}

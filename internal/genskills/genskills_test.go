@@ -32,6 +32,9 @@ func TestDeterministic(t *testing.T) {
 
 // Medians and 95th percentiles match those of real skills.
 func TestFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads thousands of skills")
+	}
 	const n = 4000
 	var files, main, descriptions []int
 	paths := map[string]bool{}
@@ -86,6 +89,9 @@ func TestFaultless(t *testing.T) {
 
 // The rules report each fault, except a misspelt file name, which the folder shows.
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads thousands of skills")
+	}
 	seen := map[string]int{}
 	for i := range 3000 {
 		s := genskills.Options{Seed: 3, Faults: 1}.At(i)

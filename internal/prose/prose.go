@@ -112,7 +112,7 @@ func read(root string) (*report, error) {
 	return r, err
 }
 
-// goFile counts in the comments of one Go file and, if it is a test, its sleeps.
+// goFile counts in the comments of one Go file and, if tests use it, its sleeps.
 func (r *report) goFile(root, path string) error {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -139,7 +139,8 @@ func (r *report) goFile(root, path string) error {
 		}
 	}
 	r.folders[folder] = here
-	if !strings.HasSuffix(path, "_test.go") {
+	forTests := func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` }
+	if !strings.HasSuffix(path, "_test.go") && !slices.ContainsFunc(f.Imports, forTests) {
 		return nil
 	}
 	ast.Inspect(f, func(n ast.Node) bool {

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func reloadPart() part {
@@ -263,9 +264,7 @@ func audits(r *trial) {
 			}()
 		}
 		// Some thirty lines begin the next file.
-		for patient := time.Now().Add(r.patience()); served.Load() < int64(60+37*round) && time.Now().Before(patient); {
-			time.Sleep(time.Millisecond)
-		}
+		testwait.Within(r.patience(), func() bool { return served.Load() >= int64(60+37*round) })
 		r.must(k.cmd.Process.Signal(syscall.SIGKILL))
 		<-k.ended
 		for range 4 {

@@ -16,7 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func signInPart() part {
@@ -97,10 +98,8 @@ func (r *trial) from(address string) *http.Client {
 func (r *trial) hangUp(k *knack, says string) error {
 	before := strings.Count(k.said(), says)
 	r.must(k.cmd.Process.Signal(syscall.SIGHUP))
-	for end := time.Now().Add(r.patience()); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if strings.Count(k.said(), says) > before {
-			return nil
-		}
+	if testwait.Within(r.patience(), func() bool { return strings.Count(k.said(), says) > before }) {
+		return nil
 	}
 	return fmt.Errorf("the log does not say %q: %s", says, excerpt(k.said()))
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func faultParts() []part {
@@ -255,13 +257,14 @@ func noDescriptors(r *trial) {
 		}
 		r.check("with no descriptor left", err)
 		err = errors.New("no answer")
-		for end := time.Now().Add(r.patience()); err != nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		testwait.Within(r.patience(), func() bool {
 			w.client = nil
 			var answer string
 			if answer, err = ask(); err == nil && !strings.Contains(answer, "INSIDE a") {
 				err = fmt.Errorf("afterwards: %s", excerpt(answer))
 			}
-		}
+			return err == nil
+		})
 		if err != nil {
 			err = fmt.Errorf("afterwards: %w", err)
 		}
@@ -286,15 +289,15 @@ func listed(k *knack, name string) (bool, error) {
 
 // becomes waits for a skill to be listed, or not to be.
 func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) error {
-	for end := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
-		got, err := listed(k, name)
-		if err != nil || got == want {
-			return err
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%s listed: %v, and not %v, not within %v", name, got, want, within)
-		}
+	var got bool
+	var err error
+	if !testwait.Within(within, func() bool {
+		got, err = listed(k, name)
+		return err != nil || got == want
+	}) {
+		return fmt.Errorf("%s listed: %v, and not %v, not within %v", name, got, want, within)
 	}
+	return err
 }
 
 // every is the longest time until a change is noticed, with an allowance for a loaded
@@ -332,11 +335,12 @@ func rootShut(r *trial) {
 	r.check("a call meanwhile", err)
 	r.must(os.Chmod(a, 0o755))
 	err = errors.New("none")
-	for end := time.Now().Add(r.every()); err != nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	testwait.Within(r.every(), func() bool {
 		if line, err = k.call("tools/call", tool("skill", map[string]any{"name": "git"})); err == nil && !bytes.Contains(line, []byte("INSIDE git")) {
 			err = fmt.Errorf("is not served again: %s", excerpt(string(line)))
 		}
-	}
+		return err == nil
+	})
 	r.check("permission again", err)
 	r.check("the end", status(k.end(), 0))
 }

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // load has the resources of a server process, measured from outside.
@@ -69,7 +71,7 @@ func busy(during time.Duration) float64 {
 		return ticks - ownTicks(), all
 	}
 	before, allBefore := taken()
-	time.Sleep(during)
+	pause(during)
 	after, allAfter := taken()
 	return max(after-before, 0) / max(allAfter-allBefore, 1) * float64(runtime.NumCPU())
 }
@@ -143,9 +145,10 @@ func TestOwnTicks(t *testing.T) {
 	}
 	const want = 20 // hundredths of a second
 	var during float64
-	for end := time.Now().Add(30 * time.Second); during < want && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	testwait.Within(testwait.Patience, func() bool {
 		during = beside() - before
-	}
+		return during >= want
+	})
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	if after := beside() - before; during < want || after < during-2 { // which are counted by different clocks
@@ -211,7 +214,7 @@ func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
 	a.mu.Lock()
 	a.took = nil
 	a.mu.Unlock()
-	time.Sleep(during)
+	pause(during)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.took) == 0 {
@@ -230,7 +233,7 @@ func floods(r *trial) {
 	_, err := w.post(quiet, modernEra, "", "tools/list", map[string]any{})
 	r.must(err)
 	w.client.CloseIdleConnections()
-	time.Sleep(200 * time.Millisecond)
+	pause(200 * time.Millisecond)
 	base := quiet.goroutines()
 
 	const most = 0.4
@@ -242,7 +245,7 @@ func floods(r *trial) {
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
 	a := r.active(k, clients, time.Duration(r.pick(1, 5))*time.Second)
-	time.Sleep(time.Duration(r.pick(1, 5)) * time.Second)
+	pause(time.Duration(r.pick(1, 5)) * time.Second)
 	before := k.load()
 	const floor, aStall = 2500 * time.Microsecond, 20
 	var ratios []float64
@@ -289,14 +292,11 @@ func floods(r *trial) {
 func (r *trial) calms(k *knack, before load, goroutines, clients int) {
 	var now load
 	begin := time.Now()
-	for time.Since(begin) < 60*time.Second {
+	testwait.Within(60*time.Second, func() bool {
 		now = k.load()
 		// The active clients have ended too, each of which had a descriptor.
-		if now.files <= before.files-clients+8 && now.memory <= before.memory*3/2+32<<20 {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		return now.files <= before.files-clients+8 && now.memory <= before.memory*3/2+32<<20
+	})
 	took := time.Since(begin)
 	err := error(nil)
 	if now.files > before.files-clients+8 {

@@ -11,7 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func forbiddenPart() part {
@@ -145,14 +146,12 @@ func forbidden(r *trial) {
 	seen, err := anna.get(base + "/skills/vault-7/")
 	r.check("a hidden skill's page", err)
 	r.write(root, map[string]string{"vault-7/SKILL.md": "---\nname: vault-7\ndescription: Another text.\n---\nINSIDE vault, changed"})
-	for end := time.Now().Add(r.patience()); err == nil; time.Sleep(20 * time.Millisecond) {
-		now, _ := anna.get(base + "/skills/vault-7/")
-		if now != seen && strings.Contains(now, "Another text.") {
-			break
-		}
-		if time.Now().After(end) {
-			err = fmt.Errorf("who may see it sees no change: %s", excerpt(now))
-		}
+	now := ""
+	if err == nil && !testwait.Within(r.patience(), func() bool {
+		now, _ = anna.get(base + "/skills/vault-7/")
+		return now != seen && strings.Contains(now, "Another text.")
+	}) {
+		err = fmt.Errorf("a user who may see it sees no change: %s", excerpt(now))
 	}
 	r.check("a hidden skill's change", err)
 	indexed()

@@ -119,7 +119,7 @@ func (f *forest) grow(r *trial) (stop func()) {
 			if i%400 == 0 {
 				_ = file.Truncate(0)
 			}
-			time.Sleep(time.Millisecond)
+			pause(time.Millisecond)
 		}
 	}()
 	return func() { done.Store(true); <-ended }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // kills kills --fix and --write at any moment and checks the files.
@@ -45,7 +47,7 @@ func kills(r *trial) {
 			cmd := r.command(setting{home: home}, c.args...)
 			r.must(cmd.Start())
 			// From its start to shortly after its end, in steps that differ between rounds.
-			time.Sleep(whole * time.Duration(i) * 13 / time.Duration(n) / 10)
+			pause(whole * time.Duration(i) * 13 / time.Duration(n) / 10)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			kills++
@@ -89,7 +91,7 @@ func untilJump(before time.Duration) {
 	const cycle = 4 * time.Second
 	var since unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &since) // cannot fail
-	time.Sleep((2*time.Second - before - time.Duration(since.Nano())%cycle + 2*cycle) % cycle)
+	pause((2*time.Second - before - time.Duration(since.Nano())%cycle + 2*cycle) % cycle)
 }
 
 // clockJumps edits files under a server whose clock jumps, and gives files times that
@@ -133,14 +135,15 @@ func clockJumps(r *trial) {
 		if i%10 == 0 {
 			edition := []byte(fmt.Sprintf("Edition %06d", i))
 			err := fmt.Errorf("still the old description after %v", r.every())
-			for end := time.Now().Add(r.every()); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			testwait.Within(r.every(), func() bool {
 				if line, failed := k.call("tools/call", tool("find_skills", map[string]any{})); failed != nil || bytes.Contains(line, edition) {
 					err = failed
 				}
-			}
+				return err == nil
+			})
 			r.check("the list after a change", err)
 		}
-		time.Sleep(25 * time.Millisecond)
+		pause(25 * time.Millisecond)
 	}
 	r.check("the end", status(k.end(), 0))
 }

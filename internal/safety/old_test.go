@@ -91,7 +91,7 @@ func swapsOfOld(r *trial) {
 	k, web := r.stdio(setting{}, flags...), r.http(setting{}, flags...)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience(), Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	session := w.dial(web)
-	time.Sleep(aged)
+	pause(aged)
 	type question struct {
 		name     string
 		swaps    string // what is exchanged below it
@@ -178,7 +178,7 @@ func swapsOfOld(r *trial) {
 			swaps++
 		}
 		if n%10 == 9 {
-			time.Sleep(aged) // folders have stamps too
+			pause(aged) // folders have stamps too
 		}
 	}
 	// All at once.
@@ -190,7 +190,7 @@ func swapsOfOld(r *trial) {
 			for n := 0; !done.Load(); n++ {
 				swap(what)
 				count.Add(1)
-				time.Sleep(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // there is time to be asked twice
+				pause(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // there is time to be asked twice
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func secretsOfSessions(r *trial) {
 	flags := []string{"--no-builtin", "--dir", root}
 	set := setting{home: home}
 	k, web := r.stdio(set, flags...), r.http(set, append([]string{"--token-file", "tokens", "--config", "unlimited.yaml"}, flags...)...)
-	time.Sleep(aged)
+	pause(aged)
 	client := &http.Client{Timeout: r.patience()}
 	planted := map[string]canary{"a token": {forms: tokens}}
 	send := func(token, era, session, method string, params map[string]any, with string) (*http.Response, string, error) {
@@ -338,7 +338,7 @@ func secretsOfSessions(r *trial) {
 			}
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // the log is written behind the answer
+	pause(100 * time.Millisecond) // the log is written behind the answer
 	for name, c := range planted {
 		r.check("the log", prefix("the log ", leaks(web.said()+k.said(), map[string]canary{strings.TrimSuffix(name, c.text): c})))
 	}

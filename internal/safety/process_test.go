@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // patience bounds the wait for events without a promised time; promised times are cases
@@ -286,16 +288,21 @@ func (r *trial) stdio(s setting, args ...string) *knack {
 func (r *trial) http(s setting, args ...string) *knack {
 	r.Helper()
 	k := r.start(s, append([]string{"--http", "127.0.0.1:0"}, args...)...)
-	for end := time.Now().Add(r.patience()); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Within(r.patience(), func() bool {
 		if _, at, ok := strings.Cut(k.said(), "serves MCP at "); ok && strings.Contains(at, "\n") {
 			k.url, _, _ = strings.Cut(at, "\n")
-			return k
 		}
-		if time.Now().After(end) || !k.alive() {
-			r.Fatalf("no address: %s", k.said())
-		}
+		return k.url != "" || !k.alive()
+	})
+	if k.url == "" {
+		r.Fatalf("no address: %s", k.said())
 	}
+	return k
 }
+
+// pause waits in real time: until the stamps of files are old, during an interval that is
+// measured, or between two changes, so that readers get the processor.
+func pause(d time.Duration) { time.Sleep(d) }
 
 // tool returns the parameters of a tool call.
 func tool(name string, arguments map[string]any) map[string]any {

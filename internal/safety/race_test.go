@@ -76,7 +76,7 @@ func swaps(r *trial) {
 				count.Add(1)
 				// Not in step with the readers, which need the processor too.
 				if n%(11+i) == 0 {
-					time.Sleep(time.Millisecond)
+					pause(time.Millisecond)
 				}
 			}
 		})

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 // mostFiles bounds the open files: 5 of the process, 8 of the runtime and the watcher, and
@@ -61,7 +63,7 @@ func descriptors(r *trial) {
 			defer close(ended)
 			for !done.Load() {
 				most.Store(max(most.Load(), int64(k.load().files)))
-				time.Sleep(time.Millisecond)
+				pause(time.Millisecond)
 			}
 		}()
 		k.initialize()
@@ -153,14 +155,10 @@ func (r *trial) longSession(root string) {
 	call(1000) // the index, pools, connections and other bounded memory fill up first
 	// The watch of the folders begins some seconds after the start, and takes a few
 	// goroutines and a thousand objects once.
-	for end := time.Now().Add(30 * time.Second); web.watches() < 201; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("%d of 201 folders are watched", web.watches())
-		}
-	}
+	testwait.Until(r, func() bool { return web.watches() >= 201 }, "not all of 201 folders are watched")
 	before := full()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
-		time.Sleep(3 * time.Second)
+		pause(3 * time.Second)
 		settled := full()
 		if settled.goroutines == before.goroutines && settled.objects-before.objects < 300 {
 			break
@@ -211,12 +209,11 @@ func (r *trial) sessions(root string) {
 		r.check("a session", session())
 	}
 	var now load
-	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	testwait.Within(45*time.Second, func() bool {
 		// Events are kept for resuming streams, up to 32 MiB for all sessions.
-		if now = web.load(); now.memory < before.memory+64<<20 {
-			break
-		}
-	}
+		now = web.load()
+		return now.memory < before.memory+64<<20
+	})
 	err := error(nil)
 	if now.memory >= before.memory+64<<20 {
 		err = fmt.Errorf("%d MiB after %d sessions that ended, %d before", now.memory>>20, n, before.memory>>20)
@@ -289,11 +286,11 @@ func soak(r *trial) {
 	k, web := r.stdio(setting{}, flags...), r.http(setting{}, flags...)
 	begin := time.Now()
 	var wg sync.WaitGroup
-	during := func(pause time.Duration, do func(i int)) {
+	during := func(every time.Duration, do func(i int)) {
 		wg.Go(func() {
 			for i := 0; time.Since(begin) < lasts && !r.over() && k.alive() && web.alive(); i++ {
 				do(i)
-				time.Sleep(pause)
+				pause(every)
 			}
 		})
 	}
@@ -366,7 +363,7 @@ func soak(r *trial) {
 	}
 	var samples [2][]sample
 	for time.Since(begin) < lasts && !r.over() && k.alive() && web.alive() {
-		time.Sleep(min(5*time.Second, lasts/20))
+		pause(min(5*time.Second, lasts/20))
 		for i, k := range []*knack{k, web} {
 			h, err := k.heap()
 			if !r.check("what a server holds", err) {

@@ -350,7 +350,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 		}
 		r.check("a broken body", err)
 	}
-	time.Sleep(100 * time.Millisecond) // the log is written behind the answer
+	pause(100 * time.Millisecond) // the log is written behind the answer
 	for _, cs := range []map[string]canary{logged, env, inFiles} {
 		for name, c := range cs {
 			r.check("the log over HTTP", prefix("the log ", leaks(k.said(), map[string]canary{name: c})))

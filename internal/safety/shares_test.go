@@ -159,7 +159,7 @@ func initializes(r *trial) {
 		}
 		r.check("a session", err)
 	}
-	time.Sleep(time.Second)
+	pause(time.Second)
 	r.note("%d MiB before, at most %d more, and in the end %d", before>>20, most>>20, (k.load().memory-before)>>20)
 	r.ends([]*knack{k})
 }

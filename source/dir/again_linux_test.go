@@ -18,6 +18,7 @@ import (
 // is none, it is the same scan. All trees are laid out at once, since a stamp
 // proves something only when it is old enough.
 func TestAgain(t *testing.T) {
+	t.Parallel() // it waits for stamps, like TestAgainRandom
 	file := func(name string) func(string) error {
 		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte("new"), 0o644) }
 	}
@@ -101,7 +102,7 @@ func TestAgain(t *testing.T) {
 	if _, ok := sources[0].door.(kernelDoor); !ok {
 		t.Skip("openat2 is not to be had here")
 	}
-	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	age()
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			first, err := sources[i].Scan(t.Context())
@@ -131,9 +132,17 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// age waits until the stamps of all files prove that they have not changed. No call sets
+// the time at which the kernel last changed a file's inode.
+func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
+
 // TestAgainRandom changes trees at random: a scan finds what a new source finds,
 // whatever came, went and changed before it.
 func TestAgainRandom(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for 4 s")
+	}
 	if _, ok := pickDoor().(kernelDoor); !ok {
 		t.Skip("openat2 is not to be had here")
 	}
@@ -171,7 +180,7 @@ func TestAgainRandom(t *testing.T) {
 	}
 	for step := range steps {
 		if step%6 == 0 {
-			time.Sleep(skill.StampRacy + 100*time.Millisecond) // until stamps prove something
+			age()
 		}
 		for i, s := range sources {
 			again, err := s.Scan(t.Context())
@@ -223,7 +232,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	for i := range 1000 {
 		add(b, root, map[string]string{fmt.Sprintf("skill-%04d/SKILL.md", i): "---\nname: x\n---\n"})
 	}
-	time.Sleep(skill.StampRacy + 100*time.Millisecond)
+	age()
 	s := New(Options{Root: skill.Root{Label: "r", Dir: root}})
 	first, err := s.Scan(b.Context())
 	if err != nil {

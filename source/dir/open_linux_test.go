@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +57,7 @@ func TestWatchReplacedFolder(t *testing.T) {
 	found := watched(t, source(pickDoor(), root))
 	expect(t, found, "a")
 	must(t, exchange(filepath.Join(root, "a"), filepath.Join(base, "new")))
-	time.Sleep(100 * time.Millisecond) // until the scans that follow are done
+	settled(found)
 	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
 	expect(t, found, "a a/n")
 }

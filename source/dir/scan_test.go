@@ -375,6 +375,9 @@ func TestScanRoot(t *testing.T) {
 }
 
 func TestScanLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes thousands of files")
+	}
 	defer func(n int) { maxFolders = n }(maxFolders)
 	maxFolders = 10
 	files := map[string]string{}
@@ -428,7 +431,7 @@ func TestScanWideFolder(t *testing.T) {
 	// 63,557 children; to make as many takes longer than to scan them.
 	n := 10_000
 	if testing.Short() {
-		n = 5_000
+		n = 2_000
 	}
 	root := t.TempDir()
 	for i := range n {

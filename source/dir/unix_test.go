@@ -261,6 +261,9 @@ func checkPermissions(t *testing.T, root string) {
 
 // A scan of many folders, and many idle skills, hold only a few descriptors.
 func TestDescriptors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures thousands of skills")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("counts in /proc")
 	}

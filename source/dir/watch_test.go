@@ -53,6 +53,19 @@ func watching(t *testing.T, s *Source) (<-chan string, func()) {
 // patience is how long a test waits for what must come.
 const patience = 30 * time.Second
 
+// settled takes scans until none has come for 50 ms.
+func settled(found ...<-chan string) {
+	for _, f := range found {
+		for quiet := false; !quiet; {
+			select {
+			case <-f:
+			case <-time.After(50 * time.Millisecond):
+				quiet = true
+			}
+		}
+	}
+}
+
 func expect(t *testing.T, found <-chan string, want string) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -108,7 +121,7 @@ func TestWatch(t *testing.T) {
 	add(t, base, map[string]string{"new/SKILL.md": "x"})
 	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(base, "old")))
 	must(t, os.Rename(filepath.Join(base, "new"), filepath.Join(root, "a")))
-	time.Sleep(50 * time.Millisecond)
+	settled(found)
 	add(t, root, map[string]string{"a/n/SKILL.md": "x"})
 	expect(t, found, "a a/n")
 	must(t, os.RemoveAll(filepath.Join(root, "a/n")))
@@ -161,7 +174,7 @@ func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	// A file in its place, for a while.
 	must(t, os.RemoveAll(root))
 	must(t, os.WriteFile(root, nil, 0o644))
-	time.Sleep(50 * time.Millisecond)
+	settled(found)
 	must(t, os.Remove(root))
 	add(t, root, map[string]string{"c/SKILL.md": "x"})
 	expect(t, found, "c")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/knack-dev/knack/internal/testwait"
 )
 
 func shared(w *Watches) func(*Options) { return func(o *Options) { o.Watches = w } }
@@ -34,11 +36,7 @@ func (w *Watches) open() bool {
 // until waits for a condition that another goroutine brings about.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited for ", what)
-		}
-	}
+	testwait.Until(t, ok, what)
 }
 
 func isOn(s *Source) func() bool {
@@ -96,10 +94,7 @@ func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	expect(t, one, "")
 	expect(t, two, "")
 	until(t, "one folder, used twice", func() bool { f, u := w.holds(); return f == 1 && u == 2 })
-	time.Sleep(20 * time.Millisecond)
-	for len(two) > 0 {
-		<-two
-	}
+	settled(two)
 	add(t, home, map[string]string{".one/skills/a/SKILL.md": "x"})
 	expect(t, one, "a")
 	if len(two) > 0 {
@@ -194,8 +189,7 @@ func TestWatchesTrouble(t *testing.T) {
 		w.mu.Unlock()
 		for _, err := range []error{fsnotify.ErrEventOverflow, syscall.EINVAL} {
 			w.trouble(fw, err)
-			time.Sleep(20 * time.Millisecond)
-			if !isOn(one)() || !isOn(two)() {
+			if testwait.Within(20*time.Millisecond, func() bool { return !isOn(one)() || !isOn(two)() }) {
 				t.Errorf("%v ends the watch", err)
 			}
 		}
@@ -359,14 +353,9 @@ func TestWatchesSeeLinksRetargeted(t *testing.T) {
 	expect(t, chain, "a deep/skills/c")
 	expect(t, up, "c")
 	expect(t, missing, "")
-	time.Sleep(20 * time.Millisecond)
-	for _, found := range []<-chan string{root, chain, up, missing} {
-		for len(found) > 0 {
-			<-found
-		}
-	}
+	settled(root, chain, up, missing)
 	add(t, base, map[string]string{"links/unrelated": "x"})
-	time.Sleep(50 * time.Millisecond)
+	testwait.Within(50*time.Millisecond, func() bool { return len(root)+len(chain)+len(up)+len(missing) > 0 })
 	for i, found := range []<-chan string{root, chain, up, missing} {
 		if len(found) > 0 {
 			t.Errorf("root %d was scanned for what is beside its link", i)

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -110,7 +111,7 @@ func TestStdioDrainsSlowCalls(t *testing.T) {
 		s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
 		server.await(t, 2)
 		s.in.Close()
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // the server reads the end of its input meanwhile
 		close(server.open)
 		if err := s.wait(); err != nil {
 			t.Fatal(err)
@@ -209,16 +210,14 @@ func TestStdioUnanswerableCalls(t *testing.T) {
 	s.want("3", -32000)
 	server.await(t, 1)
 	s.send(stdioCancel("2"))
-	for end := time.Now().Add(stdioPatience); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Until(t, func() bool {
 		s.send(stdioPing(`"silent"`))
 		m := s.recv()
-		if string(m.ID) != `"silent"` || m.code() != 0 && m.code() != -32000 || time.Now().After(end) {
+		if string(m.ID) != `"silent"` || m.code() != 0 && m.code() != -32000 {
 			t.Fatalf("%s %+v", m.ID, m.Error)
 		}
-		if m.code() == 0 {
-			break
-		}
-	}
+		return m.code() == 0
+	}, "a call that the client gave up holds its place")
 	s.send(stdioPing("2"))
 	s.want("null", -32600)
 	if err := s.end(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -299,12 +300,10 @@ func noStdioLeak(t testing.TB, base int) {
 		}
 		runtime.Gosched()
 	}
-	for end := time.Now().Add(stdioPatience); runtime.NumGoroutine() > base; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), base, buf[:runtime.Stack(buf, true)])
-		}
-	}
+	testwait.Until(t, func() bool { return runtime.NumGoroutine() <= base }, "more goroutines than before:", func() string {
+		buf := make([]byte, 1<<20)
+		return string(buf[:runtime.Stack(buf, true)])
+	})
 }
 
 func (s *stdioSession) send(lines ...string) {

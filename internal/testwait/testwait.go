@@ -1,0 +1,50 @@
+// Package testwait waits, for tests, until another goroutine, process or disk has done its part.
+package testwait
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Patience is how long Until waits. Only a failure takes that long.
+const Patience = time.Minute
+
+// Until waits until ok returns true and fails the test after Patience. The failure names
+// what is missing; a value of type func() string is called first.
+func Until(t testing.TB, ok func() bool, what ...any) {
+	t.Helper()
+	if Within(Patience, ok) {
+		return
+	}
+	missing := ""
+	for _, w := range what {
+		if text, is := w.(func() string); is {
+			w = text()
+		}
+		missing += fmt.Sprint(" ", w)
+	}
+	t.Fatalf("waited %v in vain:%s", Patience, missing)
+}
+
+// Within reports whether ok returns true within d. It asks at once, then at growing
+// intervals of 1 to 16 milliseconds, and at least twice.
+func Within(d time.Duration, ok func() bool) bool {
+	end := time.Now().Add(d)
+	for pause := time.Millisecond; !ok(); pause = min(2*pause, 16*time.Millisecond) {
+		if time.Now().After(end) {
+			return ok()
+		}
+		time.Sleep(pause) // nothing announces what another process or a disk does
+	}
+	return true
+}
+
+// Advance moves the clock of a synctest bubble by d and waits until all of the bubble's
+// other goroutines block. Outside of a bubble it panics at once.
+func Advance(d time.Duration) {
+	synctest.Wait()
+	time.Sleep(d) // takes no real time
+	synctest.Wait()
+}
