@@ -62,7 +62,7 @@ func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
 	log := Log(plain, isFault)
 	now := time.Unix(1, 0)
 	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
-	for i := range 100_000 {
+	for i := range 40 * logKinds {
 		log.Warn("a file cannot be read", "at", i)
 		log.Warn(fmt.Sprintf("message %d", i))
 	}

@@ -122,22 +122,30 @@ func TestNoSession(t *testing.T) {
 // subscribing is a call that the SDK's door answers, and that waits for the gate.
 func subscribing(c *client) string { return c.body("resources/subscribe", slowFile()) }
 
-// leaves sends a call and leaves once it is being worked on.
+// leaves sends a call and leaves once it is being worked on. A call is refused, and sent
+// again, while the request before still holds the only place.
 func (c *client) leaves(gate *gate, body string) {
 	c.t.Helper()
-	ctx, leave := context.WithCancel(c.t.Context())
-	r := c.request("POST", body).WithContext(ctx)
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		if resp, err := http.DefaultClient.Do(r); err == nil {
-			defer resp.Body.Close()
-			_, _ = io.Copy(io.Discard, resp.Body)
+	for {
+		ctx, leave := context.WithCancel(c.t.Context())
+		r := c.request("POST", body).WithContext(ctx)
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if resp, err := http.DefaultClient.Do(r); err == nil {
+				defer resp.Body.Close()
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}
+		}()
+		select {
+		case <-gate.begun:
+			leave()
+			<-left
+			return
+		case <-left:
+			leave()
 		}
-	}()
-	<-gate.begun
-	leave()
-	<-left
+	}
 }
 
 // The place of a call through the SDK's door is held until its handler has ended, also if

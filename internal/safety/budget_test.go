@@ -22,7 +22,6 @@ import (
 const mostInFlight = 256 << 20
 
 func budgetPart() part {
-	const call = "mcpserver/call.go"
 	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader: %d MiB at most, and another client is never refused", mostInFlight>>20), run: inFlight,
 		broken: []variant{
 			{name: "no-room", says: "MiB", changes: []change{{"limit/budget.go", "	case a.closed, all > b.bytes, ", "	case a.closed, all < 0, "}, {"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}}},
@@ -39,9 +38,11 @@ func inFlight(r *trial) {
 	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
-		"git/b.md":        "INSIDE b " + strings.Repeat("b", 200_000), // takes room
+		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // takes room
+		// Thirteen of eight.txt leave less of 96 MiB than b.md takes.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
-		"git/eight.txt": strings.Repeat("8 MB. ", 8_000_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
+		// Thirteen of these leave less of 96 MiB than b.md takes.
+		"git/eight.txt": strings.Repeat("8 MB. ", 7_740_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
 		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})
 	r.write(home, map[string]string{"knack.yaml": admitting("{rate: 0}", greedy, modest)})
