@@ -119,8 +119,8 @@ func (m *Manifests) digests(e *Entry) *digests {
 	return first
 }
 
-// mainFile returns SKILL.md as it was read. It returns nil if the file could have
-// changed without a new stamp.
+// mainFile returns SKILL.md as it was read. It returns nil if the entry is outdated, or
+// if the file could have changed without a new stamp.
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()

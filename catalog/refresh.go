@@ -44,8 +44,8 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 const (
-	// restShare is the least rest after a refresh, as a multiple of its duration. So
-	// refreshes take at most about 1 % of a processor.
+	// restShare is the least rest after a refresh, as a multiple of its duration. With
+	// it, periodic refreshes take about 1 % of a processor.
 	restShare = 100
 	// restMost bounds the rest: contract 002 requires a refresh at least every 30 s,
 	// whatever it costs.
@@ -343,8 +343,8 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	c.forgetAllBut(found)
 }
 
-// bulk is the factor of growth from which nearly all skills count as new, so that
-// clients are likely to wait for them.
+// bulk is the growth factor from which a snapshot counts as nearly all new, and is built
+// with every processor.
 const bulk = 8
 
 func countOf(found []foundRoot) (n int) {
