@@ -3,7 +3,7 @@ package catalog
 import "strings"
 
 // bases finds entries by their [Entry.Base]. Its keys are the two parts of a base, which
-// the entries hold already: the text alone of a hundred thousand whole bases is 6 MB.
+// the entries hold already. The text alone of a hundred thousand whole bases is 6 MB.
 type bases []struct {
 	prefix string
 	of     map[string]*Entry // by what follows the prefix

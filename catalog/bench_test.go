@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// many returns a source of n skills of ordinary size: a description of 276 characters
-// and 5.8 kB in all, the median of skills written by hand.
+// many returns a source of n skills of ordinary size. Each has a description of 276
+// characters and 5.8 kB in all, the median of what people write by hand.
 func many(n int) *memory {
 	m := source("a")
 	body := strings.Repeat("A line of the body of the skill.\n", 165)

@@ -29,8 +29,8 @@ func build(found []foundRoot, awaited bool) *Snapshot {
 }
 
 // pause yields the processor to calls now and then. If a refresh and its follow-up work
-// occupy every processor, a call waits for a time slice, 10 ms, in each goroutine that
-// it passes through.
+// occupy every processor, a call waits for a time slice (10 ms) in each of its
+// goroutines.
 func pause(i int) {
 	if i%pauseEvery == 0 {
 		runtime.Gosched()
@@ -240,9 +240,8 @@ func renamed(sk *skill.Skill) (string, bool) {
 	return join(parent(at), sk.Name), true
 }
 
-// claim finds the paths by name at which a skill around the skill has a file or folder,
-// so that one URI would name two things. It reads the disk: the caller must hold no
-// lock.
+// claim finds the paths by name at which an outer skill has a file or folder, so that one
+// URI would name two things. It reads the disk: the caller must hold no lock.
 func (f *foundRoot) claim(skills ...*skill.Skill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {

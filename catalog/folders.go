@@ -28,7 +28,7 @@ func (s *Snapshot) Knows(f FolderNow) bool {
 // FoldersNow lists from disk the direct child folders of the roots whose names match, in
 // root order. All roots are read at the same time, each by one listing of its folder.
 // A root is left out if it does not answer before the context ends, or still owes an
-// answer to another caller; then all is false. If the view has a [Sight], every folder
+// answer to another caller. Then all is false. If the view has a [Sight], every folder
 // in which it has no skill is left out too.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()

@@ -8,8 +8,8 @@ import (
 )
 
 // Incomplete is the error of an answer that needs more than the catalogue has read so
-// far: a list that would lack skills, or a name of a skill that may still be unread. It
-// is an [ErrLate].
+// far. A list would lack skills, or a name may belong to a skill that is still unread.
+// It is an [ErrLate].
 type Incomplete struct {
 	// Unread reports whether a root is being read for the first time. If false, a root
 	// that was read before does not answer now.
@@ -48,9 +48,9 @@ func (i *Incomplete) Is(err error) bool { return err == ErrLate }
 // read. A root that was read once stays in the lists as it was then.
 func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 
-// Unsure says why a name that the view does not know may still be a skill's: a root,
-// listed or not, is unread or does not answer now. It is nil if every root answered the
-// last scan run.
+// Unsure says why a name that the view does not know may still be a skill's. A root,
+// listed or not, is unread or does not answer now. The result is nil if every root
+// answered the last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
 
 func (v View) lacks(byName bool) *Incomplete {
@@ -89,9 +89,9 @@ func (s *Snapshot) entire() *Snapshot {
 	return s
 }
 
-// unread returns the labels of the roots that were not read yet: those of the snapshot,
-// and the wanted ones, since the sources may be newer. Unlisted roots count only if
-// byName is set.
+// unread returns the labels of the roots that were not read yet. It checks the roots of
+// the snapshot and the wanted ones, since the sources may be newer. Unlisted roots count
+// only if byName is set.
 func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
 	for i := range s.Roots {
 		if r := &s.Roots[i]; r.Unread() && (byName || !r.Unlisted) {

@@ -194,7 +194,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		return r, err
 	}
 	// A file that disappeared between the scan and the read counts as gone, as if the
-	// scan had not seen it: there is nothing left to skip.
+	// scan had not seen it. There is nothing left to skip.
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil

@@ -146,8 +146,8 @@ func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
 	return nil, ""
 }
 
-// Near lists at most n listed skills that a misspelt name may mean, nearest first:
-// those whose name differs little, then those whose name begins with it.
+// Near lists at most n listed skills that a misspelt name may mean, nearest first.
+// Skills whose name differs little come before those whose name begins with it.
 func (s *Snapshot) Near(name string, n int) []*Entry {
 	return nearest(s.Listed, name, n, func(e *Entry) []string { return []string{string(e.Key)} })
 }

@@ -17,9 +17,9 @@ import (
 const manifestTries = 4
 
 // Manifests makes the manifests of a catalogue's skills. It hashes each version of a file
-// once; the stamp tells versions apart. Two kinds of files are hashed each time: a file
-// so young that a second write could leave the same stamp, and one that was seen to
-// change without a new stamp. Nothing is hashed before it is requested.
+// once; the stamp tells versions apart. A file so young that a second write could leave
+// the same stamp is hashed each time. So is one that was seen to change without a new
+// stamp. Nothing is hashed before it is requested.
 type Manifests struct {
 	catalog *Catalog
 	slots   chan struct{} // bounds the hashing at one time, over all callers

@@ -42,8 +42,8 @@ type Found struct {
 // query; see package search. It finds the skills that a model may load, or those that
 // people may request.
 //
-// A query that contains no word returns all of them: the listing, those that are kept
-// from models, then the shadowed ones, which no listing shows. Search leaves out copies,
+// A query that contains no word returns all of them: the listing, those kept from
+// models, then the shadowed ones, which no listing shows. Search leaves out copies,
 // and finds unlisted skills only if the query asks for them. The order is deterministic;
 // among equals the listed skills come first.
 //
@@ -68,9 +68,9 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	return found, nil
 }
 
-// standing is what the weight of an entry in a search depends on. It is kept beside the
-// index: a search needs it for every skill that has a word of the query, and the entries
-// themselves are scattered in memory.
+// standing is what the weight of an entry in a search depends on. A search needs it for
+// every skill that has a word of the query. It is kept beside the index, since the
+// entries themselves are scattered in memory.
 type standing uint8
 
 const (
@@ -338,7 +338,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 }
 
 // headings returns the headings of a SKILL.md, or nil if the file cannot be read or
-// differs from the entry. buf is reused from one call to the next.
+// differs from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string {
 	leave, err := c.gates.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
