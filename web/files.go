@@ -19,7 +19,7 @@ var pictures = map[string]string{
 // picture returns the media type of an image that may be shown, or "".
 func picture(file string) string { return pictures[strings.ToLower(path.Ext(file))] }
 
-// isMarkdown reports whether the extension is one of Markdown.
+// isMarkdown reports whether the file name has a Markdown extension.
 func isMarkdown(file string) bool {
 	ext := strings.ToLower(path.Ext(file))
 	return ext == ".md" || ext == ".markdown" || ext == ".mdx"
