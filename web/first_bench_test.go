@@ -19,7 +19,8 @@ import (
 // request after a change of the tree. Nothing is cached for that snapshot, and the
 // search index is built at the same time. In "part" the client sees most of the skills.
 // In "start" it is the first request after the skills were read, so that the whole
-// index is built. The metric worst-ms is the slowest answer: a page must not take more than 50.
+// index is built. The metric worst-ms is the slowest answer. A page must not take more
+// than 50.
 func BenchmarkFirstPages(b *testing.B) {
 	f := open(b, large(10_000))
 	one := strings.TrimSuffix(strings.TrimPrefix(f.view().Listed[5000].URI().String(), "skill://"), "SKILL.md")

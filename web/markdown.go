@@ -102,7 +102,7 @@ func (m *renderer) render(ctx context.Context, source string, at place) (out tem
 // Limits of the Markdown that is parsed. The parser's time for emphasis and links grows
 // with the square of the marks in a paragraph. Its time for quotes and lists grows with
 // the marks at the beginning of a line. Of 3,389 real Markdown files of skills, none
-// has more than 55,000 of the first (as counted by hostile) and 42 of the second.
+// has more than 55,000 of the first (as counted by hostile) or 42 of the second.
 //
 // A row of a table is padded to the number of cells in the header. So the size of a
 // table grows with the product of rows and columns. None of the same files has more
@@ -138,7 +138,7 @@ func (m *markup) Write(p []byte) (int, error) {
 var errLong = errors.New("more markup than a page shows")
 
 // hostile reports whether parsing the text would take seconds. No text written for
-// readers does.
+// readers is that expensive.
 func hostile(source string) bool {
 	total, marks := 0, 0
 	cells, columns, rows := 0, 0, 0
@@ -295,7 +295,8 @@ func (t target) show(n *ast.Image) {
 	t.lead(link)
 }
 
-// lead points a link at its target and marks external links.
+// lead points a link at its target and marks external links. It unwraps a link that
+// leads nowhere.
 func (t target) lead(link *ast.Link) {
 	switch t.kind {
 	case inside:

@@ -132,8 +132,8 @@ func (s *Site) form(r *request) (url.Values, error) {
 	return values, nil
 }
 
-// within returns to if it is a path and query on this server that a browser cannot
-// misread; otherwise it returns "/".
+// within returns an address on this server that a browser cannot misread: the path and
+// query of to, or "/" if to is not usable.
 func within(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, "/") {

@@ -248,7 +248,7 @@ type answered struct {
 	Open                  bool
 }
 
-// shown describes what a client shows of a skill before it is asked for anything.
+// shown describes what a client sees of a skill before it requests anything.
 type shown struct{ Client, What string }
 
 // maxAnswer is how much of a tool's answer is shown, in bytes.
