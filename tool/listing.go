@@ -66,10 +66,10 @@ func length(s string) int {
 	return n
 }
 
-// list renders skills within a budget of characters: whole; else with each
-// description cut at a sentence or word; else as names alone; else as many names
-// as fit, with their number and the way to the rest. What was shortened is said
-// in one line. more is the tool that finds the rest, if the set has one.
+// list renders skills within a budget of characters: whole; else with each description cut
+// at a sentence or word; else as names alone; else as many names as fit, with their number
+// and the way to the rest. One line says what was shortened. more is the tool that finds
+// the rest, if the set has one.
 func list(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
 	text, _ := arrange(&rows{entries: entries}, st, escape, budget, more)
 	return text
