@@ -49,7 +49,7 @@ var secretHeaders = []string{
 	"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent", "From", "Via", "Traceparent", "Baggage", "X-Request-Id", "Accept-Language", "If-None-Match",
 }
 
-// secretCanaries counts a case for each canary in each place where it might appear.
+// secretCanaries counts a case for each canary and each surface that might show it.
 func secretCanaries(r *trial) {
 	if len(r.changes) == 0 || r.changes[0] != everything {
 		r.changes = append([]change{everything}, r.changes...)
@@ -350,7 +350,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 		}
 		r.check("a broken body", err)
 	}
-	pause(100 * time.Millisecond) // the log is written behind the answer
+	pause(100 * time.Millisecond) // the log is written after the answer
 	for _, cs := range []map[string]canary{logged, env, inFiles} {
 		for name, c := range cs {
 			r.check("the log over HTTP", prefix("the log ", leaks(k.said(), map[string]canary{name: c})))
