@@ -41,8 +41,7 @@ var directions = map[string][]string{
 	"search/internal/knownitem": {"catalog"},
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
-	// The record of a server's answers, and the limits on how often it gives them: concerns
-	// of the server alone.
+	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit":     {"skill"}, // one place lists the invisible characters of a text
 	"limit":     {},
 	"tool":      {"catalog", "skill"},

@@ -85,8 +85,8 @@ type subject struct {
 	links []link
 }
 
-// Skill reads, judges and measures one skill. It never fails: a file that cannot be read is
-// a finding.
+// Skill reads, judges and measures one skill. It never fails: anything that cannot be read
+// is a finding.
 func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
 
 // Loaded is [Skill] for a skill that was loaded. It reads the file again, since a skill
