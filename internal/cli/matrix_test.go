@@ -28,7 +28,7 @@ import (
 
 // The access matrix covers every route × every role. Two servers have the same
 // configuration, and one of them lacks the skills that are hidden from some roles. A role
-// that must not see them gets the same answers from both, byte for byte: no name, count,
+// that must not see them gets the same answers from both, byte for byte. No name, count,
 // tag, order or problem tells the servers apart. A role that may see them can tell the
 // servers apart by every route that shows skills; otherwise the test would test nothing.
 // HEAD answers like GET, without the body, and so needs no comparison of its own.

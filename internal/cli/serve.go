@@ -95,7 +95,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 			return err
 		}
 	}
-	// A write to a closed stream must be an error and not a signal: a client that has
+	// A write to a closed stream must be an error and not a signal. A client that has
 	// closed only its end of stderr still waits for answers on stdout.
 	signal.Ignore(syscall.SIGPIPE)
 	// A signal only ends the input: earlier requests are answered, for as long as the

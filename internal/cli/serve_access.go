@@ -162,9 +162,9 @@ func (r *reloader) reload(ctx context.Context) error {
 }
 
 // cutShort reports whether a file is only the beginning of the one in force. If rules,
-// names or groups have changed as well, a cut cannot be told from an intended change, and
-// the missing part may have hidden something. Tokens that are missing as a whole only shut
-// clients out. White space at the end does not count.
+// names or groups have changed as well, a cut cannot be told from an intended change. The
+// missing part may then have hidden something, while tokens that are missing as a whole
+// only shut clients out. White space at the end does not count.
 func cutShort(held, now []byte) bool {
 	const blank = " \t\r\n"
 	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)

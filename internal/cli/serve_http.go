@@ -74,8 +74,8 @@ func (f *httpFlags) check() error {
 }
 
 // merge takes from the configuration what no flag says. It takes an address only from a
-// file that was named: one in the user's own file would take every server that a client
-// starts away from the client.
+// file that was named. An address in the user's own file would take every server that a
+// client starts away from the client.
 func (f *httpFlags) merge(o *operation) {
 	c := o.given().HTTP
 	if f.addr == "" && o.config != "" {

@@ -44,7 +44,7 @@ func (o *operation) register(cmd *cobra.Command) {
 }
 
 // settings reads the file that was named or, for a server over HTTP, the user's. A server
-// that a client starts over stdio reads none by default: an error in a file that is about
+// that a client starts over stdio reads none by default. An error in a file that is about
 // something else would leave an agent without skills.
 func (o *operation) settings(env *Env, http bool) error {
 	if o.config == "" && !http {

@@ -239,8 +239,8 @@ type errNoSpace struct{}
 
 func (errNoSpace) Error() string { return "no space left on device" }
 
-// TestServeRootIsFile checks that a client's root that is a file is one line in the log,
-// not one for each folder that could be below it.
+// TestServeRootIsFile checks that a file as a client's root is one line in the log, not one
+// for each folder that could be below it.
 func TestServeRootIsFile(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Dir, "file")

@@ -316,7 +316,7 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 }
 
 // scanned makes a catalogue and waits until it has read all of its sources, however long
-// that takes: a command that answers once must not answer with a part.
+// that takes. A command that answers once must not answer with a part.
 func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
 	defer waiting(env, "the skills are still being read")()
 	c := catalog.New(sources, catalog.Options{})
@@ -347,8 +347,8 @@ const longWait = 2 * time.Second
 // judging says what a command that reports every problem waits for.
 const judging = "the skills are being checked"
 
-// waiting tells a person at a terminal what a command waits for, if that takes longer
-// than a moment, until the function that it returns is called.
+// waiting tells a person at a terminal what a command waits for, if that takes longer than
+// a moment. Calling done ends this.
 func waiting(env *Env, what string) (done func()) {
 	if !env.StderrTerminal {
 		return func() {}
