@@ -152,7 +152,7 @@ func (r *trial) filesBelow(folder string) map[string]string {
 	return all
 }
 
-// secretCalls puts canaries into everything that a client can send over stdio, and returns
+// secretCalls puts canaries into everything that a client can send over stdio. It returns
 // those that must not be in the audit log: all except names and paths.
 func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	unwritten := map[string]canary{}
@@ -243,8 +243,7 @@ func prefix(with string, err error) error {
 }
 
 // secretRequests puts canaries into headers, URLs and bodies of requests that are answered,
-// refused and broken, and returns those that must not be in the audit log: all except
-// paths.
+// refused and broken. It returns those that must not be in the audit log: all except paths.
 func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	k := r.http(set, append([]string{"--audit", "audit-http"}, flags...)...)
 	paths := map[string]bool{} // those in logged that are the path of a page

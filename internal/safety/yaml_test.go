@@ -295,9 +295,8 @@ func inertText(r *trial) {
 // joined inserts a text before the quoted part.
 func joined(before, quoted string) string { return `"` + before + quoted[1:] }
 
-// inertAnswer checks the decoded texts of an answer: a list of skills in XML has the
-// elements of its template and no others, and no line or control character comes from a
-// name.
+// inertAnswer checks the decoded texts of an answer. A list of skills in XML has the
+// elements of its template and no others. No line or control character comes from a name.
 func inertAnswer(line string) error {
 	var v any
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
