@@ -216,8 +216,8 @@ func (s *subject) finding(p skill.Problem) Finding {
 	return f
 }
 
-// tokenLength returns the length of the token at a position: a value to the end of its
-// line, in quotes to the closing one, a key to its colon, anything else to the next blank.
+// tokenLength returns the length of the token at a position. A value ends with its
+// line, or with its closing quote; a key at its colon; anything else at the next blank.
 func (s *subject) tokenLength(p skill.Position) int {
 	rest := s.lines[p.Line-1].from(p.Column)
 	for _, f := range s.doc.Fields {
