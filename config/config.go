@@ -2,7 +2,7 @@
 //
 // The file is strict: an unknown key or value is a problem with its position and, if there
 // is a similar key, a suggestion. A section is a type, a table of its keys and a row in the
-// table of [Config]; doc/configuration.md and the messages come from the tables. The
+// table of [Config]. doc/configuration.md and the messages come from the tables. The
 // package opens no files and does not know their paths.
 package config
 
