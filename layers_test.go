@@ -1,7 +1,7 @@
-// Package knack_test checks rules that the compiler does not: which package may import
-// which, which packages may use files and the environment, and that every exported name is
-// documented. If a rule is in the way, change it here with a line in doc/decisions; do not
-// work around it.
+// Package knack_test checks rules that the compiler does not check. They say which package
+// may import which, which packages may use files and the environment, and that every
+// exported name is documented. If a rule is in the way, change it here with a line in
+// doc/decisions; do not work around it.
 package knack_test
 
 import (
@@ -108,7 +108,7 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; internal/cli reads configuration; audit reopens its own
+// change files that the user named; internal/cli reads configuration. audit reopens its own
 // file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{
