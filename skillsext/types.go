@@ -46,8 +46,8 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Skill is an entry: everything a host needs to know to show one skill, to ask for approval
-// and to verify every file that it reads later.
+// Skill is an entry. It has everything a host needs to know of one skill: to show it, to ask
+// for approval, and to verify every file that it reads later.
 type Skill struct {
 	URI         string      `json:"uri"` // of SKILL.md
 	Frontmatter Frontmatter `json:"frontmatter"`
