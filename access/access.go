@@ -1,6 +1,6 @@
-// Package access decides who sees which skills: it knows whose a token is, and
-// which rules hold for whom. What comes of that is a [catalog.Sight], through
-// which every surface looks.
+// Package access decides which skills each subject sees. It maps a token to a
+// subject and a subject to the rules that apply. The result is a [catalog.Sight],
+// which every surface uses.
 package access
 
 import (
@@ -16,18 +16,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Subject is one who asks.
+// Subject is the user or service that a request comes from.
 type Subject struct {
 	Name   string
 	Groups []string
 }
 
-// WithSubject is a context of somebody's request.
+// WithSubject returns a context for a request of the subject s.
 func WithSubject(ctx context.Context, s Subject) context.Context {
 	return context.WithValue(ctx, subjectKey{}, s)
 }
 
-// SubjectOf is whose request a context is of; nobody's where it was never said.
+// SubjectOf returns the subject of the request that ctx belongs to. It returns the
+// zero Subject if none was set.
 func SubjectOf(ctx context.Context) Subject {
 	s, _ := ctx.Value(subjectKey{}).(Subject)
 	return s
@@ -35,17 +36,17 @@ func SubjectOf(ctx context.Context) Subject {
 
 type subjectKey struct{}
 
-// Verifier tells whose a token is. Another way to know subjects, such as OpenID,
-// is another Verifier.
+// Verifier returns the subject of a token. Another way to authenticate, such as
+// OpenID, is another Verifier.
 type Verifier interface {
-	// Verify reports the subject of a valid token. It takes as long for a wrong
-	// token as for a right one, or cannot be guessed at. It may be called from
-	// several goroutines.
+	// Verify returns the subject of a valid token. Either it takes as long for a
+	// wrong token as for a right one, or tokens cannot be guessed. It may be called
+	// from several goroutines.
 	Verify(ctx context.Context, token string) (Subject, bool)
 }
 
-// Rule allows or denies skills to some. It holds for each of its Subjects and for
-// everybody in one of its Groups; a rule with neither holds for all.
+// Rule allows or denies skills to some subjects. It applies to each of its Subjects
+// and to each member of its Groups; a rule with neither applies to all subjects.
 type Rule struct {
 	Subjects, Groups []string
 	Allow, Deny      []Pattern
@@ -59,27 +60,27 @@ func (r *Rule) holdsFor(s Subject) bool {
 		slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
 }
 
-// Policy is a set of rules. Of those that hold for a subject, one that denies a
-// skill outweighs all that allow it; a skill that none speaks of is decided by
-// the default.
+// Policy is a set of rules. Of the rules that apply to a subject, one that denies a
+// skill outweighs all that allow it. The default decides a skill that no rule
+// matches.
 //
-// Rules are asked for the URI of a skill's folder. A skipped skill, which has
-// none, is judged by the one that its folder would give it.
+// Rules match the URI of a skill's folder. A skipped skill has no URI; it is matched
+// by the URI that its folder would give it.
 type Policy struct {
 	allow bool
 	rules []Rule
 
 	mu     sync.Mutex
-	sights map[string]*catalog.Sight // by the rules that hold
+	sights map[string]*catalog.Sight // by the rules that apply
 }
 
-// NewPolicy makes a policy. allow: a skill that no rule speaks of is seen.
+// NewPolicy returns a policy. If allow is set, a skill that no rule matches is visible.
 func NewPolicy(allow bool, rules []Rule) *Policy {
 	return &Policy{allow: allow, rules: rules, sights: map[string]*catalog.Sight{}}
 }
 
-// Sight is what a subject may see: the same value for all for whom the same rules
-// hold.
+// Sight returns the visibility filter of a subject. Subjects to which the same rules
+// apply share one value.
 func (p *Policy) Sight(s Subject) *catalog.Sight {
 	var held []*Rule
 	var key strings.Builder
@@ -112,7 +113,7 @@ func sees(rules []*Rule, allow bool, base string) bool {
 	return allow
 }
 
-// base is the path of a skill's folder in the URI space.
+// base returns the path of a skill's folder in the URI space.
 func base(e *catalog.Entry) string {
 	if e.Base() != "" {
 		return e.Base()
@@ -127,9 +128,8 @@ func base(e *catalog.Entry) string {
 	return at
 }
 
-// Idle lists the patterns that stand for none of the skills, in the order of the
-// rules: most likely they are misspelt, and a deny that is misspelt denies
-// nothing.
+// Idle lists the patterns that match no skill, in the order of the rules. Most
+// likely they are misspelt, and a misspelt deny denies nothing.
 func (p *Policy) Idle(entries []*catalog.Entry) []Pattern {
 	var idle []Pattern
 	for _, r := range p.rules {
@@ -142,16 +142,16 @@ func (p *Policy) Idle(entries []*catalog.Entry) []Pattern {
 	return idle
 }
 
-// Misspelt is a pattern that no skill matches as it stands, and some skill would in
-// another spelling: most likely the server has other roots than the rules were written
-// for, and a deny hides nothing.
+// Misspelt is a pattern that no skill matches as written, but some skill would in
+// another spelling. Most likely the rules were written for other roots than the server
+// has, and a deny hides nothing.
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
 }
 
-// Misspelt lists the patterns that match a skill only with, without, or with another
-// label of a root in front, in the order of the rules.
+// Misspelt lists, in the order of the rules, the patterns that match a skill only after
+// the leading root label is added, removed or replaced.
 func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
 	for _, pattern := range p.Idle(entries) {
 		for _, e := range entries {
@@ -164,8 +164,8 @@ func (p *Policy) Misspelt(entries []*catalog.Entry) (all []Misspelt) {
 	return all
 }
 
-// respelt is how a pattern would have to be written to match a skill; "" if what differs
-// is more than the label of a root.
+// respelt returns the spelling in which a pattern would match a skill. It returns "" if
+// more than the root label differs.
 func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
 	prefix := ""
 	at := base(e)
@@ -186,26 +186,26 @@ func (p Pattern) respelt(e *catalog.Entry, entries []*catalog.Entry) string {
 	return ""
 }
 
-// numbered is the label of a root that has no name of its own.
+// numbered matches the label of a root that has no name of its own.
 var numbered = regexp.MustCompile(`^(dir|env)-[0-9]+$`)
 
-// isLabel reports whether a segment stands for the label of a root, here or on a server
-// with more roots.
+// isLabel reports whether a segment is the label of a root, here or on a server with
+// more roots.
 func (s segment) isLabel(entries []*catalog.Entry) bool {
 	return len(s.parts) == 1 && numbered.MatchString(s.parts[0]) ||
 		slices.ContainsFunc(entries, func(e *catalog.Entry) bool { return s.match(e.Root.Label) })
 }
 
-// Stranger is a name in a rule that nobody has: most likely it is misspelt, and a
-// rule that denies then denies nothing.
+// Stranger is a name in a rule that no token's subject has. Most likely it is misspelt,
+// and a rule that denies then denies nothing.
 type Stranger struct {
-	Group bool // else it is a subject's
+	Group bool // the name is a group's; else a subject's
 	Name  string
-	Near  string // one that somebody has; empty where none is near
+	Near  string // the nearest known name; empty if no known name is near
 }
 
-// Strangers lists the groups and subjects of the rules that none of the holders of
-// tokens is in or is, each once, in the order of the rules.
+// Strangers lists the groups and subjects of the rules that no token has, each once,
+// in the order of the rules.
 func (p *Policy) Strangers(t *Tokens) (all []Stranger) {
 	var groups, subjects []string
 	if t != nil {

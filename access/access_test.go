@@ -65,7 +65,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// One value for all for whom the same rules hold: a snapshot keeps what each shows.
+// Subjects to which the same rules apply share one Sight: a snapshot caches the view
+// of each Sight.
 func TestSightIsShared(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Groups: []string{"a"}}, {Groups: []string{"b"}}, {Subjects: []string{"anna"}}})
 	of := func(name string, groups ...string) *catalog.Sight { return p.Sight(Subject{name, groups}) }
@@ -77,7 +78,7 @@ func TestSightIsShared(t *testing.T) {
 	}
 }
 
-// A skipped skill has no URI, and is judged by where it lies.
+// A skipped skill has no URI; the policy judges it by its folder.
 func TestPolicyOnSkippedSkills(t *testing.T) {
 	sight := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://acme/secret/** skill://whole")}}).Sight(Subject{})
 	for _, c := range []struct {
@@ -105,8 +106,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// A pattern is misspelt if no skill matches it, and one would with the label of a root
-// added, taken away or put in place of another one.
+// A pattern is misspelt if no skill matches it, but one would after the root label is
+// added, removed or replaced.
 func TestMisspelt(t *testing.T) {
 	in := func(label, prefix, tail string) *catalog.Entry {
 		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: prefix}, Tail: tail, Status: catalog.Available}
@@ -123,7 +124,7 @@ func TestMisspelt(t *testing.T) {
 		{one, "skill://dir-1/secret/**", "skill://secret/**"}, {one, "skill://dir-2/**", "skill://**"}, {one, "skill://builtin/engage", "skill://engage"},
 		{two, "skill://open", "skill://dir-1/open"}, {two, "skill://**/secret/a", ""}, {two, "skill://*/secret/a", ""}, {one, "skill://dir-*/open", "skill://open"},
 		{skipped, "skill://secret/**", "skill://a%20b/secret/**"},
-		// What differs is more: the skill may be gone, or not there yet.
+		// More than the root label differs: the skill may be gone, or not there yet.
 		{two, "skill://secrets/**", ""}, {one, "skill://team/open", ""}, {two, "skill://dir-1/closed", ""}, {two, "skill://acme/open", ""}, {nil, "skill://secret/**", ""},
 	} {
 		got := ""

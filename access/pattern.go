@@ -10,25 +10,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Pattern stands for the URIs of skills: "skill://acme/billing/refunds" for that
-// one skill, "skill://acme/*" for the skills directly below acme, and
-// "skill://acme/**" for acme and everything below it. A * stands for any text
-// within one segment of the path, a segment ** for any number of segments, none
-// included; both stand for themselves as %2A.
+// Pattern matches the URIs of skills. "skill://acme/billing/refunds" matches that
+// one skill, and "skill://acme/*" the skills directly below acme.
+// "skill://acme/**" matches acme and everything below it. A * matches any text
+// within one segment of the path, a segment ** any number of segments, including
+// zero. A literal * is written %2A.
 type Pattern struct {
 	text     string
 	segments []segment
 }
 
-// segment is one of a pattern: any number of segments, or texts with anything
-// between them.
+// segment is one segment of a pattern. If deep is set, it matches any number of
+// segments; else it matches the parts in order, with any text between them.
 type segment struct {
 	deep  bool
 	parts []string
 }
 
-// ParsePattern reads a pattern. The error says what is wrong with it, without
-// repeating it.
+// ParsePattern parses a pattern. The error says what is wrong, and does not repeat
+// the pattern.
 func ParsePattern(text string) (Pattern, error) {
 	rest, ok := strings.CutPrefix(text, skill.Scheme)
 	switch {
@@ -44,7 +44,7 @@ func ParsePattern(text string) (Pattern, error) {
 		case s == "":
 			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end stands for a folder and all in it")
 		case s == "**":
-			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row say what one does
+			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row mean the same as one
 				p.segments = append(p.segments, segment{deep: true})
 			}
 			continue
@@ -67,20 +67,20 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// String is the pattern as it was written.
+// String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// Match reports whether a skill's folder, by its path in the URI space, is one
-// that the pattern stands for.
+// Match reports whether the pattern matches a skill's folder. base is the folder's
+// path in the URI space.
 func (p Pattern) Match(base string) bool {
 	return base != "" && matchAll(p.segments, strings.Split(base, "/"))
 }
 
-// matchAll goes through both once, and back to the last ** alone, so that no
-// pattern costs more than the product of the lengths.
+// matchAll reports whether the segments want match the path have. It backtracks to
+// the last ** only, so its cost is at most the product of the two lengths.
 func matchAll(want []segment, have []string) bool {
 	w, h := 0, 0
-	back, from := -1, 0 // behind the last **, and what it has not taken yet
+	back, from := -1, 0 // after the last **, and the first segment it has not taken yet
 	for h < len(have) {
 		switch {
 		case w < len(want) && want[w].deep:

@@ -12,36 +12,37 @@ import (
 
 // Bounds of sessions.
 const (
-	// SessionLife is how long one who has signed in need not do so again. Skills are
-	// read and not changed, and a token that is revoked ends its sessions at once.
+	// SessionLife is how long a session lasts before the user must sign in again.
+	// Skills are read and not changed, and a token that is revoked ends its sessions
+	// at once.
 	SessionLife = 7 * 24 * time.Hour
-	// maxSessions holds for all together, maxSessionsOfOne for one token: whoever
-	// signs in again and again ends sessions of their own.
+	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne those of one
+	// token. A user who signs in again and again ends only their own sessions.
 	maxSessions      = 4096
 	maxSessionsOfOne = 16
 )
 
-// Sessions are those of people who have signed in with a token. A session stands
-// for its token and is no more than that: the verifier is asked for the token each
-// time, so that one which is revoked, or has other groups now, has so at once.
+// Sessions holds the sessions of users who signed in with a token. A session only
+// stands for its token: the verifier checks the token each time. So a revoked token,
+// or a change of its groups, takes effect at once.
 type Sessions struct {
 	verifier Verifier
 
 	mu   sync.Mutex
-	held []*session // in the order in which they began, and end
+	held []*session // in the order in which they began, which is the order in which they end
 }
 
 type session struct {
-	key   [sha256.Size]byte // of its id, so that no comparison is of the id itself
+	key   [sha256.Size]byte // hash of the id, so that the id itself is never compared
 	token string
 	ends  time.Time
 }
 
-// NewSessions makes the sessions of a verifier's subjects.
+// NewSessions returns an empty set of sessions for the subjects of a verifier.
 func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
 
-// Begin makes a session for a token that the verifier knows. The id is 256 random
-// bits, which tell nothing of the token.
+// Begin starts a session for a token that the verifier knows. The id is 256 random
+// bits and reveals nothing about the token.
 func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject Subject, ok bool) {
 	if subject, ok = s.verifier.Verify(ctx, token); !ok {
 		return "", Subject{}, false
@@ -68,7 +69,8 @@ func (s *Sessions) Begin(ctx context.Context, token string) (id string, subject 
 	return id, subject, true
 }
 
-// Token is the token that a session stands for. Whose it is, the caller asks.
+// Token returns the token that a session stands for. It does not verify the token;
+// the caller does.
 func (s *Sessions) Token(id string) (token string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +81,7 @@ func (s *Sessions) Token(id string) (token string, ok bool) {
 	return s.held[i].token, true
 }
 
-// Subject is whose session it is now.
+// Subject returns the subject that a session's token has now.
 func (s *Sessions) Subject(ctx context.Context, id string) (Subject, bool) {
 	token, ok := s.Token(id)
 	if !ok {
@@ -97,8 +99,8 @@ func (s *Sessions) End(id string) {
 	}
 }
 
-// Recheck ends the sessions whose tokens the verifier does not know any more, so
-// that they stay ended should it know them again.
+// Recheck ends the sessions whose tokens the verifier no longer knows. They stay
+// ended even if the verifier knows the tokens again later.
 func (s *Sessions) Recheck(ctx context.Context) {
 	s.mu.Lock()
 	held := slices.Clone(s.held)
@@ -114,8 +116,8 @@ func (s *Sessions) Recheck(ctx context.Context) {
 	s.held = slices.DeleteFunc(s.held, func(one *session) bool { return gone[one] })
 }
 
-// find is where a session is, or -1, once those that are over are gone. It is
-// called with the lock held.
+// find removes expired sessions and returns the index of the session with that id,
+// or -1. The caller holds the lock.
 func (s *Sessions) find(id string) int {
 	now := time.Now()
 	over := 0

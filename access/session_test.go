@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
-// known is a verifier whose tokens come and go.
+// known is a verifier whose tokens a test adds and removes.
 type known map[string]Subject
 
 func (k known) Verify(_ context.Context, token string) (Subject, bool) {
@@ -72,8 +72,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded: whoever signs in without end ends their own sessions, and
-// with many tokens the oldest of all.
+// TestSessionsAreBounded checks that a user who signs in without end ends their own
+// sessions, and with many tokens the oldest of all.
 func TestSessionsAreBounded(t *testing.T) {
 	ctx := t.Context()
 	who := known{"other": {Name: "other"}}

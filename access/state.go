@@ -7,21 +7,21 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// State is who may ask and what each of them sees, at one moment. It never changes: a
-// request that takes it once cannot be let in by the tokens of one moment and look
-// through the rules of another.
+// State is the tokens and rules that are valid at one moment. It never changes, so a
+// request that loads it once cannot mix the tokens of one moment with the rules of
+// another.
 type State struct {
-	Verifier Verifier // nil: everyone may ask, and is the subject without name and groups
-	Policy   *Policy  // nil: everyone sees everything
+	Verifier Verifier // nil: no token is needed, and every request has the zero Subject
+	Policy   *Policy  // nil: every subject sees everything
 }
 
-// Principal is who asks, and what that one sees.
+// Principal is the subject of a request with its visibility filter.
 type Principal struct {
 	Subject
 	Sight *catalog.Sight // nil sees everything
 }
 
-// Of is the principal of a subject.
+// Of returns the principal of a subject.
 func (s *State) Of(who Subject) Principal {
 	if s.Policy == nil {
 		return Principal{Subject: who}
@@ -29,8 +29,8 @@ func (s *State) Of(who Subject) Principal {
 	return Principal{who, s.Policy.Sight(who)}
 }
 
-// Know reports whose a token is. If no tokens are needed, every request is of the subject
-// without name and groups, whatever it bears.
+// Know returns the principal of a token. If no token is needed, every request has the
+// subject without name and groups, whatever token it carries.
 func (s *State) Know(ctx context.Context, token string) (Principal, bool) {
 	if s.Verifier == nil {
 		return s.Of(Subject{}), true
@@ -42,8 +42,8 @@ func (s *State) Know(ctx context.Context, token string) (Principal, bool) {
 	return s.Of(who), true
 }
 
-// Context is a context in which the catalogue shows what the principal sees, and
-// [SubjectOf] is its subject.
+// Context returns a context in which the catalogue shows only what the principal sees,
+// and [SubjectOf] returns the principal's subject.
 func (p Principal) Context(ctx context.Context) context.Context {
 	ctx = WithSubject(ctx, p.Subject)
 	if p.Sight == nil {
@@ -52,20 +52,20 @@ func (p Principal) Context(ctx context.Context) context.Context {
 	return catalog.WithSight(ctx, p.Sight)
 }
 
-// Gate holds the state that is in force. The zero Gate lets everyone see everything.
+// Gate holds the current state. The zero Gate shows everything to every client.
 type Gate struct{ state atomic.Pointer[State] }
 
-// NewGate puts a state in force.
+// NewGate returns a gate with the state s.
 func NewGate(s State) *Gate {
 	g := &Gate{}
 	g.Set(s)
 	return g
 }
 
-// Set puts another state in force: for requests that ask from now on.
+// Set replaces the state for requests that load it from now on.
 func (g *Gate) Set(s State) { g.state.Store(&s) }
 
-// Now is the state in force.
+// Now returns the current state.
 func (g *Gate) Now() *State {
 	if s := g.state.Load(); s != nil {
 		return s
@@ -73,7 +73,8 @@ func (g *Gate) Now() *State {
 	return &State{}
 }
 
-// Verify is [Verifier] by the state in force; without a verifier it knows no token.
+// Verify implements [Verifier] with the current state. Without a verifier it knows no
+// token.
 func (g *Gate) Verify(ctx context.Context, token string) (Subject, bool) {
 	v := g.Now().Verifier
 	if v == nil {

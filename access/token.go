@@ -17,24 +17,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// tokenPrefix makes a token known for one, to people and to scanners for secrets.
+// tokenPrefix marks a token as such for people and secret scanners.
 const tokenPrefix = "knack_"
 
-// Tokens are the access tokens that a server accepts, with their subjects. It
-// holds their SHA-256 alone: tokens are 256 random bits, so that a hash cannot be
-// tried out and needs no salt.
+// Tokens holds the access tokens that a server accepts, with their subjects. It
+// stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be
+// brute-forced and needs no salt.
 type Tokens struct{ held []Holder }
 
-// Holder is whose a token is.
+// Holder is the hash of a token with the token's subject.
 type Holder struct {
 	Hash skill.Digest // of the token
 	Subject
 }
 
-// NewTokens accepts the tokens of some holders.
+// NewTokens returns a Tokens that accepts the tokens of held.
 func NewTokens(held []Holder) *Tokens { return &Tokens{held} }
 
-// With accepts those of more holders too. The receiver may be nil.
+// With returns a Tokens that also accepts the tokens of held. The receiver may be nil.
 func (t *Tokens) With(held []Holder) *Tokens {
 	if t == nil {
 		return NewTokens(held)
@@ -42,14 +42,14 @@ func (t *Tokens) With(held []Holder) *Tokens {
 	return NewTokens(slices.Concat(t.held, held))
 }
 
-// Within reports whether each token is one of before too, and whose it was then: at
-// most some are taken away. Either may be nil, which accepts none.
+// Within reports whether before has every token of t with the same subject, so that at
+// most some tokens were removed. Either may be nil, which accepts no token.
 func (t *Tokens) Within(before *Tokens) bool {
 	subjects := func(t *Tokens) map[skill.Digest]Subject {
 		all := map[skill.Digest]Subject{}
 		if t != nil {
 			for _, h := range t.held {
-				all[h.Hash] = h.Subject // of several the last, as in Verify
+				all[h.Hash] = h.Subject // the last of equal hashes wins, as in Verify
 			}
 		}
 		return all
@@ -63,7 +63,7 @@ func (t *Tokens) Within(before *Tokens) bool {
 	return true
 }
 
-// NewToken makes a token and the line by which a token file knows it.
+// NewToken returns a new token and its line for a token file.
 func NewToken() (token, line string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
@@ -71,11 +71,11 @@ func NewToken() (token, line string) {
 	return token, skill.DigestOf([]byte(token)).String()
 }
 
-// ParseTokens reads a token file: one "sha256:…" a line, after it whose it is, in
-// words that are the subject's name; empty lines and those that begin with # say
-// nothing. Subjects of a file are in no group.
-// The error names a line by its number and never repeats it: it may be a token
-// that somebody put there by mistake.
+// ParseTokens reads a token file. Each line is one "sha256:…" followed by the name
+// of the subject, which may have several words. Empty lines and lines that begin
+// with # are ignored. Subjects of a file are in no group.
+// An error names a line by its number and never repeats it: the line may be a token
+// that was put there by mistake.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	in := bufio.NewScanner(r)
@@ -83,7 +83,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	for ; in.Scan(); n++ {
 		text := in.Text()
 		if n == 1 {
-			text = strings.TrimPrefix(text, "\ufeff") // as some editors begin a file
+			text = strings.TrimPrefix(text, "\ufeff") // some editors begin a file with it
 		}
 		fields := strings.Fields(text)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
@@ -110,8 +110,8 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
-// Verify finds a token's subject. Every hash is compared, in time that does not
-// depend on which one is equal.
+// Verify returns the subject of a token. It compares every hash, in time that does
+// not depend on which one matches.
 func (t *Tokens) Verify(_ context.Context, token string) (Subject, bool) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestParseTokens: what an editor does to a file is read, and a line of any length has a
-// number and no words of this program's parts.
+// TestParseTokens checks that a file is read as editors save it. The error for a line of
+// any length gives its number and names no internals of the program.
 func TestParseTokens(t *testing.T) {
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader("\ufeff" + line + " anna\r\n"))
@@ -27,8 +27,8 @@ func TestParseTokens(t *testing.T) {
 	}
 }
 
-// TestParseTokensDamaged: a file whose end a crash left as zeros gives nobody a name
-// that no rule knows.
+// TestParseTokensDamaged checks that a subject's name with control characters, such as
+// the zeros that a crash leaves, is an error.
 func TestParseTokensDamaged(t *testing.T) {
 	_, line := access.NewToken()
 	for _, name := range []string{"an\x00\x00\x00", "\x1b[2Janna"} {
@@ -39,8 +39,8 @@ func TestParseTokensDamaged(t *testing.T) {
 	}
 }
 
-// TestWithin: tokens that are gone are no loss of a name or a group, and a token that
-// has another owner now is.
+// TestWithin checks that Within accepts the removal of tokens, and rejects a token that
+// now has another subject.
 func TestWithin(t *testing.T) {
 	a, b := access.Holder{Subject: access.Subject{Name: "anna", Groups: []string{"staff"}}}, access.Holder{Subject: access.Subject{Name: "bert"}}
 	a.Hash[0], b.Hash[0] = 1, 2
@@ -70,7 +70,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Every byte of a hash counts.
+// Every byte of a hash is compared.
 func TestVerifyComparesWhole(t *testing.T) {
 	token, _ := access.NewToken()
 	whole := access.Holder{Hash: skill.DigestOf([]byte(token)), Subject: access.Subject{Name: "anna"}}

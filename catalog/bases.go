@@ -2,15 +2,15 @@ package catalog
 
 import "strings"
 
-// bases finds entries by their [Entry.Base]. It is keyed by the two parts of a base, which
-// the entries hold already: of a hundred thousand whole bases the text alone is 6 MB.
+// bases finds entries by their [Entry.Base]. Its keys are the two parts of a base, which
+// the entries hold already. The text alone of a hundred thousand whole bases is 6 MB.
 type bases []struct {
 	prefix string
 	of     map[string]*Entry // by what follows the prefix
 }
 
-// find is the entry whose base is prefix and tail, or nil. An empty prefix means that tail
-// is the whole base, in which a prefix may be the first part.
+// find returns the entry whose base is prefix and tail, or nil. If prefix is empty, tail
+// is the whole base, which may begin with a prefix.
 func (b bases) find(prefix, tail string) *Entry {
 	if prefix != "" {
 		tail = prefix + "/" + tail
@@ -30,7 +30,7 @@ func (b bases) find(prefix, tail string) *Entry {
 	return nil
 }
 
-// add takes in an entry whose base nothing has.
+// add adds an entry whose base no other entry has.
 func (b *bases) add(prefix, tail string, e *Entry) {
 	for _, one := range *b {
 		if one.prefix == prefix {

@@ -7,7 +7,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestBases: an entry is found by the text of its base, whatever parts that is held in.
+// TestBases checks that an entry is found by the text of its base, however that is split
+// into parts.
 func TestBases(t *testing.T) {
 	none, a, ab := &skill.Root{}, &skill.Root{Prefix: "a"}, &skill.Root{Prefix: "a/b"}
 	entries := []*Entry{
@@ -44,7 +45,8 @@ func TestBases(t *testing.T) {
 	}
 }
 
-// There are many entries, side by side.
+// TestEntryIsSmall bounds the size of an Entry: there are many, and a root's entries are
+// in one slice.
 func TestEntryIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[Entry]().Size(); n > 72 {
 		t.Errorf("an entry takes %d bytes, not 72", n)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// many is a source of n skills of ordinary size: a description of 276
+// many returns a source of n skills of ordinary size. Each has a description of 276
 // characters and 5.8 kB in all, the median of what people write by hand.
 func many(n int) *memory {
 	m := source("a")
@@ -48,7 +48,7 @@ func BenchmarkNear(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch is the whole of a search; package search measures its index at size.
+// BenchmarkSearch measures a whole search. Package search measures its index at full size.
 func BenchmarkSearch(b *testing.B) {
 	v := view(b, catalogOf(b, many(1000)))
 	q := Query{Text: "thing number 500", Limit: 10}
@@ -60,7 +60,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// liveHeap is what stays in use after the garbage is gone.
+// liveHeap returns the heap in use after garbage collection, in bytes.
 func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -69,7 +69,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// heapOf is the live heap that n skills cost above an empty catalogue.
+// heapOf returns the live heap of n skills, beyond that of an empty catalogue.
 func heapOf(tb testing.TB, n int) uint64 {
 	tb.Helper()
 	m := many(n)
@@ -85,7 +85,7 @@ func heapOf(tb testing.TB, n int) uint64 {
 	return after - min(before, after)
 }
 
-// Contract 002: under 10 MB of live heap for 100 skills.
+// TestHeapOf100 checks a bound of contract 002: 100 skills take at most 10 MB of live heap.
 func TestHeapOf100(t *testing.T) {
 	if n := heapOf(t, 100); n > 10_000_000 {
 		t.Errorf("100 skills cost %d bytes", n)

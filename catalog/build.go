@@ -14,9 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: first match wins, nothing is dropped. One of
-// many skills that everybody waits for, since there were none, is made with every
-// processor.
+// build merges the roots in their order: the first match wins, nothing is dropped. If
+// awaited is set, clients wait for the snapshot and build uses every processor.
 func build(found []foundRoot, awaited bool) *Snapshot {
 	s := newSnapshot(countOf(found), nil)
 	for _, f := range found {
@@ -29,9 +28,9 @@ func build(found []foundRoot, awaited bool) *Snapshot {
 	return s
 }
 
-// pause lets calls have the processor now and then: where a refresh and what follows
-// from it have all of them, a call waits for the end of a time slice, 10 ms, for each
-// goroutine that it passes through.
+// pause yields the processor to calls now and then. If a refresh and its follow-up work
+// occupy every processor, a call waits for a time slice (10 ms) in each of its
+// goroutines.
 func pause(i int) {
 	if i%pauseEvery == 0 {
 		runtime.Gosched()
@@ -41,8 +40,8 @@ func pause(i int) {
 // pauseEvery is how many skills take some tenths of a millisecond.
 const pauseEvery = 128
 
-// newSnapshot makes one with room for n skills: a part of a whole, or one of its
-// own.
+// newSnapshot returns a snapshot with room for n skills. It is a part of whole, or
+// stands alone if whole is nil.
 func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	s := &Snapshot{
 		Version:  1,
@@ -83,8 +82,8 @@ func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
 	s.settleURIs(paths, from)
 }
 
-// inParts calls f with each number below n: with every processor, or with one that
-// calls may have in between.
+// inParts calls f with each number below n. It uses every processor if all is set, else
+// one, which it yields to calls now and then.
 func inParts(n int, all bool, f func(int)) {
 	parts := min(runtime.GOMAXPROCS(0), n/pauseEvery)
 	if !all || parts < 2 {
@@ -105,7 +104,7 @@ func inParts(n int, all bool, f func(int)) {
 	wg.Wait()
 }
 
-// add takes in an entry, behind those of its root that lie before it.
+// add appends an entry. The entries of a root come in path order.
 func (s *Snapshot) add(e *Entry) {
 	s.Entries = append(s.Entries, e)
 	n := len(s.Entries)
@@ -119,18 +118,17 @@ func (s *Snapshot) add(e *Entry) {
 	}
 }
 
-// paths give the skills of a root their paths in the URI space. The last segment is the
-// name where that is valid, else the folder's. A name gives way to the folder where it
-// would claim what belongs to another: two equal paths, or a path in which another
-// skill's folder or file lies.
+// paths gives the skills of a root their paths in the URI space. The last segment is the
+// skill's name if that is valid, else the folder's. The folder's name is used too if the
+// skill's name would claim the path of another skill, its folder or one of its files.
 type paths struct {
 	root             *skill.Root
 	claimed, folders map[string]bool
-	clean            bool // what their URIs begin with, so that what follows decides
+	clean            bool // the root's prefix is a clean path, so only the rest needs a check
 }
 
-// give gives an entry the n-th path that it may have, or the next one that may stand in
-// a URI, and returns which.
+// give gives an entry its n-th candidate path, or the next one that is valid in a URI,
+// and returns the candidate's number.
 func (p paths) give(e *Entry, n int) int {
 	for ; ; n++ {
 		prefix, at := p.candidate(e, n)
@@ -144,8 +142,8 @@ func (p paths) give(e *Entry, n int) int {
 	}
 }
 
-// settleURIs lets the served skills from a place on keep the paths that they were
-// given, or gives them the next that nobody has.
+// settleURIs makes the paths of the served skills from index from on unique. A skill
+// whose path is taken gets its next free candidate.
 func (s *Snapshot) settleURIs(p paths, from int) {
 	for i := from; i < len(s.Entries); i++ {
 		pause(i)
@@ -162,9 +160,8 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 	}
 }
 
-// foldersOf are the paths of some skills and of all folders above them, but for
-// nil where no skill's name gives it another path than its folder: then nobody
-// asks.
+// foldersOf returns the paths of the skills and of all folders above them. It returns
+// nil if no skill's name differs from its folder's: then no path is looked up.
 func foldersOf(skills []*skill.Skill) map[string]bool {
 	if !slices.ContainsFunc(skills, func(sk *skill.Skill) bool { _, ok := renamed(sk); return ok }) {
 		return nil
@@ -181,8 +178,9 @@ func foldersOf(skills []*skill.Skill) map[string]bool {
 	return folders
 }
 
-// candidate is the n-th path that an entry may have, behind a prefix: with its name,
-// with its folder's, then ones that nothing else has, without what no URI may hold.
+// candidate returns the n-th path that an entry may have, and its prefix. The first ends
+// in the skill's name, the second in the folder's. Later ones begin with the root's
+// label, have "~" for what no URI may hold, and grow by a "~" each.
 func (p paths) candidate(e *Entry, n int) (prefix, at string) {
 	at = folderPath(e.Skill)
 	switch n {
@@ -203,9 +201,9 @@ func (p paths) candidate(e *Entry, n int) (prefix, at string) {
 	return p.root.Label, at + strings.Repeat("~", n-2)
 }
 
-// sayable writes "~" for what a folder may be called and a path in a URI may not:
-// a backslash, a drive letter's colon, percent signs that look like an encoding.
-// What comes out can always stand in one.
+// sayable writes "~" for characters that a folder's name may have and a path in a URI
+// may not. These are a backslash, a drive letter's colon, and percent signs that look
+// like an encoding. The result is always valid in a URI.
 func sayable(at string) string {
 	parts := strings.Split(at, "/")
 	for i, part := range parts {
@@ -220,7 +218,8 @@ func sayable(at string) string {
 	return strings.Join(parts, "/")
 }
 
-// folderPath is the path of a skill's folder, with a name for the root's own.
+// folderPath returns the path of a skill's folder. For the root itself it returns the
+// folder's name.
 func folderPath(sk *skill.Skill) string {
 	if sk.Path == "." {
 		return sk.Folder()
@@ -228,10 +227,11 @@ func folderPath(sk *skill.Skill) string {
 	return sk.Path
 }
 
-// renamed is the path that a skill has by its name, where that is another one.
+// renamed returns the path that a skill's name gives it, and whether that differs from
+// its folder's path.
 func renamed(sk *skill.Skill) (string, bool) {
 	if len(sk.Problems) == 0 {
-		return "", false // nearly always: another name than the folder's is a problem
+		return "", false // nearly always: a name that differs from the folder's is a problem
 	}
 	at := folderPath(sk)
 	if sk.Name == skill.Base(at) || !skill.ValidName(sk.Name) {
@@ -240,9 +240,8 @@ func renamed(sk *skill.Skill) (string, bool) {
 	return join(parent(at), sk.Name), true
 }
 
-// claim looks which of the paths that skills would have by their names are those
-// of a file or folder in a skill around them, so that one URI would name two
-// things. It asks the disk, so nobody may hold a lock meanwhile.
+// claim finds the paths by name at which an outer skill has a file or folder, so that one
+// URI would name two things. It reads the disk: the caller must hold no lock.
 func (f *foundRoot) claim(skills ...*skill.Skill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {
@@ -289,7 +288,7 @@ func (s *Snapshot) shadow() {
 		key    skill.Key
 		digest skill.Digest
 	}
-	same := map[content]*Entry{} // of the names that clash
+	same := map[content]*Entry{} // only for names that clash
 	listed := make([]ranked, 0, cap(s.Listed))
 	var kept, shadowed, unlisted []*Entry
 	for i, e := range s.Entries {
@@ -298,7 +297,7 @@ func (s *Snapshot) shadow() {
 			s.Skipped = append(s.Skipped, e)
 			continue
 		}
-		var first *Entry // of that name, where it is not the only one there too
+		var first *Entry // the first of that name, if others in the whole have it too
 		if s.whole == nil || s.whole.clashes[e.Key] != nil {
 			if first = s.byKey[e.Key]; first == nil {
 				s.byKey[e.Key] = e
@@ -344,7 +343,7 @@ func (s *Snapshot) shadow() {
 	}
 }
 
-// statusIn is a status of a skill that is served, in its root.
+// statusIn returns the status of a served skill in its root: s, or Unlisted.
 func statusIn(root *skill.Root, s Status) Status {
 	if root.Unlisted {
 		return Unlisted
@@ -352,8 +351,8 @@ func statusIn(root *skill.Root, s Status) Status {
 	return s
 }
 
-// ranked is an entry with the first eight bytes of its key, by which nearly all that are
-// compared differ: the entries themselves are far apart in memory.
+// ranked is an entry with the first eight bytes of its key. Nearly all comparisons are
+// decided by them; the entries themselves are far apart in memory.
 type ranked struct {
 	head uint64
 	*Entry
@@ -365,7 +364,7 @@ func headOf(key skill.Key) uint64 {
 	return binary.BigEndian.Uint64(first[:])
 }
 
-// byRank is byName.
+// byRank orders as byName does.
 func byRank(a, b ranked) int {
 	if a.head != b.head {
 		return cmp.Compare(a.head, b.head)
@@ -373,7 +372,7 @@ func byRank(a, b ranked) int {
 	return byName(a.Entry, b.Entry)
 }
 
-// byName is the order of a root's skills in a list.
+// byName compares two skills of a root for their order in a list.
 func byName(a, b *Entry) int {
 	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
 		return order
@@ -381,11 +380,12 @@ func byName(a, b *Entry) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 }
 
-// Place is where a skill's file lies, in every answer: ".claude/skills/git/SKILL.md", or
-// with the label of the root in place of its folder; see [skill.Root.Name].
+// Place returns the location of a skill's file as every answer shows it:
+// ".claude/skills/git/SKILL.md", or with the root's label in place of its folder. See
+// [skill.Root.Name].
 func (e *Entry) Place() string { return e.placeIn(e.Root.Name()) }
 
-// LocalPlace is Place for the log; see [skill.Root.LocalName].
+// LocalPlace returns Place for the log; see [skill.Root.LocalName].
 func (e *Entry) LocalPlace() string { return e.placeIn(e.Root.LocalName()) }
 
 func (e *Entry) placeIn(root string) string {

@@ -42,7 +42,7 @@ func TestNamed(t *testing.T) {
 		if e := v.Named(asked); e != nil {
 			got = e.Place()
 		}
-		if asked == "B: git" { // the exact name has no blank: it is the root's
+		if asked == "B: git" { // no skill has this exact name, so it means git in root b
 			want = ".b/git/SKILL.md"
 		}
 		if got != want {
@@ -77,7 +77,8 @@ func TestURIs(t *testing.T) {
 		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"})
 }
 
-// A name gives way to a folder that is another skill's, or that leads to one.
+// TestNameClaimsFolder checks that a skill's name yields to a folder that is another
+// skill's, or that contains one.
 func TestNameClaimsFolder(t *testing.T) {
 	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
 	diffs(t, "entries", said(v.Listed), []string{
@@ -106,7 +107,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// A folder whose path no URI can carry is served under one that it can.
+// TestUnspeakableFolder checks that a folder with a path that is not valid in a URI is
+// served under a valid one.
 func TestUnspeakableFolder(t *testing.T) {
 	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "a~b/in/SKILL.md", text("other", "d"), "w%2fx/SKILL.md", text("W", "d"),
 		"C:/SKILL.md", text("c", "d"), "ok/SKILL.md", text("ok", "d"), "q\\r/s/SKILL.md", text("t", "d"), "%2e%2e/SKILL.md", text("Up", "d")))

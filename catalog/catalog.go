@@ -1,8 +1,8 @@
 // Package catalog merges the skills of all sources into one immutable view.
 //
 // A [Catalog] scans its sources, builds a [Snapshot] and publishes it through
-// one atomic pointer. Readers take a [View] per request: a snapshot and the one
-// who asks. They never lock and never see a half-built catalogue. A refresh
+// one atomic pointer. Readers take a [View] per request: a snapshot as the client
+// may see it. They never lock and never see a half-built catalogue. A refresh
 // re-reads only the skills whose files changed.
 package catalog
 
@@ -19,29 +19,28 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Source finds skills in one root. Scan is called again and again, by one
-// goroutine at a time, but for a call whose context has ended: that one may not
-// have returned yet.
+// Source finds skills in one root. Scan is called repeatedly, by one goroutine at a
+// time. A call whose context has ended may still be running when the next one begins.
 type Source interface {
 	// Root names the place. It is the same at each call.
 	Root() skill.Root
-	// Scan finds every skill below the root, and may load some of them. A root
-	// that is absent yields Scan.Missing; an error alone means that the root cannot
-	// be read now, and the last scan's skills stay in force. With Missing beside the
-	// error the root was wanted and is gone: its skills go, and the error is shown.
+	// Scan finds every skill below the root, and may load some of them. An absent
+	// root yields Scan.Missing. An error alone means that the root cannot be read
+	// now; the skills of the last scan stay. An error with Missing means that the
+	// root was wanted and is gone: its skills are removed, and the error is shown.
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 
-// Watcher is a [Source] that can tell of changes. Watch calls poke, from any
+// Watcher is a [Source] that reports changes. Watch calls poke, from any
 // goroutine, whenever something below the root may have changed, until the
 // context ends. It is called once for a source, after its first scan.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
-// Folders is a [Source] that can tell which folders its root has now as direct
-// children, be there a skill in them or not: those whose names match, a few at
-// most. It may be called from any goroutine.
+// Folders is a [Source] that can list its root's direct child folders as they are now,
+// with or without a skill in them. It returns those whose names match, a few at most.
+// It may be called from any goroutine.
 type Folders interface {
 	Folders(match func(name string) bool) []skill.Folder
 }
@@ -50,21 +49,21 @@ type Folders interface {
 const (
 	// DefaultInterval is contract 002's refresh cycle.
 	DefaultInterval = 30 * time.Second
-	// settle is how long the catalogue waits after a change for the next one, and
-	// settleMost how long it lets itself be held up: an editor writes a file in
-	// several steps, and a client is told within 2 s.
+	// settle is how long the catalogue waits after a change for the next one;
+	// settleMost bounds the total wait. An editor writes a file in several steps, and
+	// a client is notified within 2 s.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
 )
 
 // Options of a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between scans that nobody asked for; at most [DefaultInterval]; see [Catalog.Interval]
+	Interval time.Duration // between periodic scans; at most [DefaultInterval]; see [Catalog.Interval]
 	// Patience bounds how long a refresh waits for a root whose disk does not
-	// answer, before it goes on without; see [ErrLate]. A search waits as long for
-	// headings. Zero waits.
+	// answer before it continues without that root; see [ErrLate]. A search waits as
+	// long for headings. Zero means no bound.
 	Patience time.Duration
-	Log      *slog.Logger // what is skipped and why, at Warn; nothing when nil
+	Log      *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -74,58 +73,58 @@ type Catalog struct {
 	log      *slog.Logger
 
 	current  atomic.Pointer[Snapshot]
-	rest     atomic.Int64 // nanoseconds that the last refresh asks for
+	rest     atomic.Int64 // nanoseconds to wait after the last refresh
 	last     atomic.Pointer[refreshed]
 	ready    chan struct{} // closed with the first snapshot
 	progress atomic.Int64  // folders and files that were read, see [skill.WithProgress]
-	poke     chan struct{} // capacity 1: a refresh is wanted
-	ended    chan struct{} // capacity 1: a look has ended that a refresh went on without
+	poke     chan struct{} // capacity 1: a refresh is requested
+	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	gates     gates                        // of the reads that calls wait for
-	manifests atomic.Pointer[[]*Manifests] // that were made of this catalogue
-	index     atomic.Pointer[index]        // the last one of a whole snapshot, to make the next one of
-	turn      sync.Mutex                   // held while one of those is made
-	ahead     atomic.Bool                  // the first snapshot is to be indexed before anybody searches
+	gates     gates                        // bound the reads that calls wait for
+	manifests atomic.Pointer[[]*Manifests] // made of this catalogue
+	index     atomic.Pointer[index]        // the last index of a whole snapshot; the next one is made from it
+	turn      sync.Mutex                   // held while the index of a whole snapshot is made
+	ahead     atomic.Bool                  // index the first snapshot before the first search
 
-	wanted atomic.Pointer[[]skill.Root] // of the sources, which a snapshot may not have yet
+	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
 	refreshing chan struct{} // holds a token during a scan: one refresh at a time
 
-	mu      sync.Mutex // held while a snapshot is built, never while a disk is waited for
+	mu      sync.Mutex // held while a snapshot is built, never while waiting for a disk
 	sources []*held
 	dropped []*held               // replaced, and perhaps still watched
-	known   map[string][]known    // what was read of each skill, by the root's label, in path order
+	known   map[string][]known    // skills as last read, by the root's label, in path order
 	gone    map[place]time.Time   // when a call found a skill's file gone
-	doubted map[place]skill.Stamp // of SKILL.md files that were seen to change under their stamp
-	logged  map[string]bool       // what the current snapshot's log lines said
+	doubted map[place]skill.Stamp // stamps of SKILL.md files that changed without a new stamp
+	logged  map[string]bool       // log lines of the current snapshot
 	looked  time.Time             // when the last completed refresh began
 	took    time.Duration         // and how long it lasted
-	seen    time.Time             // when the first look began of those that the refresh took in; zero if one was late
+	seen    time.Time             // when the first scan run of the last refresh began; zero if one was late
 
 	subMu       sync.Mutex
 	subscribers map[int]func(Diff)
 	nextSub     int
-	pending     []Diff // published and not yet told
+	pending     []Diff // published and not yet delivered
 	telling     bool
 }
 
 // place identifies a skill's folder across scans.
 type place struct{ label, path string }
 
-// known is a skill as it was read, and when: of all that one look has read the
-// same, so that they share it.
+// known is a skill as it was read, and the time of the read. All skills of one scan run
+// share that time.
 type known struct {
 	skill *skill.Skill
 	read  *time.Time
 }
 
-// after reports whether it was read after t; what is not known was not.
+// after reports whether the skill was read after t. It is false for an unknown skill.
 func (k known) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
 func (k known) path() string { return k.skill.Path }
 
-// knownAt is what was read of the skill in a place. The caller holds mu. A map would
-// take eight times the room.
+// knownAt returns the skill in a place as it was last read. The caller holds mu. A map
+// would take eight times the memory.
 func (c *Catalog) knownAt(at place) known {
 	all := c.known[at.label]
 	i, ok := slices.BinarySearchFunc(all, at.path, func(k known, path string) int { return strings.Compare(k.path(), path) })
@@ -135,7 +134,7 @@ func (c *Catalog) knownAt(at place) known {
 	return all[i]
 }
 
-// inOrder is what is known of a root, to be asked in path order.
+// inOrder is the known skills of a root, for lookups in path order.
 type inOrder []known
 
 func (o *inOrder) at(path string) known {
@@ -148,8 +147,8 @@ func (o *inOrder) at(path string) known {
 	return (*o)[0]
 }
 
-// know takes in what was read of a root, in path order, in the place of what was
-// known. The caller holds mu.
+// know merges newly read skills of a root, in path order, into the known ones. New
+// values replace old ones. The caller holds mu.
 func (c *Catalog) know(label string, news []known) {
 	old := c.known[label]
 	if len(news) == 0 {
@@ -173,8 +172,8 @@ func (c *Catalog) know(label string, news []known) {
 	c.known[label] = append(append(all, old...), news...)
 }
 
-// forgetAllBut keeps what is known of the skills of a snapshot, which are in path
-// order. The caller holds mu.
+// forgetAllBut forgets all skills but those of found, which are in path order. The
+// caller holds mu.
 func (c *Catalog) forgetAllBut(found []foundRoot) {
 	alive := make(map[string][]*skill.Skill, len(found))
 	for _, f := range found {
@@ -198,7 +197,7 @@ func (c *Catalog) forgetAllBut(found []foundRoot) {
 	})
 }
 
-// New makes a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
+// New returns a catalogue. It is empty until [Catalog.Run] or [Catalog.Refresh].
 func New(sources []Source, o Options) *Catalog {
 	if o.Interval <= 0 || o.Interval > DefaultInterval {
 		o.Interval = DefaultInterval
@@ -226,11 +225,11 @@ func rootsOf(sources []Source) *[]skill.Root {
 	return &roots
 }
 
-// Ready is closed when the first snapshot is there.
+// Ready returns a channel that is closed when the first snapshot is published.
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
-// View returns a view on the current snapshot, waiting for the first one: on all
-// of it, or on what the context's [Sight] shows of it.
+// View returns a view of the current snapshot, and waits for the first one. It shows
+// the whole snapshot, or what the context's [Sight] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	select {
 	case <-c.ready:
@@ -245,8 +244,8 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 	}
 }
 
-// Now is [Catalog.View] through a sight, without waiting; false before the first
-// snapshot.
+// Now is [Catalog.View] through a sight, without waiting. It returns false before the
+// first snapshot.
 func (c *Catalog) Now(sight *Sight) (View, bool) {
 	select {
 	case <-c.ready:
@@ -278,14 +277,13 @@ func (c *Catalog) SetSources(sources []Source) {
 	c.Poke()
 }
 
-// held is a source with what the catalogue keeps for it, guarded by the
-// catalogue's mu.
+// held is a source with its state in the catalogue, guarded by the catalogue's mu.
 type held struct {
 	Source
-	last     skill.Scan // the last good one
-	look     *look      // under way, else nil
+	last     skill.Scan // the last good scan
+	look     *look      // the scan run under way, or nil
 	endWatch context.CancelFunc
-	silent   atomic.Bool // it was asked for folders and has not answered yet
+	silent   atomic.Bool // a request for its folders is not answered yet
 }
 
 func hold(sources []Source) []*held {
@@ -304,10 +302,10 @@ func (c *Catalog) Poke() {
 	}
 }
 
-// Subscribe calls f after every refresh that changed something: in order, one
-// call at a time, with no lock held, from the goroutine that refreshed or from
-// that of a call that found a changed file. The returned function ends it; a
-// call that is under way may still finish.
+// Subscribe calls f after every refresh that changed something: in order, one call at
+// a time, with no lock held. The call comes from the goroutine that refreshed, or from
+// that of a call that found a changed file. The returned function ends the
+// subscription; a call of f that is under way may still finish.
 func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()
@@ -321,8 +319,8 @@ func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	}
 }
 
-// publish swaps the snapshot and notes what to tell the subscribers. The caller
-// holds mu, and calls tell after it has let go.
+// publish swaps the snapshot and queues the difference for the subscribers. The caller
+// holds mu, and calls tell after it has released it.
 func (c *Catalog) publish(next *Snapshot) {
 	prev := c.current.Load()
 	if prev == nil {
@@ -333,21 +331,21 @@ func (c *Catalog) publish(next *Snapshot) {
 		}
 		return
 	}
-	// What is told of the roots is nearly always the same; a snapshot that says something
-	// else need not wait until it is known what else is another.
+	// The status of the roots rarely changes. A snapshot in which it does is stored at
+	// once, before the rest is compared.
 	same := sameRoots(prev, next)
 	if !same {
 		c.current.Store(next)
 	}
 	d := diff(prev, next)
 	if d.Empty() && same {
-		// The next scan that finds the tree as this one did has nothing to build.
+		// The next scan that finds the same tree has nothing to build.
 		prev.found.Store(next.found.Load())
 		return
 	}
 	c.current.Store(next)
 	if prev.indexing.begun.Load() {
-		c.indexOf(next) // whoever searched will search again
+		c.indexOf(next) // a client that searched will search again
 	}
 	if d.Empty() {
 		return
@@ -357,8 +355,8 @@ func (c *Catalog) publish(next *Snapshot) {
 	c.subMu.Unlock()
 }
 
-// tell delivers what is pending. Where another goroutine, or a caller further up,
-// is at it already, that one goes on with what this one added.
+// tell delivers the pending differences. If another goroutine, or a caller further up
+// the stack, is already delivering, that one also delivers what this one added.
 func (c *Catalog) tell() {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()

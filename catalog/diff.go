@@ -10,26 +10,26 @@ import (
 type Diff struct {
 	Added, Removed, Changed []*Entry // Changed holds the new state
 	Before                  []*Entry // the old state of each of Changed
-	// Listing: what a model is shown of the skills differs.
+	// Listing reports whether the list that models see differs.
 	Listing bool
-	// Invocable is the first place at which [Snapshot.Invocable] differs in a name or
-	// a description, -1 where it is the same.
+	// Invocable is the first index at which [Snapshot.Invocable] differs in a name or
+	// a description, or -1 if it is the same.
 	Invocable int
-	// Completed: lists lacked a root that was not read yet, and lack none any more; see
-	// [View.Incomplete].
+	// Completed reports whether lists lacked an unread root before and lack no root now;
+	// see [View.Incomplete].
 	Completed bool
 	Version   uint64 // of the new snapshot
 
 	prev, next *Snapshot
 }
 
-// Empty reports whether nothing changed that anybody could see.
+// Empty reports whether no visible change happened.
 func (d Diff) Empty() bool {
 	return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 && !d.Listing && !d.Completed
 }
 
-// Served reports whether something that was or is served came, went or changed:
-// a skipped skill has no URI, and what happens to it no resource shows.
+// Served reports whether a skill that was or is served was added, removed or changed.
+// A skipped skill has no URI, so no resource shows its changes.
 func (d Diff) Served() bool {
 	for _, all := range [][]*Entry{d.Added, d.Removed, d.Changed, d.Before} {
 		if slices.ContainsFunc(all, func(e *Entry) bool { return e.Status != Skipped }) {
@@ -60,7 +60,7 @@ func diff(prev, next *Snapshot) Diff {
 	return d
 }
 
-// completed reports whether next has read a root that prev had not, and lacks none.
+// completed reports whether next has a root that prev had not read, and lacks no root.
 func completed(prev, next *Snapshot) bool {
 	if len(next.unread(nil, false)) > 0 {
 		return false
@@ -71,8 +71,8 @@ func completed(prev, next *Snapshot) bool {
 	})
 }
 
-// changed reports whether anything that a surface shows of the skill differs. A
-// file that was only touched is the same.
+// changed reports whether anything that a surface shows of the skill differs. Touching
+// the file changes nothing.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Available != now.Available || e.Entry != now.Entry ||
 		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || !e.SameURI(now)
@@ -118,8 +118,8 @@ func sameReason(a, b RootStatus) bool {
 	return why == now
 }
 
-// logNews tells of everything that is skipped or failed, once for as long as it
-// lasts, but for what is in no list. The caller holds mu.
+// logNews logs each skipped skill and each failed root, once for as long as it lasts.
+// It leaves out unlisted roots. The caller holds mu.
 func (c *Catalog) logNews(next *Snapshot) {
 	before := c.logged
 	c.logged = make(map[string]bool, len(before))

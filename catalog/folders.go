@@ -12,24 +12,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// FolderNow is a direct child of a root as the disk has it now.
+// FolderNow is a direct child folder of a root, as it is on disk now.
 type FolderNow struct {
 	skill.Folder
 	Root skill.Root
 }
 
-// Knows reports whether the snapshot has a skill in that folder, skipped only for
-// what the file is now, or says that nobody may look into it.
+// Knows reports whether the snapshot is up to date on a folder. It has a skill there,
+// skipped only because of the file's present state, or reports the folder as denied.
 func (s *Snapshot) Knows(f FolderNow) bool {
 	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
-// FoldersNow asks the disk which folders the roots have as direct children under a
-// name that matches, in root order. The roots are asked at once, each by one
-// listing of its own folder; one that does not answer while the context lasts, or
-// has not answered another caller before, is left out, and then all is false. If a [Sight]
-// holds, every folder in which the view has no skill is left out too.
+// FoldersNow lists from disk the direct child folders of the roots whose names match, in
+// root order. All roots are read at the same time, each by one listing of its folder.
+// A root is left out if it does not answer before the context ends, or still owes an
+// answer to another caller. Then all is false. If the view has a [Sight], every folder
+// in which it has no skill is left out too.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
@@ -56,8 +56,8 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 	return found, !slices.Contains(answered, false)
 }
 
-// folders asks one source, and reports whether it has answered. A caller that it keeps
-// waiting notes that for the others.
+// folders asks one source, and reports whether it has answered. If the source does not
+// answer in time, folders marks it as silent for other callers.
 func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
 	done := make(chan []skill.Folder, 1)
 	go func() {
@@ -79,20 +79,20 @@ func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) 
 	}
 }
 
-// Denied is a folder that may not be looked into, so that nobody can tell whether
-// it holds a skill.
+// Denied is a folder that knack may not read, so that it cannot tell whether the folder
+// holds a skill.
 type Denied struct {
 	Root skill.Root
 	skill.Notice
 }
 
-// Place is where the folder lies, as people write it.
+// Place returns the location of the folder, as people write it.
 func (d *Denied) Place() string {
 	return (&Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: d.Path}}, Root: &d.Root}).Place()
 }
 
-// Denied finds a folder that may not be looked into, by its base name: a direct
-// child of a root before one at any depth. A folder within a skill is none.
+// Denied finds a folder that knack may not read, by its base name. It prefers a direct
+// child of a root to one at any depth, and ignores folders within a skill.
 func (s *Snapshot) Denied(match func(folder string) bool) *Denied {
 	var deep *Denied
 	for _, r := range s.Roots {
@@ -118,8 +118,8 @@ func (s *Snapshot) inSkill(label, at string) bool {
 	return false
 }
 
-// deniedAt is why nobody can look into a folder, or into one around it; nil where
-// that is not so.
+// deniedAt returns the notice that a folder, or one around it, cannot be read. It
+// returns nil if there is no such notice.
 func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 	for _, r := range s.Roots {
 		if r.Label != label {
@@ -134,13 +134,13 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 	return nil
 }
 
-// Blocked is the skill that last had a URI, where it is still in its place and
-// cannot be read for the moment: its file or its folder is denied, the disk fails,
-// or what stands there is no text of a size that is read. A skill that is gone, is
-// none by now, or leads outside is not blocked.
+// Blocked returns the skill that last had a URI, if it is still in its place and cannot
+// be read at the moment. Its file or folder is denied, the disk fails, or the file is
+// not regular, not text or too large. A skill that is gone, is no longer a skill, or
+// leads outside is not blocked.
 func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] }
 
-// BlockedNamed is the first blocked skill, in the order of URIs, that had a name.
+// BlockedNamed returns the first blocked skill that had the name, in the order of URIs.
 func (s *Snapshot) BlockedNamed(name string) *Entry {
 	var first *Entry
 	for _, e := range s.blocked {
@@ -151,8 +151,8 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 	return first
 }
 
-// keepBlocked takes over from the snapshot before what was served then and is
-// blocked now.
+// keepBlocked takes over from the previous snapshot the skills that were served then and
+// are blocked now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
 		if s.byBase.find(e.base()) != nil || !s.isBlocked(e) {
@@ -161,7 +161,7 @@ func (s *Snapshot) keepBlocked(prev *Snapshot) {
 		if s.blocked == nil {
 			s.blocked = map[string]*Entry{}
 		}
-		one := *e // without the snapshot that it was made with
+		one := *e // a copy that does not keep its old snapshot alive
 		one.By = nil
 		s.blocked[uri] = &one
 	}

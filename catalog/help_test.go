@@ -43,7 +43,7 @@ func source(label string, files ...string) *memory {
 
 func (m *memory) Root() skill.Root { return m.root }
 
-// write gives a file new bytes and a stamp that no other write has, an hour old.
+// write gives a file new bytes and a unique stamp that is an hour old.
 func (m *memory) write(name, data string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, nil
 }
 
-// watched is a source that can tell of changes.
+// watched is a source that reports changes.
 type watched struct{ *memory }
 
 func (w watched) Watch(ctx context.Context, poke func()) {
@@ -157,12 +157,12 @@ func (f folder) Open(name string) (fs.File, error) {
 
 func (f folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.now(), name) }
 
-// text is a SKILL.md.
+// text returns a SKILL.md.
 func text(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\nBody of " + description + "\n"
 }
 
-// catalogOf is a catalogue after its first scan.
+// catalogOf returns a catalogue after its first scan.
 func catalogOf(t testing.TB, sources ...Source) *Catalog {
 	t.Helper()
 	c := New(sources, Options{})
@@ -177,7 +177,7 @@ func refresh(t testing.TB, c *Catalog) {
 	}
 }
 
-// slowDay is how long a test waits for what must come.
+// slowDay is how long a test waits for an event that must happen.
 const slowDay = 30 * time.Second
 
 func view(t testing.TB, c *Catalog) View {
@@ -191,7 +191,7 @@ func view(t testing.TB, c *Catalog) View {
 	return v
 }
 
-// said writes entries as "status name uri".
+// said formats entries as "status name uri".
 func said(entries []*Entry) []string {
 	var out []string
 	for _, e := range entries {
@@ -207,7 +207,7 @@ func diffs(t testing.TB, what string, got, want any) {
 	}
 }
 
-// told notes what a catalogue tells its subscribers.
+// told records the differences that a catalogue delivers to its subscribers.
 func told(c *Catalog) *[]string {
 	var all []string
 	c.Subscribe(func(d Diff) {

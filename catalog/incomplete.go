@@ -7,23 +7,23 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Incomplete is the error of an answer that would need more than the catalogue has read:
-// a list that would lack skills, or a name that may belong to a skill still unread. It is
-// an [ErrLate].
+// Incomplete is the error of an answer that needs more than the catalogue has read so
+// far. A list would lack skills, or a name may belong to a skill that is still unread.
+// It is an [ErrLate].
 type Incomplete struct {
-	// Unread: a root is being read for the first time. Else a root that was read before
-	// does not answer now.
+	// Unread reports whether a root is being read for the first time. If false, a root
+	// that was read before does not answer now.
 	Unread bool
 	// Skills is how many skills the view has so far, in any status.
 	Skills int
 	// Read is how many folders and files were read so far.
 	Read int64
-	// Roots are the labels of the roots that are not read; none in a view that is
-	// narrowed, since labels may be out of sight.
+	// Roots are the labels of the roots that are not read. It is empty in a narrowed
+	// view, which may not show every label.
 	Roots []string
 }
 
-// Error says what is missing and what to do, for people and models alike.
+// Error says what is missing and what to do, for people and models.
 func (i *Incomplete) Error() string { return i.State() + "; try again in a moment" }
 
 // State says what is missing.
@@ -44,13 +44,13 @@ func (i *Incomplete) State() string {
 // Is makes the error one of [ErrLate].
 func (i *Incomplete) Is(err error) bool { return err == ErrLate }
 
-// Incomplete says what lists of this view lack: it is nil as soon as every root that lists
-// show was read once. A root that was read once is in the lists as it was then.
+// Incomplete says what the lists of this view lack. It is nil once every listed root was
+// read. A root that was read once stays in the lists as it was then.
 func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 
-// Unsure says why a name that the view does not know may be that of a skill all the same:
-// a root is unread, in a list or not, or does not answer now. It is nil if every root
-// answered the last look.
+// Unsure says why a name that the view does not know may still be a skill's. A root,
+// listed or not, is unread or does not answer now. The result is nil if every root
+// answered the last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
 
 func (v View) lacks(byName bool) *Incomplete {
@@ -81,7 +81,7 @@ func (v View) lacks(byName bool) *Incomplete {
 	return i
 }
 
-// entire is the snapshot of which this one shows a part, or itself.
+// entire returns the snapshot of which this one shows a part, or the snapshot itself.
 func (s *Snapshot) entire() *Snapshot {
 	if s.whole != nil {
 		return s.whole
@@ -89,8 +89,9 @@ func (s *Snapshot) entire() *Snapshot {
 	return s
 }
 
-// unread are the labels of the roots that were not read yet: of the snapshot, and of those
-// that are wanted, since sources may be newer. Unlisted ones count only for names.
+// unread returns the labels of the roots that were not read yet. It checks the roots of
+// the snapshot and the wanted ones, since the sources may be newer. Unlisted roots count
+// only if byName is set.
 func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
 	for i := range s.Roots {
 		if r := &s.Roots[i]; r.Unread() && (byName || !r.Unlisted) {
@@ -106,8 +107,8 @@ func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
 	return labels
 }
 
-// status returns the status of a root, or nil. Each list asks for those of all roots, which
-// are at the same place in the sources, unless these have just changed.
+// status returns the status of a root, or nil. It tries the index in the sources first:
+// each list asks for all roots, and the index is right unless the sources just changed.
 func (s *Snapshot) status(root *skill.Root, place int) *RootStatus {
 	if place < len(s.Roots) && s.Roots[place].Root == *root {
 		return &s.Roots[place]

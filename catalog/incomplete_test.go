@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A view says what it lacks: in a list, until each root was read once; for a name, also
-// while a root does not answer, or is in no list.
+// TestIncomplete checks that a view says what it lacks. A list is incomplete until each
+// root was read once. A name is also unsure while a root does not answer, or while an
+// unlisted root is unread.
 func TestIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := dead{source("slow", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -74,7 +75,7 @@ func TestIncomplete(t *testing.T) {
 	})
 }
 
-// The words fit what is known.
+// TestIncompleteSays checks the text for each state of knowledge.
 func TestIncompleteSays(t *testing.T) {
 	for want, i := range map[string]Incomplete{
 		"the skills are still being read":                                            {Unread: true},
@@ -87,8 +88,9 @@ func TestIncompleteSays(t *testing.T) {
 	}
 }
 
-// A refresh has seen everything since a moment only if all of its looks began after it: not
-// one that joined a look from before, nor one that went on without a root.
+// TestSeenSince checks that SeenSince is true only if all scan runs of a refresh began
+// after the given time. It is false if the refresh joined an earlier run, or did not wait
+// for a root.
 func TestSeenSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -96,14 +98,14 @@ func TestSeenSince(t *testing.T) {
 		if c.SeenSince(time.Now()) {
 			t.Error("before the first refresh")
 		}
-		refresh(t, c) // goes on without it
+		refresh(t, c) // does not wait for the root
 		if c.SeenSince(time.Time{}.Add(1)) {
 			t.Error("while the root is late")
 		}
 		between := time.Now()
 		<-time.After(time.Second)
 		go func() { d.answer <- struct{}{} }()
-		refresh(t, c) // joins the look
+		refresh(t, c) // joins the scan run
 		if c.SeenSince(between) || !c.SeenSince(between.Add(-time.Second)) {
 			t.Error("of a look that began before")
 		}
@@ -115,8 +117,8 @@ func TestSeenSince(t *testing.T) {
 	})
 }
 
-// Subscribers are told that lists are complete, also if no skill has come with it. A narrowed
-// view is told too.
+// TestCompletedIsNews checks that subscribers are notified when lists become complete, even
+// if no skill was added. A narrowed view gets the notification too.
 func TestCompletedIsNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a"), make(chan struct{})}

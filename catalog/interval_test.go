@@ -9,9 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
-// Contract 002's refresh cycle: without anybody telling of changes, and whatever
-// longer interval was asked for, a new skill is there after 30 seconds and a
-// deleted one is not.
+// TestRefreshCycle checks contract 002's refresh cycle. After 30 seconds a new skill is
+// served and a deleted one is not, without a watcher and whatever longer interval was set.
 func TestRefreshCycle(t *testing.T) {
 	for _, asked := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -34,7 +33,8 @@ func TestRefreshCycle(t *testing.T) {
 	}
 }
 
-// However long a scan takes, the next one that nothing asks for comes after 30 seconds.
+// TestRefreshCycleOfSlowScans checks that the next periodic scan begins after 30 seconds,
+// however long a scan takes.
 func TestRefreshCycleOfSlowScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := source("a")
@@ -43,7 +43,7 @@ func TestRefreshCycleOfSlowScans(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = c.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
-		<-time.After(2*time.Second + DefaultInterval + time.Millisecond) // two scans: the first decides nothing
+		<-time.After(2*time.Second + DefaultInterval + time.Millisecond) // two scans: the first does not set the rest
 		synctest.Wait()
 		if took := time.Duration(c.rest.Load()); took <= restMost {
 			t.Fatalf("the scans ask for a rest of %v, which needs no bound", took)

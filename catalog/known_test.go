@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestKnown: what is read takes the place of what was known, in path order, and what
-// is gone is forgotten.
+// TestKnown checks that newly read skills replace the known ones, in path order, and that
+// skills that are gone are forgotten.
 func TestKnown(t *testing.T) {
 	at := func(n int) *time.Time { t := time.Unix(int64(n), 0); return &t }
 	of := func(paths string) (all []*skill.Skill) {

@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What these tests do with patience they do in a bubble, whose clock stands still while
-// anybody works: a source that answers at all answers in time.
+// Tests that depend on patience run in a synctest bubble. Its clock stops while a goroutine
+// works, so a source that answers at all answers in time.
 
-// dead is a source whose disk answers only when it is told to.
+// dead is a source whose disk answers only when the test tells it to.
 type dead struct {
 	Source
 	answer chan struct{}
@@ -30,8 +30,8 @@ func (d dead) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// A root whose disk does not answer costs its own skills, not everybody's, and
-// joins when it does.
+// TestLateRoot checks that only the skills of a root whose disk does not answer are
+// missing. The root joins when its disk answers.
 func TestLateRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -47,7 +47,7 @@ func TestLateRoot(t *testing.T) {
 		if err := v.Roots[0].Err; !errors.Is(err, ErrLate) {
 			t.Errorf("the late root says %v", err)
 		}
-		// While it is late, the other root goes on to be refreshed.
+		// While one root is late, the other one is still refreshed.
 		b.write("z/SKILL.md", text("z", "new"))
 		c.Poke()
 		waitFor(t, "the other root is refreshed", func() bool { return view(t, c).Named("z") != nil })
@@ -56,8 +56,8 @@ func TestLateRoot(t *testing.T) {
 	})
 }
 
-// A root that is late joins at once when it has been read: nothing else is waited for,
-// as it is after a change.
+// TestLateRootJoinsAtOnce checks that a late root joins as soon as it is read, without the
+// wait that follows a change.
 func TestLateRootJoinsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -77,7 +77,8 @@ func TestLateRootJoinsAtOnce(t *testing.T) {
 	})
 }
 
-// A root that was read once is late, and not unread, when its disk answers no more.
+// TestUnreadRoot checks that a root that was read once is late, and not unread, if its disk
+// stops answering.
 func TestUnreadRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -101,7 +102,7 @@ func TestUnreadRoot(t *testing.T) {
 	})
 }
 
-// Without patience a refresh waits, and ends with its context.
+// TestNoPatience checks that a refresh without patience waits until its context ends.
 func TestNoPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -118,8 +119,8 @@ func TestNoPatience(t *testing.T) {
 	})
 }
 
-// A refresh that is cancelled, however often, ends no look that another one waits
-// for: a root that takes its time joins when it is read.
+// TestCancelledRefreshEndsNoSharedLook checks that cancelled refreshes end no scan run that
+// another refresh waits for. A slow root joins when it is read.
 func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -156,7 +157,7 @@ func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {
 	})
 }
 
-// The end of Run ends the look that it left behind.
+// TestRunEndsLooks checks that the end of Run also ends a scan run that is still under way.
 func TestRunEndsLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scanning := make(chan context.Context, 1)
@@ -188,8 +189,8 @@ func (h hangs) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{}, ctx.Err()
 }
 
-// That a root is not read for another reason than before is news, also where no
-// skill came or went.
+// TestReasonOfRootChanges checks that a new reason why a root cannot be read is published,
+// even if no skill was added or removed.
 func TestReasonOfRootChanges(t *testing.T) {
 	m := source("a")
 	c := catalogOf(t, m)

@@ -13,30 +13,30 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ErrLate is why a root is shown as it was before, or empty: a look at it has not
-// ended yet, since it is large or its disk does not answer. It joins as soon as it
-// has.
+// ErrLate is the reason why a root is shown as it was before, or empty. Its scan run has
+// not ended yet, since the root is large or its disk does not answer. The catalogue
+// takes in the result as soon as the run ends.
 var ErrLate = errors.New("it is still being read")
 
-// errUnread is [ErrLate] of a root at which no look has ended yet.
+// errUnread is [ErrLate] for a root of which no scan run has ended yet.
 var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 
-// A look is one scan of one source with the reading that follows from it. It runs
-// on its own, so that a disk that does not answer holds up nobody else.
+// look is one scan run: the scan of one source, and the reads that follow from it. It
+// has its own goroutine, so that a disk that does not answer delays no other root.
 type look struct {
 	done  chan struct{} // closed when root or err is there
-	late  bool          // somebody went on without it; guarded by the catalogue's mu
+	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
 	root  foundRoot
 	err   error
 	begun time.Time
 	end   context.CancelFunc
 }
 
-// lookAtAll looks at the sources at once and waits for all of them; with
-// patience, for no longer than that. What comes later asks for a refresh.
+// lookAtAll scans the sources in parallel and waits for all of them, but at most for the
+// patience if there is one. A run that ends later requests a refresh.
 //
-// joining: what has come late is taken in, and nobody waits again for what is late
-// still.
+// If joining is set, lookAtAll takes in runs that ended late, and does not wait again
+// for runs that are still late.
 func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) ([]foundRoot, error) {
 	looks, own := make([]*look, len(sources)), make([]*held, 0, len(sources))
 	for i, s := range sources {
@@ -65,7 +65,7 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) 
 			case <-patience:
 				late = true
 			case <-ctx.Done():
-				c.endLooks(own) // the others are waited for
+				c.endLooks(own) // another refresh waits for the others
 				return nil, ctx.Err()
 			}
 		}
@@ -78,22 +78,22 @@ func (c *Catalog) lookAtAll(ctx context.Context, sources []*held, joining bool) 
 	return found, nil
 }
 
-// wasLate reports whether a refresh went on without a look before.
+// wasLate reports whether an earlier refresh did not wait for a scan run.
 func (c *Catalog) wasLate(l *look) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return l.late
 }
 
-// lookAt starts a look, or joins the one that is still under way: a source is
-// scanned by one goroutine at a time.
+// lookAt starts a scan run, or joins the one under way: one goroutine at a time scans a
+// source.
 func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.look != nil {
 		return h.look, false
 	}
-	// It may outlive the refresh that began it, so it has a context of its own.
+	// The run may outlive the refresh that began it, so it has its own context.
 	ctx, end := context.WithCancel(skill.WithProgress(context.WithoutCancel(ctx), &c.progress))
 	l = &look{done: make(chan struct{}), begun: time.Now(), end: end}
 	h.look = l
@@ -115,8 +115,8 @@ func (c *Catalog) lookAt(ctx context.Context, h *held) (l *look, began bool) {
 	return l, true
 }
 
-// taken is the result of a look, or, while there is none, what the root had
-// before.
+// taken returns the result of a scan run. While the run is under way, it returns what
+// the root had before.
 func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *Catalog) taken(h *held, l *look) (foundRoot, error) {
 	return r, nil
 }
 
-// endLooks ends looks that nobody waits for any more.
+// endLooks ends the scan runs of sources, for which no caller waits any more.
 func (c *Catalog) endLooks(sources []*held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		}
 	}
 	loaded := scan.Skills
-	scan.Skills = nil // they are not to live as long as the scan
+	scan.Skills = nil // they need not live as long as the scan
 	r.scan, r.status.Missing, r.status.Notices = scan, scan.Missing, scan.Notices
 	if c.sameAsNow(&r) {
 		r.same = true
@@ -193,15 +193,15 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	if err := loadAll(ctx, &r, first); err != nil {
 		return r, err
 	}
-	// A file that went away between the scan and the reading is as gone as one that
-	// the scan did not see: nothing is left to be skipped.
+	// A file that disappeared between the scan and the read counts as gone, as if the
+	// scan had not seen it. There is nothing left to skip.
 	r.forget(gone)
 	r.claim(r.skills...)
 	return r, nil
 }
 
-// reuse takes over what is already known and notes what must be read. Of a root
-// that cannot be read now, what is known stays as it is.
+// reuse takes over the known skills and notes which ones must be read. The known skills
+// of a root that cannot be read now stay as they are.
 func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,8 +220,8 @@ func (c *Catalog) reuse(r *foundRoot) {
 	}
 }
 
-// loadAll reads what must be read: with every processor the first time, with one
-// at a refresh, so that calls in between are not delayed.
+// loadAll reads the skills that must be read. It uses every processor the first time,
+// and one at a refresh, so that calls in between are not delayed.
 func loadAll(ctx context.Context, r *foundRoot, first bool) error {
 	workers := 1
 	if first {

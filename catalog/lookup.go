@@ -9,11 +9,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Named finds the skill that a name stands for: trimmed and case-folded, first
-// in root order; else, as "<root label>:<name>", the one of that root; else, behind
-// the label, the one in its place there, see [Snapshot.Names]. A skill that its
-// author keeps from models is found too: the caller says so. No name
-// holds a control character, so one that does stands for nothing.
+// Named finds the skill that a name refers to, trimmed and case-folded. A plain name
+// means the first skill in root order, and "<root label>:<name>" the one of that root.
+// After the label, a place in the root is tried last; see [Snapshot.Names].
+//
+// Named also finds skills that their authors keep from models: the caller says so. It
+// returns nil for a name with a control character, since no skill's name has one.
 func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return nil
@@ -42,8 +43,8 @@ func (s *Snapshot) Named(name string) *Entry {
 	return nil
 }
 
-// keyed is the served skill that answers to a folded name: of a part, the whole's,
-// where it has one alone, if that is in sight.
+// keyed returns the served skill that answers to a folded name. If only one skill of the
+// whole has the name, a part returns that one if it is visible.
 func (s *Snapshot) keyed(key skill.Key) *Entry {
 	if e := s.byKey[key]; e != nil || s.whole == nil || s.whole.clashes[key] != nil {
 		return e
@@ -54,7 +55,7 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 	return nil
 }
 
-// based is the served skill whose folder has a path in the URI space.
+// based returns the served skill whose folder has a path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
 		return s.byBase.find("", path)
@@ -65,8 +66,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// placed finds the skill of a root that a name of its place means: the path of its
-// folder with ":" for "/", or its mark.
+// placed finds the skill of a root by the name of its place: the path of its folder
+// with ":" for "/", or its mark.
 func (s *Snapshot) placed(label, name string) *Entry {
 	if e := s.placedAt(label, strings.ReplaceAll(name, ":", "/")); e != nil && e.Status != Skipped {
 		return e
@@ -105,15 +106,14 @@ func shallowest(all []*Entry) *Entry {
 	return nil
 }
 
-// Innermost is the skill in whose folder a file of e lies: e, or the last of the
-// skills nested in it on the way to the file, by the path as it is asked for. A
-// skill that is kept from models is met in upper and lower case, since some file
-// systems do not tell these apart.
+// Innermost returns the skill whose folder holds a file of e: e, or the innermost skill
+// nested in it on the path to the file. The path is compared as requested. For skills
+// that are kept from models, case is ignored, since some file systems ignore it.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
-	// No deeper than any skill lies, so that an endless path costs no more. In small
-	// letters a path may take more bytes, at most twice as many; what is skipped has no
-	// URI that would count.
+	// A path is cut to the depth of the deepest skill, so that an endless one costs no
+	// more. In lower case a path may take more bytes, at most twice as many. A skipped
+	// skill has no URI that would count.
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}
@@ -129,14 +129,14 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 }
 
 // At finds what a URI addresses: the skill, and the path of a file or folder in
-// it, "." for the skill's own folder. Whether that file exists is for the reader
-// to see. It returns nil for a URI that no skill owns.
+// it, "." for the skill's own folder. It does not check that the file exists. It
+// returns nil for a URI that no skill owns.
 func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
 	whole := uri.Path()
 	if e := s.based(whole); e != nil {
 		return e, "."
 	}
-	// From the longest base that there is, so that an endless URI costs no more.
+	// Start at the length of the longest base, so that an endless URI costs no more.
 	end := min(len(whole), s.longest+1)
 	for end = strings.LastIndexByte(whole[:end], '/'); end >= 0; end = strings.LastIndexByte(whole[:end], '/') {
 		if e := s.based(whole[:end]); e != nil {
@@ -146,14 +146,14 @@ func (s *Snapshot) At(uri skill.URI) (e *Entry, path string) {
 	return nil, ""
 }
 
-// Near lists at most n names that a misspelt one may have meant, nearest first:
-// of listed skills whose name differs little, then those whose name begins with it.
+// Near lists at most n listed skills that a misspelt name may mean, nearest first.
+// Skills whose name differs little come before those whose name begins with it.
 func (s *Snapshot) Near(name string, n int) []*Entry {
 	return nearest(s.Listed, name, n, func(e *Entry) []string { return []string{string(e.Key)} })
 }
 
-// SkippedNear lists at most n skipped skills whose folder or name is the given
-// one or comes close.
+// SkippedNear lists at most n skipped skills whose folder or name equals the given
+// name or is close to it.
 func (s *Snapshot) SkippedNear(name string, n int) []*Entry {
 	return nearest(s.Skipped, name, n, func(e *Entry) []string {
 		names := []string{string(skill.KeyOf(e.Folder()))}
@@ -169,8 +169,8 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	if want == "" {
 		return nil
 	}
-	// A third of the letters may differ, at most three: further off, a proposal
-	// is a guess.
+	// A third of the letters may differ, at most three: beyond that, a suggestion is a
+	// guess.
 	letters := utf8.RuneCountInString(want)
 	limit := min(letters/3, 3)
 	byDistance := make([][]*Entry, limit+1)

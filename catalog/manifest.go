@@ -12,33 +12,32 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// manifestTries is how often a manifest is begun anew because the skill changed
-// under it.
+// manifestTries bounds how often a manifest is restarted because the skill changed
+// meanwhile.
 const manifestTries = 4
 
-// Manifests makes the manifests of a catalogue's skills. Each file is hashed once
-// for each of its versions, as its stamp tells them apart; a file so young that a
-// second write could leave the same stamp is hashed again until it is older, and so is one
-// that was seen to change under its stamp. Nothing is hashed before it is asked for.
+// Manifests makes the manifests of a catalogue's skills. It hashes each version of a file
+// once; the stamp tells versions apart. A file so young that a second write could leave
+// the same stamp is hashed each time. So is one that was seen to change without a new
+// stamp. Nothing is hashed before it is requested.
 type Manifests struct {
 	catalog *Catalog
-	slots   chan struct{} // bounds what is hashed at once, over all callers
+	slots   chan struct{} // bounds the hashing at one time, over all callers
 
 	mu   sync.Mutex
 	kept map[place]*digests
 }
 
-// digests are what is known of one skill's files.
+// digests holds the known digests of one skill's files.
 type digests struct {
 	busy  chan struct{} // capacity 1: its holder may use the other fields
 	dir   string        // the folder they belong to; a root's label may move to another
-	files []skill.File  // in path order, without those that are doubted
-	// doubted are the stamps, by path, under which a file was seen to change.
+	files []skill.File  // in path order, without the doubted ones
+	// doubted holds, by path, the stamps of files that changed without a new stamp.
 	doubted map[string]skill.Stamp
 }
 
-// NewManifests makes an empty cache that forgets the skills which the catalogue
-// loses.
+// NewManifests returns an empty cache. It forgets skills that the catalogue removes.
 func NewManifests(c *Catalog) *Manifests {
 	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
 	c.Subscribe(func(d Diff) {
@@ -61,12 +60,13 @@ func NewManifests(c *Catalog) *Manifests {
 }
 
 // Of lists every file of a skill with the digest of its bytes as they are now.
-// The entry returned and the manifest describe one state: where SKILL.md is no
-// longer what the view knows, the catalogue takes the new one in first. The error
-// is [skill.ErrTooLarge] for a skill over the limits of publication,
-// [skill.ErrIncomplete] for one whose files cannot all be listed,
+// The entry returned and the manifest describe one state. If SKILL.md is no longer
+// what the view knows, the catalogue takes in the new one first.
+//
+// The error is [skill.ErrTooLarge] for a skill over the limits of publication,
+// and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
 // [fs.ErrNotExist] for one that is gone or no longer available, and
-// [skill.ErrUnstable] for one that does not stand still.
+// [skill.ErrUnstable] for one that keeps changing.
 func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
 	for range manifestTries {
 		files, err := m.files(ctx, e)
@@ -99,8 +99,8 @@ func mainDigest(files []skill.File) skill.Digest {
 	return skill.Digest{}
 }
 
-// digests are what is known of a skill's files; at first, what the catalogue has
-// read.
+// digests returns the known digests of a skill's files. At first these are what the
+// catalogue has read.
 func (m *Manifests) digests(e *Entry) *digests {
 	at := place{e.Root.Label, e.Path}
 	m.mu.Lock()
@@ -113,13 +113,14 @@ func (m *Manifests) digests(e *Entry) *digests {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
-		return now // somebody was faster
+		return now // another caller was faster
 	}
 	m.kept[at] = first
 	return first
 }
 
-// mainFile is SKILL.md as it was read, where its stamp would tell if it changed.
+// mainFile returns SKILL.md as it was read. It returns nil if the entry is outdated, or
+// if the file could have changed without a new stamp.
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,15 +153,15 @@ func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
 	return files, nil
 }
 
-// doubts reports whether a file was seen to change under the stamp that it has.
+// doubts reports whether a file was seen to change without a new stamp.
 func (d *digests) doubts(f skill.File) bool {
 	stamp, ok := d.doubted[f.Path]
 	return ok && stamp == f.Stamp
 }
 
-// saw compares a file that was read with what a manifest kept of it. Other bytes under an
-// equal stamp, as a write through a mapping into a dirty page leaves them, end all that
-// was kept of the skill, and the file is hashed anew for as long as it has that stamp.
+// saw compares a file that was read with its cached digest. A write through a mapping
+// into a dirty page can leave other bytes under an equal stamp. In that case saw drops
+// the skill's cached digests, and the file is hashed anew as long as it has that stamp.
 func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
 	m.mu.Lock()
 	d := m.kept[place{e.Root.Label, e.Path}]
@@ -182,7 +183,7 @@ func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() 
 	}
 }
 
-// saw tells all manifests of a file that was read.
+// saw reports a file that was read to all manifests.
 func (c *Catalog) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
 	if all := c.manifests.Load(); all != nil {
 		for _, m := range *all {

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// manifestSource is one skill whose files a test changes, and which counts reads.
+// manifestSource is a source of one skill whose files a test changes. It counts reads.
 type manifestSource struct {
 	mu    sync.Mutex
 	files fstest.MapFS
@@ -42,7 +42,7 @@ func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
 	return skill.Scan{Version: s.state, Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
 }
 
-// Open makes the source the skill's file system too.
+// Open makes the source the file system of the skill too.
 func (s *manifestSource) Open(name string) (fs.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *manifestSource) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// Stat is no read.
+// Stat does not count as a read.
 func (s *manifestSource) Stat(name string) (fs.FileInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +129,8 @@ func TestManifestHashesEachVersionOnce(t *testing.T) {
 	}
 }
 
-// TestManifestDistrustsYoungFiles: a second write within the clock's grain leaves
-// the same stamp.
+// TestManifestDistrustsYoungFiles checks that a young file is hashed again: a second write
+// within the clock's resolution leaves the same stamp.
 func TestManifestDistrustsYoungFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c, m := manifests(t)
@@ -144,7 +144,8 @@ func TestManifestDistrustsYoungFiles(t *testing.T) {
 	})
 }
 
-// TestManifestIsOneState: what changes while it is hashed is hashed again.
+// TestManifestIsOneState checks that files that change while the manifest is made are
+// hashed again.
 func TestManifestIsOneState(t *testing.T) {
 	s, c, m := manifests(t)
 	var once sync.Once
@@ -234,11 +235,11 @@ func TestManifestsAreSafeForMany(t *testing.T) {
 	wg.Wait()
 }
 
-// TestStampThatDoesNotChange writes other bytes under an equal stamp, as a mapping into a
-// dirty page does: once a read has seen that, nothing relies on the stamp any more.
+// TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a
+// mapping into a dirty page does. Once a read has seen that, the stamp is not trusted.
 func TestStampThatDoesNotChange(t *testing.T) {
 	s, c, m := manifests(t)
-	s.state = 1 // by stamps alone the tree never changes
+	s.state = 1 // the stamps alone show no change of the tree
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

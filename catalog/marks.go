@@ -8,15 +8,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Marks tell two states of a view apart, for whoever is told of changes and must
-// not be told of those out of sight. Equal marks: that list is the same.
+// Marks tell two states of a view apart. A subscriber compares them to leave out changes
+// that it must not see. If two marks are equal, that list is the same.
 type Marks struct {
-	Listing   skill.Digest // of what a model is shown of the skills
+	Listing   skill.Digest // of the skills as a model sees them
 	Served    skill.Digest // of the skills that have a URI, and their SKILL.md
 	Invocable skill.Digest // of the skills that people may invoke
 }
 
-// Marks are made once for a snapshot.
+// Marks returns the marks of the view. They are computed once for a snapshot.
 func (v View) Marks() Marks {
 	v.marksOnce.Do(func() {
 		listing, served, invocable := sha256.New(), sha256.New(), sha256.New()
@@ -29,7 +29,7 @@ func (v View) Marks() Marks {
 		for _, e := range v.Invocable() {
 			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)
 		}
-		if len(v.entire().unread(nil, false)) > 0 { // the whole list is another, if only in that
+		if len(v.entire().unread(nil, false)) > 0 { // a list that lacks a root differs from the complete one
 			for _, of := range []io.Writer{listing, served, invocable} {
 				fmt.Fprintln(of, "incomplete")
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What a call reads is what the catalogue knows when it answers.
+// TestRead checks that the catalogue knows the bytes that a call returns, before the call
+// returns.
 func TestRead(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, a)
@@ -67,7 +68,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// An old view's entry must not take away what a refresh has found in its place.
+// TestReadByAnOldView checks that a read through an old view's entry does not remove the
+// skill that a refresh found in its place.
 func TestReadByAnOldView(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"))
 	c := catalogOf(t, a)
@@ -84,7 +86,8 @@ func TestReadByAnOldView(t *testing.T) {
 	}
 }
 
-// paused is a source whose scan, once done, waits before it is handed over.
+// paused is a source that holds back the result of a finished scan until the test
+// releases it.
 type paused struct {
 	*memory
 	scanned, hand chan struct{}
@@ -97,7 +100,8 @@ func (p paused) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// A refresh that began before a call read the disk must not undo what it read.
+// TestRefreshDoesNotGoBack checks that a refresh does not undo what a call read from disk
+// after the refresh began.
 func TestRefreshDoesNotGoBack(t *testing.T) {
 	p := paused{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), make(chan struct{}, 1), make(chan struct{}, 1)}
 	p.hand <- struct{}{}
@@ -126,7 +130,7 @@ func TestRefreshDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// gate is a file system whose files, when opened, say so and wait.
+// gate is a file system that signals each open of a file, and then waits.
 type gate struct {
 	fs.FS
 	opened, pass chan struct{}
@@ -153,8 +157,8 @@ func (g gated) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// The same while a refresh reads a slow file, and has already settled that the
-// others need no reading.
+// TestSlowRefreshDoesNotGoBack checks the same for a refresh that reads a slow file and has
+// already decided that the other files need no read.
 func TestSlowRefreshDoesNotGoBack(t *testing.T) {
 	g := gated{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), gate{nil, make(chan struct{}, 1), make(chan struct{})}}
 	c := catalogOf(t, g)
@@ -177,13 +181,14 @@ func TestSlowRefreshDoesNotGoBack(t *testing.T) {
 	diffs(t, "description", view(t, c).Named("x").Description, "two")
 }
 
-// While skills are added, changed, removed and renamed, 100 readers ask for them
-// by name. Every answer is a version that the file had during the call.
+// TestReadersDuringChanges lets 100 readers load skills by name while these are added,
+// changed, removed and renamed. Every answer is a version that the file had during the
+// call.
 func TestReadersDuringChanges(t *testing.T) {
 	const skills, readers, calls = 20, 100, 50
 	a := source("a")
-	// current holds, for each skill, the versions as they were written: an answer
-	// must be none older than the one before the call, and none newer than after.
+	// current holds the last version written of each skill. An answer must not be older
+	// than the version before the call, and not newer than the one after it.
 	var current [skills]atomic.Int64
 	file := func(i int) string { return fmt.Sprintf("s%d/SKILL.md", i) }
 	write := func(i int, n int64) { a.write(file(i), text(fmt.Sprintf("s%d", i), fmt.Sprintf("version %d.", n))) }
@@ -194,7 +199,7 @@ func TestReadersDuringChanges(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { _ = c.Run(ctx) })
-	work.Go(func() { // the writer of the even ones; the odd ones come and go
+	work.Go(func() { // writes the even skills; the odd ones come and go
 		for n := int64(1); ctx.Err() == nil; n++ {
 			i := rand.IntN(skills)
 			switch {
@@ -210,7 +215,7 @@ func TestReadersDuringChanges(t *testing.T) {
 			}
 			if n%8 == 0 {
 				c.Poke()
-				time.Sleep(time.Millisecond) // readers need the processor too
+				time.Sleep(time.Millisecond) // let the readers run too
 			}
 		}
 	})
@@ -245,7 +250,7 @@ func TestReadersDuringChanges(t *testing.T) {
 				if _, err := fmt.Sscanf(now.Description, "version %d.", &n); err != nil || skill.DigestOf(data) != now.Digest {
 					t.Errorf("s%d: %q, %v", i, now.Description, err)
 				}
-				// The writer stores the number after it has written the file.
+				// The writer stores the number after writing the file.
 				if after := current[i].Load(); i%2 == 0 && (n < before || after < before) {
 					wrong.Add(1)
 				}

@@ -11,9 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Run scans at once, then after every change that a source reports and at least
-// at every interval, until the context ends. A source that fails keeps its last
-// good skills.
+// Run scans at once, then after every change that a source reports and at least once
+// per interval, until the context ends. A source that fails keeps its last good skills.
 func (c *Catalog) Run(ctx context.Context) error {
 	defer c.stop()
 	if err := c.Refresh(ctx); err != nil {
@@ -34,7 +33,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			joining = true
 		}
 		select {
-		case <-c.ended: // it is taken in now
+		case <-c.ended: // the refresh below takes it in
 		default:
 		}
 		tick.Stop()
@@ -45,21 +44,21 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 const (
-	// restShare is how many times as long as the last refresh took the catalogue
-	// rests at least: one that is always under way takes 1 % of a processor.
+	// restShare is the least rest after a refresh, as a multiple of its duration. With
+	// it, periodic refreshes take about 1 % of a processor.
 	restShare = 100
-	// restMost bounds that: contract 002 asks for a refresh at least every 30 s,
+	// restMost bounds the rest: contract 002 requires a refresh at least every 30 s,
 	// whatever it costs.
 	restMost = DefaultInterval
 )
 
-// Interval is how long after the last refresh the next one comes that nobody asked
-// for: longer where many skills make it costly.
+// Interval returns the time from the last refresh to the next periodic one. It is longer
+// if many skills make a refresh costly.
 func (c *Catalog) Interval() time.Duration {
 	return max(c.interval, min(time.Duration(c.rest.Load()), restMost))
 }
 
-// stop ends what goes on for whoever would look next.
+// stop ends the scan runs that are still under way.
 func (c *Catalog) stop() {
 	c.mu.Lock()
 	all := slices.Concat(c.dropped, c.sources)
@@ -83,8 +82,8 @@ func (c *Catalog) settle(ctx context.Context) {
 	}
 }
 
-// watch starts the watchers of sources that have none yet, then ends those of
-// sources that were replaced.
+// watch starts the watchers of new sources, then ends those of sources that were
+// replaced.
 func (c *Catalog) watch(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +107,8 @@ func (c *Catalog) watch(ctx context.Context) {
 	c.dropped = nil
 }
 
-// Refresh looks at every source once and publishes the result. It fails only when
-// the context ends. Calls go on meanwhile, on the snapshot before.
+// Refresh scans every source once and publishes the result. It fails only if the
+// context ends. Meanwhile, calls use the previous snapshot.
 func (c *Catalog) Refresh(ctx context.Context) error { return c.refresh(ctx, false) }
 
 func (c *Catalog) refresh(ctx context.Context, joining bool) error {
@@ -141,7 +140,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 		c.rebuild(found)
 	}
 	c.looked, c.took, c.seen = begun, time.Since(begun), seen
-	if now != nil { // the first one reads all, with every processor
+	if now != nil { // the first refresh reads all skills, with every processor
 		c.rest.Store(int64(restShare * c.took))
 	}
 	c.mu.Unlock()
@@ -151,21 +150,21 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	return nil
 }
 
-// sameAsNow reports whether the scan is the one that the snapshot was made of.
+// sameAsNow reports whether the scan equals the one that the snapshot was built from.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
 	if now == nil || r.kept {
 		return false
 	}
 	if r.scan.Missing && len(r.scan.Notices) == 0 {
-		// Most of the roots that are looked for are not there.
+		// Most of the possible roots do not exist.
 		was := now.of(r.status.Root)
 		return was != nil && was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
 	}
 	return r.scan.Version != 0 && now.ofVersion(r) != nil
 }
 
-// ofVersion is what the snapshot has of a root, where that is of one scan with r.
+// ofVersion returns the snapshot's state of r's root, if its scan has the same version.
 func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
 	found := s.basis()
 	for i := range found {
@@ -176,11 +175,11 @@ func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
 	return nil
 }
 
-// keep puts what the snapshot has in the place of what is the same, and reports
-// whether that is all the skills there are, and whether nothing else is to be said of
-// the roots either. A root that was the same when it was looked at and
-// is another one by now, since a call has found out more, is that other one. The
-// caller holds mu.
+// keep replaces each root that has not changed by the snapshot's state of it. That state
+// may be newer than the scan run, since a call may have found changes meanwhile.
+//
+// keep reports whether all skills are the same, and whether the status of the roots is
+// the same too. The caller holds mu.
 func (c *Catalog) keep(found []foundRoot, now *Snapshot) (skills, all bool) {
 	if now == nil {
 		return false, false
@@ -208,7 +207,7 @@ func (c *Catalog) keep(found []foundRoot, now *Snapshot) (skills, all bool) {
 	return skills, skills && all
 }
 
-// of is what the snapshot has of a root.
+// of returns the snapshot's state of a root, or nil.
 func (s *Snapshot) of(root skill.Root) *foundRoot {
 	found := s.basis()
 	for i := range found {
@@ -219,23 +218,22 @@ func (s *Snapshot) of(root skill.Root) *foundRoot {
 	return nil
 }
 
-// Looked says when the last refresh began that was completed, and how long it
-// took.
+// Looked returns when the last completed refresh began, and how long it took.
 func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.looked, c.took
 }
 
-// SeenSince reports whether the last refresh took in a look at every root, and each of these
-// began after t. A refresh may join looks that are under way, or go on without them.
+// SeenSince reports whether the last refresh took in a scan run of every root and none of
+// these began before t. A refresh may join runs that are under way, or go on without them.
 func (c *Catalog) SeenSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.seen.Before(t)
 }
 
-// firstLook is when the first of the looks began, or zero if one has not ended.
+// firstLook returns when the first of the scan runs began, or zero if one has not ended.
 func firstLook(found []foundRoot) time.Time {
 	first := time.Now()
 	for i := range found {
@@ -249,26 +247,25 @@ func firstLook(found []foundRoot) time.Time {
 	return first
 }
 
-// foundRoot is what is known of one root: the scan, and the skills in it.
+// foundRoot is the state of one root: the scan, and the skills in it.
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
 	kept   bool           // the root cannot be read now: the scan is the last good one
-	skills []*skill.Skill // of scan.Bundles, one each
-	read   []int          // those of them that were read just now
-	begun  time.Time      // of the look
-	// version is the scan's, where it is good for a comparison: every skill was read,
-	// and none so young that its stamp proves nothing.
+	skills []*skill.Skill // one for each of scan.Bundles
+	read   []int          // indexes of the skills that this scan run read
+	begun  time.Time      // when the scan run began
+	// version is the scan's version, or 0 if it cannot be compared. To be compared,
+	// every skill must be read, and none so young that its stamp proves nothing.
 	version uint64
-	same    bool // nothing has changed: what the snapshot has is to stay
-	// claimed are the paths that a skill would have by its name and may not.
+	same    bool // nothing has changed: the snapshot's state stays
+	// claimed holds the paths by name that a skill may not have.
 	claimed map[string]bool
 }
 
-// take records what was read since each look began. What a call has found out
-// meanwhile is newer and stands: other bytes, or that a file is gone. A file that
-// was read again and has not changed keeps its value, which views share. The
-// caller holds mu.
+// take records what each scan run has read. If a call found other bytes meanwhile, or
+// that a file is gone, its newer result stays. A file that was read again without a
+// change keeps its value, which views share. The caller holds mu.
 func (c *Catalog) take(found []foundRoot) {
 	earliest := time.Now()
 	for r := range found {
@@ -316,8 +313,8 @@ func (c *Catalog) take(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ place, t time.Time) bool { return !t.After(earliest) })
 }
 
-// settled reports whether a file of a root was read, and its stamp would tell if it
-// changed. The caller holds mu.
+// settled reports whether a file of a root was read, and a change would show in its
+// stamp. The caller holds mu.
 func (c *Catalog) settled(label string, k known) bool {
 	if stamp, ok := c.doubted[place{label, k.path()}]; ok && stamp == k.skill.Stamp {
 		return false
@@ -325,13 +322,13 @@ func (c *Catalog) settled(label string, k known) bool {
 	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)
 }
 
-// sameSkill: the same bytes in the same place, so that the older value, which
-// views share, can stay.
+// sameSkill reports whether a and b are the same bytes in the same place. If so, the
+// older value, which views share, can stay.
 func sameSkill(a, b *skill.Skill) bool {
 	return a.Size > 0 && a.Digest == b.Digest && a.Bundle.Same(b.Bundle)
 }
 
-// rebuild makes and publishes a snapshot, and forgets what is gone. The caller
+// rebuild builds and publishes a snapshot, and forgets skills that are gone. The caller
 // holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
@@ -346,7 +343,8 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	c.forgetAllBut(found)
 }
 
-// bulk is how many times as many skills as there were are nearly all that there are.
+// bulk is the growth factor from which a snapshot counts as nearly all new, and is built
+// with every processor.
 const bulk = 8
 
 func countOf(found []foundRoot) (n int) {
@@ -356,9 +354,9 @@ func countOf(found []foundRoot) (n int) {
 	return n
 }
 
-// reread takes what a call has found on disk into the catalogue before the call
-// answers: other bytes, or none. It returns the snapshot that holds it, or the
-// current one where somebody else was faster.
+// reread updates the catalogue with what a call found on disk, before the call answers:
+// other bytes, or no file. It returns the snapshot with that change, or the current one
+// if another call was faster.
 func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
 	for _, f := range c.current.Load().basis() {
@@ -404,7 +402,7 @@ func (c *Catalog) reread(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	return c.current.Load()
 }
 
-// forget takes out the skills of which drop says so.
+// forget removes the skills for which drop returns true.
 func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
 	if !slices.ContainsFunc(f.skills, drop) {
 		return
@@ -423,8 +421,8 @@ func (f *foundRoot) forget(drop func(*skill.Skill) bool) {
 	f.skills, f.read = skills, read
 }
 
-// gone: the file is no longer there, so that the next scan will not see it. A
-// link that leads nowhere is there.
+// gone reports whether the file no longer exists, so that the next scan will not see
+// it. A dangling link exists.
 func gone(s *skill.Skill) bool {
 	if s.Fault() != nil {
 		return false
@@ -437,11 +435,11 @@ func gone(s *skill.Skill) bool {
 	return false
 }
 
-// Read reads an entry's SKILL.md as it is on disk now. Where that is not what the
-// snapshot knows, the catalogue takes it in first; the entry returned describes
-// the bytes returned, and is not Available where they no longer make a skill. An
-// entry that is gone yields [fs.ErrNotExist]. A disk that blocks holds it up no
-// longer than the context lasts; see [Within].
+// Read reads an entry's SKILL.md as it is on disk now. If that differs from the
+// snapshot, the catalogue takes it in first. The entry returned describes the bytes
+// returned; if they are no longer a skill, it is not Available. An entry that is gone
+// yields [fs.ErrNotExist]. If the disk blocks, Read returns when the context ends; see
+// [Within].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	data, now, err := v.readMain(ctx, e)
 	Traced(ctx, now, skill.MainFile, data, err)
@@ -472,7 +470,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case r.err == nil && now.Digest == r.fresh.Digest:
 			return r.data, now, nil
 		case r.err == nil && now.Name == r.fresh.Name && now.Entry == r.fresh.Entry && now.Available && r.fresh.Available:
-			// Somebody read a later version first. This one was there too.
+			// Another call read a later version first. This one was valid too.
 			then := *now
 			then.Skill = r.fresh
 			return r.data, &then, nil
@@ -484,13 +482,13 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	return nil, e, skill.ErrUnstable
 }
 
-// reading is one look at a skill's file: the bytes and the skill they make, which
-// is the entry's own where they are the same.
+// reading is the result of one read of a skill's file: the bytes and the skill that they
+// make. If the bytes have not changed, that is the entry's own skill.
 type reading struct {
 	data  []byte
 	fresh *skill.Skill
 	begun time.Time
-	err   error // of the file
+	err   error // from reading the file
 }
 
 func readNow(e *Entry) reading {
@@ -508,9 +506,9 @@ func readNow(e *Entry) reading {
 	return r
 }
 
-// ReadFile reads a file of the skill by the path under which it is served, as it
-// is on disk now: at most [skill.MaxFile] bytes, and for no longer than the
-// context lasts. See [Within] and [Hold] for the errors beside those of the file.
+// ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
+// at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
+// of the file, it returns those of [Within] and [Hold].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	data, stamp, err := readRoomy(ctx, v, e, path)
 	Traced(ctx, e, path, data, err)

@@ -47,7 +47,8 @@ func TestRefreshReadsOnlyWhatChanged(t *testing.T) {
 	})
 }
 
-// A write within the grain of the clock leaves the stamp as it was.
+// TestRacyStamp checks that a write within the clock's resolution, which leaves the same
+// stamp, is seen.
 func TestRacyStamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := source("a", "x/SKILL.md", text("x", "one"))
@@ -90,8 +91,8 @@ func TestFailingSource(t *testing.T) {
 	diffs(t, "news", *news, []string{"v2 listing=true *y", "v4 listing=true -x", "v5 listing=true +x"})
 }
 
-// The last good skills are those of the same root, not of another one that had
-// its label before.
+// TestOtherRootSameLabel checks that the last good skills are those of the same root, not
+// those of another root that had the label before.
 func TestOtherRootSameLabel(t *testing.T) {
 	a, b := source("project", "x/SKILL.md", text("x", "one")), source("project")
 	a.root.Dir, b.root.Dir = "/one", "/two"
@@ -104,8 +105,8 @@ func TestOtherRootSameLabel(t *testing.T) {
 	}
 }
 
-// What could not be read is tried again although its stamp is the same, and
-// another reason is news.
+// TestUnreadableIsTriedAgain checks that an unreadable file is read again although its
+// stamp is the same, and that a new reason is published.
 func TestUnreadableIsTriedAgain(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"))
 	fails := failing{memory: a, err: fs.ErrPermission}
@@ -168,7 +169,8 @@ func TestDiff(t *testing.T) {
 		"v2 listing=true +y *y", "v3 listing=false *y", "v4 listing=false *x", "v5 listing=true *x", "v6 listing=true *x", "v7 listing=false +why -y", "v8 listing=true -why -x *y"})
 }
 
-// A subscriber may look, read and set sources; diffs reach it one by one.
+// TestSubscriberMayAct checks that a subscriber may take a view, read and set sources, and
+// gets the differences one by one.
 func TestSubscriberMayAct(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"))
 	c := catalogOf(t, a)
@@ -237,8 +239,8 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	testwait.Until(t, ok, what)
 }
 
-// A source, or a file, that blocks delays neither View nor Read, and a refresh
-// that waits for it ends with its context.
+// TestBlocked checks that a source or a file that blocks delays neither View nor Read. A
+// refresh that waits for it ends with its context.
 func TestBlocked(t *testing.T) {
 	a, b := source("a", "x/SKILL.md", text("x", "one")), source("b", "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, a, b)
@@ -315,7 +317,8 @@ func TestReadOfABlockedFile(t *testing.T) {
 	}
 }
 
-// The log says once that a skill is skipped, and again when it is so again.
+// TestLog checks that a skipped skill is logged once, and once more if it is skipped again
+// later.
 func TestLog(t *testing.T) {
 	var log bytes.Buffer
 	a := source("a", "x/SKILL.md", "nothing")
@@ -334,8 +337,9 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A root that was wanted and is gone takes its skills along, and is an error; one
-// that cannot be read now keeps them, those too that were just written.
+// TestRequiredRootGone checks that the skills of a required root that is gone are removed,
+// and that it is an error. A root that cannot be read now keeps its skills, even those
+// that were just written.
 func TestRequiredRootGone(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"))
 	a.touch("x/SKILL.md", time.Now())
@@ -362,8 +366,8 @@ func TestRequiredRootGone(t *testing.T) {
 	diffs(t, "back", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
 }
 
-// Why a root is missing is said as it is now, whatever was said before, and although no
-// skill comes or goes.
+// TestErrorOfMissingRootChanges checks that the status of a missing root has the latest
+// error, even if no skill was added or removed.
 func TestErrorOfMissingRootChanges(t *testing.T) {
 	a := source("a")
 	a.missing = true
@@ -377,14 +381,15 @@ func TestErrorOfMissingRootChanges(t *testing.T) {
 	}
 }
 
-// A file that goes away between the scan and the reading is gone, not skipped.
+// TestFileGoneBeforeItIsRead checks that a file that disappears between the scan and the
+// read is gone, not skipped.
 func TestFileGoneBeforeItIsRead(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, late{a, "x/SKILL.md"})
 	diffs(t, "entries", said(view(t, c).Entries), []string{"available y skill://a/y/SKILL.md"})
 }
 
-// late is a source from which a file goes away right after the scan.
+// late is a source that loses a file right after the scan.
 type late struct {
 	*memory
 	file string
@@ -396,8 +401,8 @@ func (l late) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// Of a change the old state is known too, so that a skill which was skipped before
-// and after concerns nobody who lists resources.
+// TestDiffServed checks that a change of a skill that was skipped before and after does not
+// concern lists of resources. A difference has the old state for this.
 func TestDiffServed(t *testing.T) {
 	a := source("a", "x/SKILL.md", "no frontmatter", "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, a)
@@ -420,11 +425,12 @@ func TestDiffServed(t *testing.T) {
 		step()
 		refresh(t, c)
 	}
-	// In the fourth step only the old state was served.
+	// In the fourth step only the old state is served.
 	diffs(t, "served", served, []bool{false, true, true, true, false, false, true})
 }
 
-// A source may be of any type, one that cannot be compared too.
+// TestUncomparableSource checks that a source may be of any type, even one that is not
+// comparable.
 func TestUncomparableSource(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"))
 	s := uncomparable{a, map[string]int{"any": 1}}
@@ -451,7 +457,7 @@ type uncomparable struct {
 
 func (u uncomparable) Watch(ctx context.Context, poke func()) { watched{u.memory}.Watch(ctx, poke) }
 
-// versioned tells the states of its tree apart.
+// versioned is a source with a version for the state of its tree.
 type versioned struct {
 	*memory
 	version uint64
@@ -463,8 +469,8 @@ func (v *versioned) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// A change that nobody can see costs one refresh and not every one after it, and what
-// is seen later is seen.
+// TestUnseenChangeIsTakenInOnce checks that an invisible change costs work in one refresh,
+// not in every later one, and that later visible changes are seen.
 func TestUnseenChangeIsTakenInOnce(t *testing.T) {
 	s := &versioned{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two")), 1}
 	c := catalogOf(t, s)
@@ -495,8 +501,8 @@ func TestUnseenChangeIsTakenInOnce(t *testing.T) {
 	}
 }
 
-// Roots that are not there, or answer late, have nothing built again of those that
-// are as they were.
+// TestUnchangedIsKeptBesideOthers checks that roots that are missing or late cause no
+// rebuild of unchanged roots.
 func TestUnchangedIsKeptBesideOthers(t *testing.T) {
 	s := &versioned{source("a", "x/SKILL.md", text("x", "one")), 1}
 	gone := source("b")
@@ -529,7 +535,7 @@ func TestUnchangedIsKeptBesideOthers(t *testing.T) {
 		}
 	}
 
-	// It is there now, and then has something.
+	// The root exists now, and gets a skill later.
 	gone.set(func() { gone.missing = false })
 	refresh(t, c)
 	if r := c.current.Load().Roots[1]; r.Missing {
@@ -542,8 +548,8 @@ func TestUnchangedIsKeptBesideOthers(t *testing.T) {
 	}
 }
 
-// Of two snapshots the second is indexed out of the first one's index: each file is
-// read once.
+// TestIndexesAreMadeOneAfterTheOther checks that the second snapshot's index is made from
+// the first one's, so that each file is read once.
 func TestIndexesAreMadeOneAfterTheOther(t *testing.T) {
 	a := source("a")
 	for i := range 200 {

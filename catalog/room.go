@@ -9,19 +9,19 @@ import (
 
 // Room bounds the memory of what is read for a request.
 type Room interface {
-	// Wait takes room for so many bytes. It reports false if there is none in time.
+	// Wait reserves room for that many bytes. It returns false if it gets no room in time.
 	Wait(ctx context.Context, bytes int64) bool
 }
 
 type roomKey struct{}
 
-// WithRoom makes all that is read in the context take room first. Files below
-// [smallRead] take none.
+// WithRoom returns a context in which each read reserves room first. Files below
+// [smallRead] need no room.
 func WithRoom(ctx context.Context, r Room) context.Context {
 	return context.WithValue(ctx, roomKey{}, r)
 }
 
-// Hold takes room for bytes that a request is about to hold. The error is
+// Hold reserves room for bytes that a request is about to hold. The error is
 // [skill.ErrNoRoom], or the context's.
 func Hold(ctx context.Context, bytes int64) error {
 	r, _ := ctx.Value(roomKey{}).(Room)
@@ -34,15 +34,15 @@ func Hold(ctx context.Context, bytes int64) error {
 	return skill.ErrNoRoom
 }
 
-// smallRead is the size of a file that is read at once. What else is read is measured
-// before, and waits for room without a place among the readers of its disk.
+// smallRead is the largest size of a file that is read at once. For a larger file, the
+// reader takes its size first and waits for room without a slot among the disk's readers.
 const smallRead = 64 << 10
 
-// copiesOfMain is how often a SKILL.md is held while an answer is made of it: its bytes,
-// its text, and the answer.
+// copiesOfMain is how many copies of a SKILL.md are in memory while an answer is made:
+// its bytes, its text, and the answer.
 const copiesOfMain = 3
 
-// readRoomy reads as e.ReadServed does, in room.
+// readRoomy reads as e.ReadServed does, and reserves room for large files.
 func readRoomy(ctx context.Context, v View, e *Entry, path string) (data []byte, stamp skill.Stamp, err error) {
 	type file struct {
 		data  []byte

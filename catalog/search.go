@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Query is what somebody looks for.
+// Query is a search with its options.
 type Query struct {
 	Text string
-	// Limit is how many hits at most; 0 is all of them.
+	// Limit is the maximum number of hits; 0 means all of them.
 	Limit int
-	// People asks also for the skills that are kept from models.
+	// People also finds the skills that are kept from models.
 	People bool
-	// Unlisted asks for the unlisted skills, and for no others.
+	// Unlisted finds the unlisted skills, and no others.
 	Unlisted bool
 	// Explain fills in Hit.Matches.
 	Explain bool
@@ -35,19 +35,21 @@ type Hit struct {
 // Found is the answer to a query.
 type Found struct {
 	Hits  []Hit
-	Total int // how many there are without the limit
+	Total int // number of hits without the limit
 }
 
-// Search ranks skills by how well their name, tags, description and headings
-// answer the query, as package search says: those that a model may load, or that
-// people may ask for. Without a word in the query it returns all of them: the
-// listing, those that are kept from models, then the shadowed ones, which no
-// listing shows. Copies are left out, and unlisted skills are only found by a query for
-// those. The order is deterministic, and of equals
-// the listed come first.
+// Search ranks skills by how well their name, tags, description and headings match the
+// query; see package search. It finds the skills that a model may load, or those that
+// people may request.
 //
-// The first search of a catalogue makes the index, unless [Catalog.IndexAhead] has
-// it made before, and every refresh after that brings it up to date. It fails only when the context ends.
+// A query that contains no word returns all of them: the listing, those kept from
+// models, then the shadowed ones, which no listing shows. Search leaves out copies,
+// and finds unlisted skills only if the query asks for them. The order is deterministic;
+// among equals the listed skills come first.
+//
+// The first search of a catalogue makes the index, unless [Catalog.IndexAhead] made it
+// before. Every refresh after that updates the index. Search fails only if the context
+// ends.
 func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	if !search.HasWords(q.Text) {
 		return v.all(q), ctx.Err()
@@ -66,15 +68,15 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	return found, nil
 }
 
-// standing is what the weight of an entry in a search depends on. The search keeps
-// it beside the index, since it asks of every skill that has a word of the query, and
-// the entries themselves lie all over the memory.
+// standing is what the weight of an entry in a search depends on. A search needs it for
+// every skill that has a word of the query. It is kept beside the index, since the
+// entries themselves are scattered in memory.
 type standing uint8
 
 const (
 	shadowed  standing = 1 << iota // another skill answers to its name
 	forPeople                      // kept from models
-	unlisted                       // of a root that is in no list
+	unlisted                       // its root is in no list
 	standings
 )
 
@@ -91,7 +93,7 @@ func standingOf(e *Entry) (s standing) {
 	return s
 }
 
-// weightsOf are the weights of all standings; 0 is out of the question.
+// weightsOf returns the weights of all standings for a query. Weight 0 excludes a skill.
 func weightsOf(q Query) (weights [standings]float32) {
 	for s := range standings {
 		switch {
@@ -105,12 +107,12 @@ func weightsOf(q Query) (weights [standings]float32) {
 	return weights
 }
 
-// shadowedWeight lets a shadowed skill stand behind the one that answers to its
-// name, unless it fits clearly better.
+// shadowedWeight ranks a shadowed skill below the one that answers to its name, unless
+// it matches clearly better.
 const shadowedWeight = 0.8
 
-// all are the entries of any weight. What whoever asks may see at all is for the
-// view's [Sight], whose snapshot lacks the rest.
+// all returns the entries that have a weight for the query. The view's snapshot lacks
+// the entries that its [Sight] hides.
 func (v View) all(q Query) (found Found) {
 	found.Hits = []Hit{}
 	weights := weightsOf(q)
@@ -125,29 +127,30 @@ func (v View) all(q Query) (found Found) {
 	return found
 }
 
-// index finds a snapshot's searched entries, by their place among them.
+// index finds a snapshot's searched entries. A document's number is the entry's index
+// among them.
 type index = search.Index[indexed]
 
-// indexed is what one document of the index was made of. A skill whose headings
-// could not be read is another document than the same one with them.
+// indexed is the source of one document of the index. A skill without its headings,
+// which could not be read, is a different document from the same skill with them.
 type indexed struct {
 	skill    *skill.Skill
 	headings bool
 }
 
-// indexing is the making of one snapshot's index.
+// indexing is the state of building one snapshot's index.
 type indexing struct {
 	begun atomic.Bool
-	done  chan struct{} // closed when index holds one
+	done  chan struct{} // closed when index is set
 	index atomic.Pointer[index]
-	// standings are those of the snapshot's searched entries, and there before done
-	// is closed.
+	// standings are those of the snapshot's searched entries, set before done is
+	// closed.
 	standings []standing
 	whole     atomic.Bool // no heading is missing from index
 }
 
-// again is the index to have for the same skills once something else is said of the
-// roots: of a disk that answers now, what was left out is tried again.
+// again returns the indexing for the same skills after the status of the roots changed.
+// If headings are missing, it returns a new one, since a disk may answer now.
 func (i *indexing) again() *indexing {
 	select {
 	case <-i.done:
@@ -160,15 +163,14 @@ func (i *indexing) again() *indexing {
 }
 
 const (
-	// headingsMost is how long the disks may answer nothing once nobody waits. What
-	// is then still not read is left so; the next refresh that changes anything tries
-	// again.
+	// headingsMost is how long the disks may be silent while no caller waits. Headings
+	// that are still unread then stay so until the next refresh that changes anything.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
 )
 
-// indexed waits for the index of the view's snapshot.
+// indexed returns the index of the view's snapshot, and waits for it.
 func (v View) indexed(ctx context.Context) (*index, error) {
 	i := v.catalog.indexOf(v.Snapshot)
 	select {
@@ -179,8 +181,8 @@ func (v View) indexed(ctx context.Context) (*index, error) {
 	}
 }
 
-// Indexed reports whether the index of the view's snapshot is there, so that a search
-// waits for nothing.
+// Indexed reports whether the index of the view's snapshot is ready, so that a search
+// need not wait.
 func (v View) Indexed() bool {
 	select {
 	case <-v.indexing.done:
@@ -190,8 +192,8 @@ func (v View) Indexed() bool {
 	}
 }
 
-// IndexAhead makes the index as soon as there is a snapshot, so that the first
-// search need not wait for it: for a server on whose pages people will search.
+// IndexAhead makes the index as soon as there is a snapshot, so that the first search
+// need not wait for it. It is meant for a server on whose pages people will search.
 func (c *Catalog) IndexAhead() {
 	c.ahead.Store(true)
 	select {
@@ -201,7 +203,7 @@ func (c *Catalog) IndexAhead() {
 	}
 }
 
-// indexOf begins to index a snapshot, once.
+// indexOf starts indexing a snapshot, once.
 func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	if s.indexing.begun.CompareAndSwap(false, true) {
 		go c.makeIndex(s)
@@ -209,14 +211,13 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	return s.indexing
 }
 
-// makeIndex indexes a snapshot out of what another index holds and what must be
-// read. It runs on its own, so that a search waits no longer than its context
-// lasts; with patience, a disk that answers nothing holds it up no longer than
-// that, and its skills are found by all but their headings until it answers.
+// makeIndex indexes a snapshot from an earlier index and the files that must be read. It
+// has its own goroutine, so that a search waits no longer than its context lasts. If
+// there is a patience, a silent disk delays the index by no more than that. Until the
+// disk answers, its skills are found by all but their headings.
 //
-// Those of whole snapshots are made one after the other, each out of the one before:
-// two at once would each read all, where the first has not ended when a refresh finds
-// something else.
+// The indexes of whole snapshots are made one at a time, each from the one before. If
+// two ran at the same time, both would read all files.
 func (c *Catalog) makeIndex(s *Snapshot) {
 	if s.whole == nil {
 		c.turn.Lock()
@@ -236,8 +237,8 @@ func (c *Catalog) makeIndex(s *Snapshot) {
 	}
 }
 
-// nextIndex makes the index of a snapshot, with the headings that the disks yield
-// while they answer. It reports whether it has all.
+// nextIndex makes the index of a snapshot, with the headings that can be read while the
+// disks answer. It reports whether it has all headings.
 func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	before := c.index.Load()
 	if s.whole != nil {
@@ -267,7 +268,7 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 			e := s.searched[at]
 			docs[i] = search.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags()}
 			if skill.KeyOf(e.Folder()) != e.Key {
-				// Whoever knows the skill by its folder looks for that.
+				// A user may search for the folder's name.
 				docs[i].Tags = append(slices.Clip(docs[i].Tags), e.Folder())
 			}
 			keys[at].headings = false
@@ -287,13 +288,13 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	return whole
 }
 
-// readHeadings reads the headings of the searched entries at some places, and hands
-// them on one at a time, until the context ends: what is still under way then goes
-// to nobody. Left out are files that could not be read in time, or are not what the
-// snapshot knows, which the next refresh will see.
+// readHeadings reads the headings of the searched entries at places, and passes them to
+// each, one call at a time, until the context ends. It drops reads that are still under
+// way then. It skips files that could not be read in time. It also skips files that
+// differ from the snapshot, which the next refresh will see.
 //
-// It is [Within] for many: the workers go from one file to the next by themselves,
-// since to hand each one over costs more than to read it where the machine is busy.
+// It is [Within] for many files. Each worker takes the next file by itself: on a busy
+// machine, handing over a file costs more than reading it.
 func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, headings []string), answered func()) {
 	var mu sync.Mutex
 	over := false
@@ -306,7 +307,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 				return
 			}
 			headings := c.headings(ctx, s.searched[places[i]], &buf)
-			// Whoever asks for a page meanwhile would wait for the end of a time slice.
+			// A page requested meanwhile would wait for the end of a time slice.
 			runtime.Gosched()
 			mu.Lock()
 			if !over && headings != nil {
@@ -319,7 +320,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	var wg sync.WaitGroup
 	workers := 2 * runtime.GOMAXPROCS(0) // some wait for the disk
 	if c.ahead.Load() {
-		// Nobody waits for this index yet, but for everything else that is asked.
+		// No client waits for this index yet, but clients wait for other answers.
 		workers = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	for range min(workers, len(places)) {
@@ -336,8 +337,8 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	mu.Unlock()
 }
 
-// headings are those of a SKILL.md that is what the entry says; else nil. The buffer is
-// used again from one to the next.
+// headings returns the headings of a SKILL.md, or nil if the file cannot be read or
+// differs from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) headings(ctx context.Context, e *Entry, buf *[]byte) []string {
 	leave, err := c.gates.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// foundBy are the folders of what a query finds.
+// foundBy returns the folders of the skills that a query finds.
 func foundBy(t testing.TB, v View, q Query) (folders []string) {
 	t.Helper()
 	found, err := v.Search(t.Context(), q)
@@ -30,7 +30,7 @@ func foundBy(t testing.TB, v View, q Query) (folders []string) {
 	return folders
 }
 
-// searched are the entries that a model finds.
+// searched returns the entries that a model finds.
 func searched(t testing.TB, v View, text string) (entries []*Entry) {
 	t.Helper()
 	found, err := v.Search(t.Context(), Query{Text: text})
@@ -63,7 +63,8 @@ func TestSearch(t *testing.T) {
 
 const tagged = "---\nname: %s\ndescription: d\n%s\n---\n# A first Heading\n```\n# no heading\n```\n#### Rollback ####\n#hashtag\ntext\n"
 
-// The headings of the text and the author's tags are searched too.
+// TestSearchTagsAndHeadings checks that a search covers the headings of the text and the
+// author's tags.
 func TestSearchTagsAndHeadings(t *testing.T) {
 	v := view(t, catalogOf(t, source("a",
 		"one/SKILL.md", fmt.Sprintf(tagged, "one", "tags: [Fruit, 'green veg']"),
@@ -79,15 +80,15 @@ func TestSearchTagsAndHeadings(t *testing.T) {
 
 const kept = "---\nname: %s\ndescription: Secret plans for git\ndisable-model-invocation: true\n---\n# Hidden heading\n"
 
-// A model finds what it may load and nothing else; people find also what is kept
-// from models, and nobody finds what is skipped or a copy.
+// TestSearchHides checks that a model finds only skills that it may load. People also find
+// skills that are kept from models. No search finds skipped skills or copies.
 func TestSearchHides(t *testing.T) {
 	v := view(t, catalogOf(t,
 		source("a", "git/SKILL.md", text("git", "Secret one"), "kept/SKILL.md", fmt.Sprintf(kept, "kept"), "bad/SKILL.md", "---\nname: bad\n---\nSecret"),
 		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
 	for query, want := range map[string][2][]string{
 		"secret": {{"git", "other"}, {"git", "kept", "other", "kept2"}},
-		"kept":   {nil, {"kept", "kept2"}}, // one is in a folder of that name
+		"kept":   {nil, {"kept", "kept2"}}, // one of them is in a folder of that name
 		"hidden": {nil, {"kept", "kept2"}},
 		"plans":  {nil, {"kept", "kept2"}},
 		"":       {{"git", "other"}, {"git", "kept", "kept2", "other"}},
@@ -98,7 +99,8 @@ func TestSearchHides(t *testing.T) {
 	}
 }
 
-// After a change a search sees it, and only what changed is read again.
+// TestSearchAfterChanges checks that a search sees a change, and that only changed files
+// are read again.
 func TestSearchAfterChanges(t *testing.T) {
 	m := many(300)
 	c := catalogOf(t, m)
@@ -125,9 +127,9 @@ func TestSearchAfterChanges(t *testing.T) {
 	diffs(t, "the view before", foundBy(t, before, Query{Text: "zebras"}), []string(nil))
 }
 
-// A disk that does not answer holds up no search beyond its context, and any
-// search for no longer than the catalogue's patience: then skills are found by all
-// but their headings, until the disk answers.
+// TestSearchOnABlockedDisk checks that a silent disk delays no search beyond its context or
+// the catalogue's patience. Then skills are found by all but their headings, until the disk
+// answers.
 func TestSearchOnABlockedDisk(t *testing.T) {
 	for _, patience := range []time.Duration{0, 300 * time.Millisecond} {
 		t.Run(patience.String(), func(t *testing.T) {
@@ -163,8 +165,8 @@ func searchBlocked(t *testing.T, patience time.Duration) {
 	waitFor(t, "the headings are read", func() bool { return len(foundBy(t, v, Query{Text: "rebasing"})) == 2 })
 }
 
-// TestHeadingsOfADiskThatCameBack: what an index lacks since a disk hung is read once
-// the disk answers, though its skills are what they were.
+// TestHeadingsOfADiskThatCameBack checks that headings missing after a disk hung are read
+// when the disk answers, although its skills have not changed.
 func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &turnstile{memory: source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")}
@@ -174,7 +176,7 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 		block := make(chan struct{})
 		disk.set(func() { disk.block = block })
 		diffs(t, "of the disk that hangs", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string(nil))
-		testwait.Advance(2 * headingsMost) // no goroutine reads on
+		testwait.Advance(2 * headingsMost) // no goroutine is still reading
 		refresh(t, c)
 		if late := c.current.Load(); !late.Roots[0].Late() {
 			t.Fatal("the disk hangs, and its root is not late")
@@ -192,7 +194,7 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 	})
 }
 
-// versionedTurnstile says of its scans that they are the same.
+// versionedTurnstile is a turnstile whose scans all have the same version.
 type versionedTurnstile struct{ *turnstile }
 
 func (s *versionedTurnstile) Scan(ctx context.Context) (skill.Scan, error) {
@@ -244,8 +246,8 @@ func (f turnstileFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// A file that is not what the snapshot knows gives no headings: what a search
-// finds and what the listing shows are of one state.
+// TestSearchIgnoresWhatIsNew checks that a file that differs from the snapshot gives no
+// headings. Search results and the listing show one state.
 func TestSearchIgnoresWhatIsNew(t *testing.T) {
 	m := source("a", "git/SKILL.md", text("git", "Commits")+"# Rebasing\n")
 	c := catalogOf(t, m)
@@ -258,7 +260,8 @@ func TestSearchIgnoresWhatIsNew(t *testing.T) {
 	diffs(t, "what is", foundBy(t, view(t, c), Query{Text: "bisecting"}), []string{"git"})
 }
 
-// Once somebody has searched, a refresh makes the next index before it is asked for.
+// TestIndexFollowsRefresh checks that after a first search, a refresh makes the next index
+// before a search needs it.
 func TestIndexFollowsRefresh(t *testing.T) {
 	m := source("a", "git/SKILL.md", text("git", "Commits"))
 	c := catalogOf(t, m)
@@ -277,8 +280,8 @@ func TestIndexFollowsRefresh(t *testing.T) {
 	}
 }
 
-// The index of a part shares what that of the whole holds, and reads only what the
-// whole does not search: a copy of what is hidden.
+// TestIndexOfAPart checks that the index of a part shares the documents of the whole's. It
+// reads only files that the whole does not search: a copy of a hidden skill.
 func TestIndexOfAPart(t *testing.T) {
 	a := source("a", "git/SKILL.md", text("git", "Commits"), "hg/SKILL.md", text("hg", "Commits")+"# Shelving\n")
 	b := source("b", "copy/SKILL.md", text("git", "Commits"))
@@ -300,7 +303,8 @@ func TestIndexOfAPart(t *testing.T) {
 	}
 }
 
-// Searches and refreshes at once: each answer is of its own view.
+// TestSearchWhileSkillsChange searches during refreshes and checks that each answer comes
+// from its own view.
 func TestSearchWhileSkillsChange(t *testing.T) {
 	m := many(50)
 	c := catalogOf(t, m)

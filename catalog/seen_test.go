@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/alloctest"
 )
 
-// halves are n skills in one folder, of which the first half are called "secret".
+// halves returns the files of n skills. The names of the first half begin with "secret".
 func halves(n int) (files []string) {
 	for i := range n {
 		word := "open"
@@ -21,8 +21,8 @@ func halves(n int) (files []string) {
 	return files
 }
 
-// However many sights there are, a snapshot keeps what it shows through few, and
-// not through those that asked long ago.
+// TestFewSightsAreKept checks that a snapshot caches its views through few sights, and drops
+// those that were not used for long.
 func TestFewSightsAreKept(t *testing.T) {
 	c := catalogOf(t, source("a", halves(4)...))
 	whole := view(t, c)
@@ -43,8 +43,8 @@ func TestFewSightsAreKept(t *testing.T) {
 	}
 }
 
-// What a sight shows shares the entries and the maps of the whole: it costs a few
-// arrays, and nothing for each skill.
+// TestSightCostsNothingForEachSkill checks that a narrowed snapshot shares the entries and
+// maps of the whole. It allocates a few arrays, and nothing for each skill.
 func TestSightCostsNothingForEachSkill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")
@@ -58,7 +58,8 @@ func TestSightCostsNothingForEachSkill(t *testing.T) {
 	}
 }
 
-// The index is made without a search, in whatever order the two come.
+// TestIndexAhead checks that the index is made without a search, whether IndexAhead is
+// called before the first refresh or after it.
 func TestIndexAhead(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		c := New([]Source{source("a", halves(4)...)}, Options{})

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Served are all skills that lists of resources have: those that have a URI, shadowed
-// ones included, but for the unlisted. They are in the order of their URIs' text, and
+// Served returns the skills that lists of resources contain: those with a URI, including
+// shadowed ones, without the unlisted. They are ordered by the text of their URIs, and
 // sorted once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {
-			uri string // made once for all comparisons
+			uri string // computed once for all comparisons
 			*Entry
 		}
 		all := make([]served, 0, len(v.Entries))
@@ -29,14 +29,14 @@ func (v View) Served() []*Entry {
 	return v.served
 }
 
-// Invocable are the skills that people may invoke, in the order of the listing:
-// root order, then by name. Those that are kept from models are among them. It is
+// Invocable returns the skills that people may invoke, in the order of the listing:
+// root order, then by name. They include skills that are kept from models. They are
 // sorted once for a snapshot.
 func (s *Snapshot) Invocable() []*Entry {
 	s.invocableOnce.Do(func() {
 		if !slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Status == Available && e.UserInvocable != e.ModelInvocable }) &&
 			!slices.ContainsFunc(s.Listed, func(e *Entry) bool { return !e.UserInvocable }) {
-			s.invocable = s.Listed // nearly always: what models may and people
+			s.invocable = s.Listed // nearly always: models and people may use the same skills
 			return
 		}
 		all := make([]*Entry, 0, len(s.Entries))

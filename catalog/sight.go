@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// Sight is what somebody may see of a catalogue. Whoever has none sees all.
+// Sight is a visibility filter: it decides which skills of a catalogue a client sees. A
+// client without a Sight sees all skills.
 //
-// It works on the snapshot: what is out of sight is in no list, index or
-// difference of the one that a request reads, and so in no answer of any surface.
-// A skill out of sight shadows nothing.
+// It filters the snapshot that a request reads. A hidden skill is in no list, index or
+// difference of that snapshot, and so in no answer of any surface. It shadows nothing.
 //
-// A skill's files are also those of the skills around it. So where a skill is out
-// of sight, those whose folders it lies in are too.
+// A skill's files also belong to the skills around it. So if a skill is hidden, the
+// skills whose folders contain it are hidden too.
 //
-// A Sight is compared by its address: make one for all who see the same, and keep
-// it, since each snapshot keeps what it shows through those that asked last.
+// A Sight is compared by its address. Use one for all clients that see the same, and keep
+// it: each snapshot caches its views through the Sights used last.
 type Sight struct {
-	// Sees reports whether a skill is in sight. It must give the same answer for
-	// the same place at any time, ask no disk, and may be called from several
+	// Sees reports whether a skill is visible. It must always give the same answer for
+	// the same place, and must not read the disk. It may be called from several
 	// goroutines.
 	Sees func(*Entry) bool
 }
 
 type sightKey struct{}
 
-// WithSight makes every [Catalog.View] that is taken in the context one through s.
+// WithSight returns a context in which every [Catalog.View] shows only what s shows.
 func WithSight(ctx context.Context, s *Sight) context.Context {
 	return context.WithValue(ctx, sightKey{}, s)
 }
@@ -36,14 +36,14 @@ func sightOf(ctx context.Context) *Sight {
 	return s
 }
 
-// maxSeen bounds what one snapshot keeps for sights: subjects may be many, and a
-// snapshot for one of them is made in a few milliseconds.
+// maxSeen bounds the narrowed snapshots that one snapshot caches. There may be many
+// subjects, and a snapshot for one of them takes a few milliseconds.
 const maxSeen = 32
 
-// seen keeps the snapshots that sights show of one.
+// seen caches the narrowed snapshots of one snapshot, by sight.
 type seen struct {
 	mu   sync.Mutex
-	kept []*narrowed // at most maxSeen, the latest last
+	kept []*narrowed // at most maxSeen, the last used last
 }
 
 type narrowed struct {
@@ -52,8 +52,8 @@ type narrowed struct {
 	snapshot *Snapshot
 }
 
-// through is the snapshot as a sight shows it. It is made once, and again for a
-// sight after which maxSeen others asked.
+// through returns the snapshot as a sight shows it. It is made once, and again if
+// maxSeen other sights were used since.
 func (s *Snapshot) through(sight *Sight) *Snapshot {
 	if sight == nil {
 		return s
@@ -77,10 +77,12 @@ func (s *seen) of(sight *Sight) *narrowed {
 	return n
 }
 
-// narrow leaves out what is out of sight. URIs stay, so that a skill has the same
-// one for everybody; what shadows what is decided anew, of the names that clash in
-// the whole. What no sight can change is the whole's: the entries that nothing
-// shadows, and by what they are found; see [Snapshot.keyed] and [Snapshot.based].
+// narrow returns the snapshot without the hidden skills. URIs stay, so that a skill has
+// the same one for every client. Shadowing is decided anew for the names that clash in
+// the whole.
+//
+// The part shares with the whole what no sight can change: the entries that nothing
+// shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	hidden := map[*Entry]bool{}
 	for _, e := range s.Entries {
@@ -113,9 +115,9 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	}
 	for _, r := range s.Roots {
 		r.Count = shown[r.Label]
-		r.Notices = nil // they name paths of which nobody knows what would be there
+		r.Notices = nil // they name paths that may be hidden
 		if r.Count == 0 {
-			r.Err = nil // nor is anything of it known to be in sight
+			r.Err = nil // nothing in the root is known to be visible
 		}
 		if r.Count > 0 || left[r.Label] == 0 {
 			out.Roots = append(out.Roots, r)
@@ -125,8 +127,8 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	return out
 }
 
-// Seen is the difference as a sight shows it. It is empty where nothing that is
-// in sight has changed.
+// Seen returns the difference as a sight shows it. It is empty if no visible skill has
+// changed.
 func (d Diff) Seen(sight *Sight) Diff {
 	if sight == nil || d.prev == nil {
 		return d

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// library has skills in every relation to one that is hidden: "secret" is a word
-// of every path that may not be seen.
+// library has skills in every relation to a hidden one. Every hidden path contains the
+// word "secret".
 var library = map[string][]string{
 	"a": {
 		"git/SKILL.md", text("git", "g"),
@@ -56,7 +56,8 @@ func libraryOf(t *testing.T, keep func(path string) bool) *Catalog {
 	return catalogOf(t, sources...)
 }
 
-// What a sight shows is what there would be if the rest did not exist.
+// TestSightIsAsIfTheRestWereNot checks that a sight shows the same as a catalogue without
+// the hidden skills.
 func TestSightIsAsIfTheRestWereNot(t *testing.T) {
 	all := libraryOf(t, func(string) bool { return true })
 	want := view(t, libraryOf(t, func(p string) bool { return !strings.Contains(p, "secret") }))
@@ -111,7 +112,8 @@ func TestSightIsAsIfTheRestWereNot(t *testing.T) {
 	}
 }
 
-// The files of a nested skill are also those of the skill around it.
+// TestSightHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are
+// hidden too: its files are also theirs.
 func TestSightHidesWhatLiesAroundTheHidden(t *testing.T) {
 	c := catalogOf(t, source("a",
 		"SKILL.md", text("whole", "the root"), "out/SKILL.md", text("out", "o"), "out/secret/SKILL.md", text("in", "i"), "out/secret/deep/SKILL.md", text("deep", "d"),
@@ -132,7 +134,8 @@ func TestSightHidesWhatLiesAroundTheHidden(t *testing.T) {
 	}
 }
 
-// A call that finds another skill in the file answers by who may see that one.
+// TestSightOfAChangedSkill checks that a call that finds another skill in the file applies
+// the sight to that skill.
 func TestSightOfAChangedSkill(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("open", "o"))
 	c := catalogOf(t, m)
@@ -174,7 +177,8 @@ func TestDiffSeen(t *testing.T) {
 	}
 }
 
-// A snapshot is narrowed once for each sight, whoever comes first.
+// TestSightIsKept checks that a snapshot is narrowed once for each sight, even with
+// concurrent callers.
 func TestSightIsKept(t *testing.T) {
 	c := libraryOf(t, func(string) bool { return true })
 	asked := 0
@@ -199,7 +203,8 @@ func TestSightIsKept(t *testing.T) {
 	}
 }
 
-// Marks change with what they stand for, and with nothing out of sight.
+// TestMarks checks that marks change with the lists that they stand for, and with no hidden
+// skill.
 func TestMarks(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"))
 	c := catalogOf(t, m)

@@ -12,13 +12,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Status says what became of a skill in the merged view.
+// Status is the state of a skill in the merged view.
 type Status string
 
-// The statuses. A shadowed skill is reachable as "<root label>:<name>" and by
-// its URI; a copy is a shadowed one with the same SKILL.md as one of that name
-// before it; an unlisted one is of a root that is in no list ([skill.Root.Unlisted]); a
-// skipped one is served by nothing and always has a reason.
+// The statuses. A shadowed skill is reachable as "<root label>:<name>" and by its URI.
+// A copy is a shadowed skill with the same SKILL.md as an earlier one of that name. An
+// unlisted skill belongs to a root that is in no list ([skill.Root.Unlisted]). A skipped
+// skill is not served at all, and always has a reason.
 const (
 	Available Status = "available"
 	Shadowed  Status = "shadowed"
@@ -30,24 +30,26 @@ const (
 // Entry is one skill in its place in the merged view.
 type Entry struct {
 	*skill.Skill
-	Root   *skill.Root // one for all entries of it in a snapshot
+	Root   *skill.Root // shared by all of its entries in a snapshot
 	Status Status
-	// Tail is the path of its folder in the URI, behind what its root's begin with; with a
-	// slash before it, the whole path. It is "" for a skipped skill. See [Entry.Base].
+	// Tail is the path of the skill's folder in the URI, after the root's prefix. If it
+	// begins with a slash, the rest is the whole path. It is "" for a skipped skill. See
+	// [Entry.Base].
 	Tail string
-	// By is the entry that shadows this one; of a copy, the one that it is a copy of. An
-	// unlisted one may have it too.
+	// By is the entry that shadows this one; for a copy, it is the original. An unlisted
+	// entry may have it too.
 	By *Entry
 	// Key is the folded name.
 	Key skill.Key
 }
 
-// ModelVisible: in listings for models, and loadable by name through the tools.
+// ModelVisible reports whether the skill is in listings for models, and can be loaded by
+// name through the tools.
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
-// Called is the name that loads the skill: its own, "<root label>:<name>" where
-// another one answers to that, or where that pair means another one too, as
-// between two of one root, one of its place.
+// Called returns the name that loads the skill. That is its own name, or
+// "<root label>:<name>" if another skill answers to its own. If that pair means another
+// skill too, as between two of one root, it is a name of its place.
 func (s *Snapshot) Called(e *Entry) string {
 	for name := range s.Names(e) {
 		return name
@@ -55,9 +57,9 @@ func (s *Snapshot) Called(e *Entry) string {
 	return e.URI().String()
 }
 
-// Names are the names that [Snapshot.Named] finds the skill by: its own,
-// "<root label>:<name>", and those of its place, which mean no other skill of its
-// root: "<root label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
+// Names returns the names by which [Snapshot.Named] finds the skill: its own name,
+// "<root label>:<name>", and those of its place. Names of a place mean no other skill of
+// the root: "<root label>:<folder>:<folder>" and "<root label>:~<digest of its URI>".
 func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		place := strings.ReplaceAll(e.Path, "/", ":")
@@ -69,14 +71,13 @@ func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	}
 }
 
-// Base is the path of its folder in the URI, "" for a skipped skill.
+// Base returns the path of the skill's folder in the URI, or "" for a skipped skill.
 func (e *Entry) Base() string {
 	prefix, at := e.base()
 	return join(prefix, at)
 }
 
-// base is Base in two parts, of which the first may be empty, that need no memory of
-// their own.
+// base returns Base in two parts, without allocating. The first part may be empty.
 func (e *Entry) base() (prefix, at string) {
 	switch {
 	case e.Tail == "":
@@ -87,7 +88,7 @@ func (e *Entry) base() (prefix, at string) {
 	return e.Root.Prefix, e.Tail
 }
 
-// SameURI reports whether two entries have the same URI, or none.
+// SameURI reports whether two entries have the same URI, or both have no URI.
 func (e *Entry) SameURI(o *Entry) bool {
 	prefix, at := e.base()
 	if otherPrefix, other := o.base(); prefix == otherPrefix {
@@ -96,26 +97,26 @@ func (e *Entry) SameURI(o *Entry) bool {
 	return e.Base() == o.Base()
 }
 
-// URI addresses SKILL.md. It is zero for a skipped skill.
+// URI returns the URI of SKILL.md. It is zero for a skipped skill.
 func (e *Entry) URI() skill.URI {
 	if e.Tail == "" {
 		return skill.URI{}
 	}
-	uri, _ := skill.MainURI(e.base()) // no entry has a base that is none
+	uri, _ := skill.MainURI(e.base()) // the base of an entry is always valid
 	return uri
 }
 
-// mark tells a skill from the others of its root where its path does not serve as
-// a name: it has nothing in it that any contract refuses.
+// mark returns a name that tells a skill from the others of its root if its path cannot
+// serve as a name. It has only characters that every contract accepts.
 func (e *Entry) mark() string {
 	d := skill.DigestOf([]byte(e.URI().String()))
 	return "~" + hex.EncodeToString(d[:6])
 }
 
-// Qualified is "<root label>:<name>", which names a shadowed skill.
+// Qualified returns "<root label>:<name>", which names a shadowed skill.
 func (e *Entry) Qualified() string { return e.Root.Label + ":" + e.Name }
 
-// FileText is the text of FileURI, for a file that was listed.
+// FileText returns the text of FileURI, for a file that was listed.
 func (e *Entry) FileText(path string) (string, error) {
 	prefix, at := e.base()
 	switch plain := at != "" && skill.Plain(at) && skill.Plain(path); { // nearly always
@@ -128,14 +129,14 @@ func (e *Entry) FileText(path string) (string, error) {
 	return u.String(), err
 }
 
-// FileURI is the URI of one of the skill's files by its served path.
+// FileURI returns the URI of one of the skill's files by its served path.
 func (e *Entry) FileURI(path string) (skill.URI, error) { return skill.NewURI(e.Base() + "/" + path) }
 
 // RootStatus is one root as the last scan found it.
 type RootStatus struct {
 	skill.Root
-	Missing bool  // a well-known root that is not there
-	Err     error // why it could not be read; its last good skills stay in force
+	Missing bool  // a well-known root that does not exist
+	Err     error // why it could not be read; its last good skills stay
 	Notices []skill.Notice
 	Count   int // skills found, in any status
 }
@@ -143,12 +144,12 @@ type RootStatus struct {
 // Late reports whether the root is still being read; see [ErrLate].
 func (r RootStatus) Late() bool { return errors.Is(r.Err, ErrLate) }
 
-// Unread reports whether the root is late from its first look on, so that nothing is
-// known of it. One that is absent or cannot be read was looked at.
+// Unread reports whether no scan run of the root has ended yet, so that nothing is known
+// of it. A root that is absent or cannot be read was scanned.
 func (r RootStatus) Unread() bool { return errors.Is(r.Err, errUnread) }
 
-// Reason says in words why the root is not read, and what to do: no path of the
-// machine in it. Both are empty where it is.
+// Reason says in words why the root could not be read, and what to do. Neither text
+// names a path of the machine. Both are empty if the root was read.
 func (r RootStatus) Reason() (reason, mend string) {
 	switch {
 	case r.Err == nil:
@@ -159,38 +160,38 @@ func (r RootStatus) Reason() (reason, mend string) {
 	return skill.FolderReason(r.Err)
 }
 
-// Snapshot is one immutable state of the merged view. Nothing in it changes
-// after it was published, so it may be shared without locks.
+// Snapshot is one immutable state of the merged view. Nothing in it changes after it
+// is published, so it may be shared without locks.
 type Snapshot struct {
-	// Version counts the changes of the whole, those too that a restricted sight hides:
-	// it tells nothing to whom it is not shown.
+	// Version counts the changes of the whole, including those that a sight hides.
+	// Clients with a restricted sight must not see it.
 	Version uint64
 	Roots   []RootStatus
-	// Entries are all skills in root order, then path order.
+	// Entries holds all skills in root order, then path order.
 	Entries []*Entry
-	// Listed are those that a model sees, in root order, then by name.
+	// Listed holds the skills that a model sees, in root order, then by name.
 	Listed []*Entry
-	// Skipped are those that are not served.
+	// Skipped holds the skills that are not served.
 	Skipped []*Entry
 
 	searched []*Entry  // Listed, those kept from models, the shadowed that differ, then the unlisted
-	indexing *indexing // of searched; shared where that is
-	// whole is the snapshot of which this one shows a part, else nil. They share
-	// entries, and their indexes what they hold.
+	indexing *indexing // of searched; snapshots that share searched share it
+	// whole is the snapshot of which this one shows a part, else nil. The two share
+	// entries and the contents of their indexes.
 	whole *Snapshot
 
 	spans    []span                 // of Entries
-	byKey    map[skill.Key]*Entry   // not skipped, the first in root order; of a part, those that clash in the whole
-	clashes  map[skill.Key][]*Entry // all of a key that several have, in root order
-	byBase   bases                  // not skipped; of a whole
-	reserved map[place]*Entry       // not for models, by the path in lower case
+	byKey    map[skill.Key]*Entry   // served, the first in root order; in a part, only keys that clash in the whole
+	clashes  map[skill.Key][]*Entry // all entries of a key that several have, in root order
+	byBase   bases                  // served; empty in a part
+	reserved map[place]*Entry       // kept from models, by the path in lower case
 	longest  int                    // the length of the longest key of byBase
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
 	foldersOnce sync.Once
-	folders     []*Entry // all, by folder, then in root order
+	folders     []*Entry // all entries, by folder, then in root order
 
-	found atomic.Pointer[[]foundRoot] // what it was built from, or a later scan of which it would be the same
+	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
 
 	seen seen
 
@@ -207,11 +208,13 @@ type Snapshot struct {
 	keeps atomic.Int64
 }
 
-// maxKept bounds what is kept of one snapshot: clients of so many kinds ask at a time.
+// maxKept bounds the values that Keep caches for one snapshot. It allows for that many
+// kinds of clients at a time.
 const maxKept = 32
 
-// Keep returns what make has made of the snapshot. It is made once for a key, which must
-// be comparable, and goes with the snapshot; for keys beyond the bound it is made each time.
+// Keep returns what make returns for the snapshot, cached by key. The key must be
+// comparable, and the value lives as long as the snapshot. For keys beyond the bound,
+// make is called each time.
 func (s *Snapshot) Keep(key any, make func() any) any {
 	if v, ok := s.kept.Load(key); ok {
 		return v
@@ -225,7 +228,7 @@ func (s *Snapshot) Keep(key any, make func() any) any {
 	return v
 }
 
-// basis is what the snapshot shows, as the last scan found it.
+// basis returns the roots that the snapshot shows, as the last scan found them.
 func (s *Snapshot) basis() []foundRoot {
 	if found := s.found.Load(); found != nil {
 		return *found
@@ -233,8 +236,8 @@ func (s *Snapshot) basis() []foundRoot {
 	return nil
 }
 
-// restated is the snapshot with something else said of its roots: a disk that answers
-// late, now and then, is not to have everything made again.
+// restated returns the snapshot with a new status of its roots. It shares the rest, so
+// that a disk that is late now and then does not cause a rebuild.
 func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
@@ -250,18 +253,18 @@ func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	return n
 }
 
-// View is what one request reads: a snapshot, as the one who asks may see it.
+// View is what one request reads: a snapshot as the client may see it.
 type View struct {
 	*Snapshot
 	catalog *Catalog
-	sight   *Sight // what the snapshot was narrowed by; nil for one who sees all
+	sight   *Sight // the filter of the snapshot; nil shows all
 }
 
-// Narrowed reports whether the view is of somebody whose sight is restricted: it may
-// lack skills, and its Version counts changes of what it does not show.
+// Narrowed reports whether a [Sight] restricts the view. A narrowed view may lack skills,
+// and its Version counts changes of skills that it does not show.
 func (v View) Narrowed() bool { return v.sight != nil }
 
-// span is where the entries of one root are, in path order.
+// span is the range of the entries of one root, in path order.
 type span struct {
 	label    string
 	from, to int
@@ -284,7 +287,7 @@ func (s *Snapshot) placedAt(label, path string) *Entry {
 	return nil
 }
 
-// inFolder are the entries whose folder has a name, in root order.
+// inFolder returns the entries whose folder has the given name, in root order.
 func (s *Snapshot) inFolder(name string) []*Entry {
 	s.foldersOnce.Do(func() {
 		s.folders = slices.Clone(s.Entries)

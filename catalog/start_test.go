@@ -44,11 +44,11 @@ func TestWatchersStartWithTheFirstScan(t *testing.T) {
 	})
 }
 
-// TestBuildAllocates: a snapshot is built anew after every change.
+// TestBuildAllocates bounds the allocations of build, which runs after every change.
 func TestBuildAllocates(t *testing.T) {
 	c := catalogOf(t, many(1000))
 	found := c.current.Load().basis()
-	// A URI, of which its path and the folder's are parts.
+	// One for each skill is the URI; its path and the folder's path are parts of it.
 	for _, first := range []bool{true, false} {
 		if n := alloctest.Least(5, func() { build(found, first) }); n > 1.1*1000 {
 			t.Errorf("%.0f allocations for 1,000 skills", n)
@@ -56,7 +56,7 @@ func TestBuildAllocates(t *testing.T) {
 	}
 }
 
-// TestPlacesAndFolders: what is searched by halves is what a look at all finds.
+// TestPlacesAndFolders checks that a binary search finds the same entries as a full scan.
 func TestPlacesAndFolders(t *testing.T) {
 	m, n := source("a"), source("b")
 	for _, p := range []string{"z", "a", "a/z", "a-b", "a/b/c", "B", "ä", "x/a", "y/a", "x/z"} {
@@ -110,13 +110,14 @@ func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
 	for i, b := range scan.Bundles {
 		scan.Skills = append(scan.Skills, skill.Load(b))
 		if i == 1 {
-			scan.Skills[i] = nil // it is left to the catalogue
+			scan.Skills[i] = nil // the catalogue loads it
 		}
 	}
 	return scan, err
 }
 
-// TestLoadedOnce: what the source has loaded is not read again, and the rest is.
+// TestLoadedOnce checks that the catalogue reads only the skills that the source has not
+// loaded.
 func TestLoadedOnce(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two"), "z/y/SKILL.md", text("y", "three"))
 	c := New([]Source{loading{m}}, Options{})

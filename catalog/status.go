@@ -8,7 +8,7 @@ type refreshed struct {
 	took time.Duration
 }
 
-// Refreshed says when the last refresh ended and how long it took. Before the
+// Refreshed returns when the last refresh ended and how long it took. Before the
 // first one the time is zero.
 func (c *Catalog) Refreshed() (at time.Time, took time.Duration) {
 	if r := c.last.Load(); r != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trace is what one request asked for, and what it was given of skills, for
-// whoever keeps account of it.
+// Trace records what one request asked for, and which skill files it got, for a caller
+// that keeps a request log.
 type Trace struct {
 	mu    sync.Mutex
 	asked string
@@ -25,8 +25,8 @@ type Load struct {
 
 type traceKey struct{}
 
-// WithTrace has everything traced that is asked for and read under the context it
-// returns.
+// WithTrace returns a context with a Trace, which records everything that is requested
+// and read under that context.
 func WithTrace(ctx context.Context) (context.Context, *Trace) {
 	t := &Trace{}
 	return context.WithValue(ctx, traceKey{}, t), t
@@ -37,8 +37,8 @@ func traceOf(ctx context.Context) *Trace {
 	return t
 }
 
-// Ask says which skill or file a request is about, by its URI or name, whether or
-// not there is one.
+// Ask records which skill or file a request is about, by its URI or name, whether or
+// not it exists.
 func Ask(ctx context.Context, asked string) {
 	if t := traceOf(ctx); t != nil {
 		t.mu.Lock()
@@ -47,30 +47,30 @@ func Ask(ctx context.Context, asked string) {
 	}
 }
 
-// Gave says that a request was given what is under a URI, where that was not read
-// through a [View].
+// Gave records that a request got the data at a URI, if that was not read through a
+// [View].
 func Gave(ctx context.Context, uri skill.URI, data []byte) {
 	if t := traceOf(ctx); t != nil {
 		t.add(uri.String(), data)
 	}
 }
 
-// Asked is what the request was about; empty where nobody said.
+// Asked returns what the request was about, or "" if [Ask] was not called.
 func (t *Trace) Asked() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.asked
 }
 
-// Loads are what was read, each file once, in the order in which it was last read.
+// Loads returns the files that were read, each once, ordered by the last read.
 func (t *Trace) Loads() []Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.loads
 }
 
-// Fault is why the last file that was asked for could not be read; nil where it
-// was, or where none was.
+// Fault returns the error of reading the last requested file. It is nil if the file was
+// read, or if no file was requested.
 func (t *Trace) Fault() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *Trace) add(uri string, data []byte) {
 	defer t.mu.Unlock()
 	t.fault = nil
 	for i, l := range t.loads {
-		if l.URI == uri { // read again since it changed
+		if l.URI == uri { // it was read before
 			t.loads = append(t.loads[:i:i], t.loads[i+1:]...)
 			break
 		}
@@ -91,8 +91,8 @@ func (t *Trace) add(uri string, data []byte) {
 	t.loads = append(t.loads, Load{uri, digest, len(data)})
 }
 
-// Traced notes that a file of a skill was read for a request, or why it could not
-// be, where it was not read through a [View].
+// Traced records that a file of a skill was read for a request, or the error of the
+// read. [View.Read] and [View.ReadFile] call it themselves.
 func Traced(ctx context.Context, e *Entry, path string, data []byte, err error) {
 	t := traceOf(ctx)
 	if t == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The skills of an unlisted root are in no list and no search, give way to every other
-// skill of their name, and are found by name and by URI all the same.
+// TestUnlistedRoot checks that the skills of an unlisted root are in no list and no search.
+// They yield to every other skill of their name, and can still be found by name and URI.
 func TestUnlistedRoot(t *testing.T) {
 	off := source("theirs",
 		"pdf/SKILL.md", text("pdf", "Their PDF."), "git/SKILL.md", text("git", "Their git."), "same/SKILL.md", text("same", "One and the same."),
@@ -79,7 +79,8 @@ func TestUnlistedRoot(t *testing.T) {
 	}
 }
 
-// A root that comes to be unlisted, or to be listed again, changes the lists.
+// TestRootBecomesUnlisted checks that the lists change when a root becomes unlisted, or
+// listed again.
 func TestRootBecomesUnlisted(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "one"))
 	c := catalogOf(t, m)

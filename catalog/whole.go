@@ -7,16 +7,16 @@ import (
 
 // Timing of [Catalog.Whole].
 const (
-	// wholeStill is how long nothing may be read until the wait ends: the disk does not
+	// wholeStill is how long Whole waits without any progress: then the disk does not
 	// answer. A busy machine gives every process its turn sooner. It is a little more than
-	// the patience of a server (2 s), so that the other roots are there by then.
+	// the patience of a server (2 s), so that the other roots are ready by then.
 	wholeStill = 2500 * time.Millisecond
 	wholeTick  = 20 * time.Millisecond
 )
 
-// Whole is [Catalog.View], and waits until every root was read once. It gives up when
-// the looks at the roots that are still missing began longer ago than most, or when
-// nothing was read for some time; then the view lacks those, and their status says so
+// Whole is [Catalog.View], but waits until every root was read once. It gives up when
+// the scan runs of the missing roots began longer ago than most, or when nothing was
+// read for some time. Then the view lacks those roots, and their status says so
 // ([RootStatus.Unread]). The error is the context's, or [ErrLate] before the first
 // snapshot.
 func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
@@ -32,7 +32,7 @@ func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
 	for waiting := true; waiting && !c.isWhole(most); {
 		select {
 		case <-first:
-			first = nil // closed; the others tell
+			first = nil // closed; wait for the other cases
 		case <-tick.C:
 		case <-end.C:
 			waiting = false
@@ -52,8 +52,8 @@ func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
 	}
 }
 
-// isWhole reports whether no root of which there are lists is read for the first time
-// by a look that is younger than most.
+// isWhole reports whether every listed root was read once. It does not wait for a root
+// whose scan run began longer ago than most.
 func (c *Catalog) isWhole(most time.Duration) bool {
 	now := c.current.Load()
 	if now == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// counted is a source that gets one skill done in each pause, and all of them after
-// steps of those.
+// counted is a source whose scan takes a number of steps. Each step takes one pause and
+// counts as progress.
 type counted struct {
 	*memory
 	steps int
@@ -32,8 +32,8 @@ func (s counted) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.memory.Scan(ctx)
 }
 
-// Whoever wants the whole catalogue waits as long as skills are read, and no longer: not
-// for a disk that does not answer, and not beyond what the caller has.
+// TestWhole checks that Whole waits as long as skills are read, and no longer. It does not
+// wait for a disk that does not answer, nor longer than the caller's limit.
 func TestWhole(t *testing.T) {
 	const most = 5 * time.Second
 	hung := func() Source {
@@ -48,7 +48,7 @@ func TestWhole(t *testing.T) {
 		return counted{source("b", "y/SKILL.md", text("y", "two")), steps, pause}
 	}
 	for name, row := range map[string]struct {
-		sources  func() []Source // made in the bubble, as their channels must be
+		sources  func() []Source // called in the bubble, since their channels must be made there
 		patience time.Duration
 		took     time.Duration // within a tick
 		skills   int
@@ -88,7 +88,7 @@ func TestWhole(t *testing.T) {
 						t.Errorf("the root %s has %d skills, and is unread: %v", r.Label, r.Count, r.Unread())
 					}
 				}
-				// A later session waits for no look that began long ago.
+				// A later session does not wait for a scan run that began long ago.
 				testwait.Advance(most)
 				begun = time.Now()
 				if _, err := c.Whole(t.Context(), most); row.err == nil && (err != nil || time.Since(begun) != 0) {
@@ -99,7 +99,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// A caller that goes is not kept.
+// TestWholeOfACancelledCall checks that Whole returns when the caller's context ends.
 func TestWholeOfACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New([]Source{dead{source("a"), make(chan struct{})}}, Options{})
@@ -115,7 +115,8 @@ func TestWholeOfACancelledCall(t *testing.T) {
 	})
 }
 
-// What is read of a root counts as progress, whatever the source says.
+// TestReadingIsProgress checks that reading skills counts as progress, even if the source
+// reports none.
 func TestReadingIsProgress(t *testing.T) {
 	m := source("a")
 	for i := range 50 {

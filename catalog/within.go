@@ -8,24 +8,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Bounds of the reads that wait for a disk at once. A read that the system does
-// not answer cannot be ended, and holds a thread, of which Go allows 10,000
-// (runtime/debug.SetMaxThreads). One skill's share leaves room for the others of
+// Bounds of the reads that wait for a disk at the same time. A read that the system
+// does not answer cannot be cancelled and occupies a thread. Go allows 10,000 threads
+// (runtime/debug.SetMaxThreads). The bound of one skill leaves room for the others of
 // its root.
 const (
 	readsOfSkill = 16
 	readsOfRoot  = 128
 )
 
-// busyPatience is how long a read waits for others to be answered. A variable for
+// busyPatience is how long a read waits for other reads to end. It is a variable for
 // the tests.
 var busyPatience = 5 * time.Second
 
-// Within runs work that reads a skill's files, and waits for it no longer than
-// the context lasts: what is still under way then goes to nobody. Where as many
-// reads of the skill or of its root as may be are waiting for a disk, the error
-// is [skill.ErrBusy]; else it is the context's. A panic of the work is the
-// caller's. What concerns no skill is no read of one: see [View.FoldersNow].
+// Within runs work that reads a skill's files, and waits for it no longer than the
+// context lasts. It drops the result of work that ends later. If too many reads of the
+// skill or its root wait for a disk, the error is [skill.ErrBusy]; else it is the
+// context's. A panic of work reaches the caller. Reads that concern no skill do not use
+// Within; see [View.FoldersNow].
 func Within[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.gates.enter(ctx, place{e.Root.Label, e.Path})
@@ -61,15 +61,14 @@ func Within[T any](ctx context.Context, v View, e *Entry, work func() T) (T, err
 	}
 }
 
-// gates count the reads under way, for each skill and each root.
+// gates counts the reads under way, for each skill and each root.
 type gates struct {
 	mu  sync.Mutex
 	all map[share]*queue
 }
 
-// share is what a queue is for: a skill, or its root. The two are told apart by
-// their kind and not by the path, so that nobody waits for a second slot where it
-// holds the first.
+// share is the owner of a queue: a skill or a root. The kind tells the two apart, not
+// the path, so that a read never waits for a second slot in the queue of its first.
 type share struct {
 	place
 	root bool
@@ -77,7 +76,7 @@ type share struct {
 
 type queue struct {
 	slots chan struct{}
-	users int // who holds or waits for a slot; guarded by the mu of gates
+	users int // reads that hold or wait for a slot; guarded by the mu of gates
 }
 
 // enter takes a slot of the skill, then one of its root.

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// deadFS is a disk that answers when it is let go.
+// deadFS is a file system whose files open only once held is closed.
 type deadFS struct {
 	fs.FS
 	held    chan struct{}
@@ -26,8 +26,8 @@ func (f deadFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// However many calls ask a disk that does not answer, few of them wait in the
-// system; the others are told so, and another root is not concerned.
+// TestReadsOfDeadDiskAreBounded checks that of many calls to a silent disk only few wait in
+// the system. The others get an error, and another root is not affected.
 func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = 10 * time.Millisecond
@@ -84,7 +84,8 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	})
 }
 
-// A root has fewer places than its skills together.
+// TestReadsOfRootAreBounded checks that a root has fewer slots than all of its skills
+// together.
 func TestReadsOfRootAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = time.Millisecond
@@ -112,8 +113,8 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	diffs(t, "places held", len(g.all), 0)
 }
 
-// A panic of what reads the disk is that of the call, so that who serves it can
-// catch it, and gives its place back.
+// TestWithinPanics checks that a panic of the work reaches the caller, which can recover it,
+// and that it releases its slot.
 func TestWithinPanics(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 	defer func() {
@@ -125,8 +126,9 @@ func TestWithinPanics(t *testing.T) {
 	_, _ = Within(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
 }
 
-// More callers than there are places take turns: none of them holds one place
-// while it waits for another of the same, whatever the skill's path is.
+// TestManyReadsTakeTurns checks that callers take turns if there are more than slots. No
+// caller holds a slot while it waits for another of the same queue, whatever the skill's
+// path.
 func TestManyReadsTakeTurns(t *testing.T) { synctest.Test(t, takeTurns) }
 
 func takeTurns(t *testing.T) {
