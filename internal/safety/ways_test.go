@@ -173,8 +173,20 @@ func (w *ways) pages(k *knack) (all []way) {
 	return all
 }
 
-// get requests an address without following redirects. An invalid address is not requested.
+// get requests an address without following redirects, and again while the server is too
+// busy to look at the disk. An invalid address is not requested.
 func (w *ways) get(at string) (string, error) {
+	for range 50 {
+		answer, err := w.getOnce(at)
+		if err == nil || !strings.Contains(err.Error(), "503 ") {
+			return answer, err
+		}
+		pause(100 * time.Millisecond)
+	}
+	return w.getOnce(at)
+}
+
+func (w *ways) getOnce(at string) (string, error) {
 	req, err := http.NewRequest(http.MethodGet, at, nil)
 	if err != nil {
 		return "", nil
