@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Subject is the user or service that a request comes from.
+// Subject is the user or client that a request comes from.
 type Subject struct {
 	Name   string
 	Groups []string

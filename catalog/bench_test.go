@@ -85,7 +85,7 @@ func heapOf(tb testing.TB, n int) uint64 {
 	return after - min(before, after)
 }
 
-// TestHeapOf100 checks a bound of contract 002: 100 skills take at most 10 MB of live heap.
+// TestHeapOf100 checks a bound of contract 002: 100 skills take under 10 MB of live heap.
 func TestHeapOf100(t *testing.T) {
 	if n := heapOf(t, 100); n > 10_000_000 {
 		t.Errorf("100 skills cost %d bytes", n)

@@ -55,7 +55,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 	if whole == nil {
 		s.byKey = make(map[skill.Key]*Entry, n)
 	} else {
-		s.byKey = map[skill.Key]*Entry{} // those that clash; the others are the whole's
+		s.byKey = map[skill.Key]*Entry{} // only names that clash; the whole has the others
 	}
 	return s
 }
@@ -63,7 +63,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 func (s *Snapshot) addRoot(f *foundRoot, awaited bool) {
 	root := new(skill.Root) // one for all of its entries
 	*root = f.status.Root
-	made := make([]Entry, len(f.skills)) // at once: there are many, and they live and die together
+	made := make([]Entry, len(f.skills)) // in one allocation: there are many, and they have the same lifetime
 	paths := paths{root, f.claimed, foldersOf(f.skills), root.Prefix == "" || skill.CleanPath(root.Prefix) == nil}
 	inParts(len(made), awaited, func(i int) {
 		sk := f.skills[i]
@@ -327,7 +327,7 @@ func (s *Snapshot) shadow() {
 			unlisted = append(unlisted, e)
 		}
 	}
-	for rest := listed; len(rest) > 0; { // in root order already
+	for rest := listed; len(rest) > 0; { // roots are in order already
 		n := 1
 		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
 			n++

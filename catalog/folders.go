@@ -48,7 +48,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 		root := h.Root()
 		for _, f := range of[i] {
 			if v.sight != nil && v.placedAt(root.Label, f.Name) == nil {
-				continue // it may hold what is out of sight
+				continue // it may hold a hidden skill
 			}
 			found = append(found, FolderNow{f, root})
 		}

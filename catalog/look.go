@@ -24,7 +24,7 @@ var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 // look is one scan run: the scan of one source, and the reads that follow from it. It
 // has its own goroutine, so that a disk that does not answer delays no other root.
 type look struct {
-	done  chan struct{} // closed when root or err is there
+	done  chan struct{} // closed when root or err is set
 	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
 	root  foundRoot
 	err   error

@@ -111,9 +111,9 @@ func shallowest(all []*Entry) *Entry {
 // that are kept from models, case is ignored, since some file systems ignore it.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
-	// A path is cut to the depth of the deepest skill, so that an endless one costs no
-	// more. In lower case a path may take more bytes, at most twice as many. A skipped
-	// skill has no URI that would count.
+	// A path is cut to a length that no served skill's path exceeds, so that an endless
+	// one costs no more. In lower case a path may take more bytes, at most twice as many.
+	// A skipped skill has no URI that would count.
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}

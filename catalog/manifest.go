@@ -30,7 +30,7 @@ type Manifests struct {
 
 // digests holds the known digests of one skill's files.
 type digests struct {
-	busy  chan struct{} // capacity 1: its holder may use the other fields
+	busy  chan struct{} // capacity 1: a goroutine that holds the slot may use the other fields
 	dir   string        // the folder they belong to; a root's label may move to another
 	files []skill.File  // in path order, without the doubted ones
 	// doubted holds, by path, the stamps of files that changed without a new stamp.

@@ -498,7 +498,7 @@ func readNow(e *Entry) reading {
 	switch {
 	case r.err != nil:
 		r.fresh = skill.Load(e.Bundle)
-	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's grain
+	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's resolution
 		r.fresh = e.Skill
 	default:
 		r.fresh = e.Skill.Parsed(r.data, stamp)

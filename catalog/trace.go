@@ -104,7 +104,7 @@ func Traced(ctx context.Context, e *Entry, path string, data []byte, err error) 
 		t.mu.Unlock()
 		return
 	}
-	at := e.Place() // a skipped skill has no URI, and contract 000 reads it all the same
+	at := e.Place() // a skipped skill has no URI, but contract 000 still reads it
 	if uri, err := e.FileURI(path); err == nil && e.Status != Skipped {
 		at = uri.String()
 	}
