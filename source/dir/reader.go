@@ -47,8 +47,8 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 type quickHandle interface {
 	handle
 	children(sub string, r *reader) (handle, []child, error)
-	// read reads a regular file that was just looked at, like [skill.ReadFile]
-	// without its patience. The bytes are valid until the next call.
+	// read reads a regular file that was just examined, like [skill.ReadFile] but
+	// without its retries. The bytes are valid until the next call.
 	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
 }
 
