@@ -43,11 +43,11 @@ func (r Root) IsShownBy(client string) bool {
 	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
 }
 
-// Name returns the name of the root's folder in answers: as people at this machine
-// write it, or the root's label if other people ask too.
+// Name returns the root's folder as answers name it. That is as people at this machine
+// write it, or the root's label if others ask too.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
 
-// LocalName returns the name of the root's folder in the server's own log.
+// LocalName returns the name of the root's folder in the log for the server's operator.
 func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }
 
 // Bundle is one skill as a source found it: a folder that holds a SKILL.md in some

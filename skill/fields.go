@@ -67,8 +67,8 @@ func saysNothing(v Value) bool {
 }
 
 // judgeInvocation decides whether models and users may call the skill. An author's wish
-// to restrict it counts in any spelling: disable-model-invocation with any value except
-// a clear no or an empty one; user-invocable with a clear no.
+// to restrict it counts in any spelling. That is disable-model-invocation with any
+// value except a clear no or an empty one, or user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]

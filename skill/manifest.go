@@ -114,9 +114,9 @@ func (s *Skill) OnDisk(name string) string {
 	return name
 }
 
-// onePass is a file system that lists and hashes the files of a skill in one pass, if
-// it can tell that they were all of one state. known are files as an earlier call
-// returned them. ok is false if something about the skill requires the long way.
+// onePass is a file system that lists and hashes the files of a skill in one pass. It
+// does so if it can tell that they were all of one state. known are files as an earlier
+// call returned them. ok is false if something about the skill requires the long way.
 type onePass interface {
 	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }

@@ -49,8 +49,8 @@ var wellKnownRoots = []wellKnown{
 }
 
 // WellKnown lists the folders in which clients keep skills, first match first, whether
-// they exist or not. projects are the absolute folders of projects, home is the user's;
-// either may be empty.
+// they exist or not. projects are absolute project folders, home is the user's; either
+// may be empty.
 //
 // Each project contributes itself and its parents up to the repository's root, see
 // [Repository]. A root's label is the row's with "-user", or with "-project" for the

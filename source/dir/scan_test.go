@@ -413,8 +413,8 @@ func TestScanFolderLimit(t *testing.T) {
 	}
 }
 
-// A link to the file system's root must not make a scan endless. The skills found there
-// do not matter to this test.
+// A link to the file system's root must not make a scan endless. Its findings there do
+// not matter to this test.
 func TestScanLinkToEverything(t *testing.T) {
 	defer func(n int) { maxFolders = n }(maxFolders)
 	maxFolders = 2000
@@ -485,7 +485,8 @@ func TestBundleIsSmall(t *testing.T) {
 	}
 }
 
-// TestScanLoads: the first scan loads skills as skill.Load does, and later ones load none.
+// TestScanLoads checks that the first scan loads skills as skill.Load does, and that
+// later scans load nothing.
 func TestScanLoads(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a/SKILL.md": "---\nname: a\ndescription: A.\n---\n", "a/in/SKILL.md": "---\nname: in\ndescription: Nested.\n---\n",

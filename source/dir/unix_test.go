@@ -108,7 +108,7 @@ func TestRaceFile(t *testing.T) {
 }
 
 // A file that becomes a link between the look and the open must not be followed, not
-// even within the skill: the link could lead to a dot-entry.
+// even within the skill. The link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
 	race(t, func(fsys *folder) string {
 		got, _ := readAll(fsys, "f.md")

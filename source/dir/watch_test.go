@@ -53,7 +53,7 @@ func watching(t *testing.T, s *Source) (<-chan string, func()) {
 // patience is how long a test waits for an event that must come.
 const patience = 30 * time.Second
 
-// settled takes scans until none has come for 50 ms.
+// settled receives scans until 50 ms pass without one.
 func settled(found ...<-chan string) {
 	for _, f := range found {
 		for quiet := false; !quiet; {

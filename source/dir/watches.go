@@ -182,7 +182,7 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	return changed, nil
 }
 
-// has reports whether a follower lost none of the watches that it wanted.
+// has reports whether a follower still has all the watches that it wanted.
 func (w *Watches) has(f *follower) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
