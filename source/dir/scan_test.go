@@ -413,7 +413,7 @@ func TestScanFolderLimit(t *testing.T) {
 	}
 }
 
-// A link to the file system's root must not make a scan endless. Its findings there do
+// A link to the file system's root must not make a scan endless. The findings there do
 // not matter to this test.
 func TestScanLinkToEverything(t *testing.T) {
 	defer func(n int) { maxFolders = n }(maxFolders)
@@ -485,8 +485,7 @@ func TestBundleIsSmall(t *testing.T) {
 	}
 }
 
-// TestScanLoads checks that the first scan loads skills as skill.Load does, and that
-// later scans load nothing.
+// TestScanLoads checks that only the first scan loads skills, as skill.Load does.
 func TestScanLoads(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a/SKILL.md": "---\nname: a\ndescription: A.\n---\n", "a/in/SKILL.md": "---\nname: in\ndescription: Nested.\n---\n",
