@@ -1,7 +1,7 @@
-// Package knack_test checks rules that the compiler does not: which package may import
-// which, which packages may use files and the environment, and that every exported name is
-// documented. If a rule is in the way, change it here with a line in doc/decisions; do not
-// work around it.
+// Package knack_test checks rules that the compiler does not check. They say which package
+// may import which, which packages may use files and the environment, and that every
+// exported name is documented. If a rule is in the way, change it here with a line in
+// doc/decisions; do not work around it.
 package knack_test
 
 import (
@@ -37,12 +37,12 @@ var directions = map[string][]string{
 	"check":          {"skill"},
 	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":         {"skill"},
-	// What search is measured with; another module measures another engine with it.
+	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
-	// What a server writes of its answers, and how often it gives them: nobody's business but its own.
-	"audit":     {"skill"}, // one place says what nobody sees in a text
+	// A server's record of its answers, and limit on their rate: concerns of the server alone.
+	"audit":     {"skill"}, // one place lists the invisible characters of a text
 	"limit":     {},
 	"tool":      {"catalog", "skill"},
 	"function":  {"tool"},
@@ -51,8 +51,8 @@ var directions = map[string][]string{
 	"mcpserver/internal/wire":  {"skill"},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
 	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
-	// The one place that counts what is wrong, for commands and pages alike; it asks the
-	// sources what lies beside the skills.
+	// The one place that counts problems, for commands and pages alike; it asks the sources
+	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
 	"web":    {"access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
@@ -63,7 +63,7 @@ var directions = map[string][]string{
 	// Skills for benchmarks, and the command that writes them.
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
-	// What measures stands outside of what is measured.
+	// Measurements are separate from what they measure.
 	"bench":         {"internal/genskills", "skill", "source/dir", "catalog"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
@@ -108,7 +108,7 @@ var surroundings = use{
 }
 
 // files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; internal/cli reads configuration; audit reopens its own
+// change files that the user named; internal/cli reads configuration. audit reopens its own
 // file; doctor lists folders and opens no file.
 var files = use{
 	names: map[string][]string{

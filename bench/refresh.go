@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// refresh measures the processor time of servers that nobody asks anything: what they
-// take is the refresh each 30 s. All of them run at once, since they mostly rest.
+// refresh measures the processor time of servers without requests, which only refresh each
+// 30 s. All of them run at once, since they are mostly idle.
 func (b *bench) refresh() (rows []row, err error) {
 	const intervals, interval = 4, 30 * time.Second
 	idle := map[string]*proc{}
@@ -33,7 +33,7 @@ func (b *bench) refresh() (rows []row, err error) {
 			}
 		}
 	}
-	time.Sleep(interval / 2) // until all is watched and looked at once more
+	time.Sleep(interval / 2) // until everything is watched and scanned once more
 	for _, sign := range []float64{-1, 1} {
 		for key, p := range idle {
 			b.add(key, sign*p.processor()/intervals)
@@ -57,8 +57,8 @@ func (b *bench) refresh() (rows []row, err error) {
 	return rows, nil
 }
 
-// across calls the tool skill every 5 ms while refreshes go on, each time for another
-// skill, and the read floor right after it: what the machine itself takes shows there.
+// across calls the tool skill every 5 ms during refreshes, each time for another skill. It
+// runs the read floor right after each call, to show what the machine itself takes.
 func (b *bench) across() ([]row, error) {
 	var rows []row
 	for _, n := range []int{1000, b.size(10_000)} {
@@ -102,8 +102,8 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 	if sides["read"], err = start(t.home, b.floor, "read", table); err != nil {
 		return 0, err
 	}
-	// A folder that comes and goes has the watchers ask for a refresh, besides the one
-	// that comes every 30 s.
+	// A folder that comes and goes makes the watchers ask for a refresh, in addition to the
+	// one every 30 s.
 	poke := filepath.Join(t.root, "comes-and-goes")
 	defer os.Remove(poke)
 	time.Sleep(settles)

@@ -16,24 +16,25 @@ import (
 type Finding struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
-	// File is the file's path below the skill's folder, as it is spelt there; ""
-	// means the folder.
+	// File is the file's path below the skill's folder, in its spelling there; "" means the
+	// folder.
 	File string
-	// Position is of the token, zero where the finding is about the whole file. Its
-	// Length is counted in characters; it ends on the same line.
+	// Position is the token's, or zero if the finding is about the whole file. Its Length
+	// is counted in characters; it ends on the same line.
 	Position skill.Position
 	Length   int
 	Field    string // the frontmatter key it is about, if any
 	Message  string
 	Mend     string // what to do; may be empty
-	// Fix says who can do that: the mends of Certain and Guess are written by Fix.
+	// Fix is the certainty of that mend. The function [Fix] writes the mends of Certain and
+	// Guess.
 	Fix Level
-	// Related is another place that the finding speaks of, or nil.
+	// Related is another place that the finding refers to, or nil.
 	Related *Place
 }
 
-// Cost is what a skill costs whoever reads it. Tokens are estimated, four
-// characters each, as model vendors do for English text.
+// Cost is what a skill costs its reader. Tokens are estimated, four characters each, as
+// model vendors do for English text.
 type Cost struct {
 	ListingCharacters, ListingTokens int
 	BodyCharacters, BodyTokens       int
@@ -43,17 +44,17 @@ type Cost struct {
 	More                             bool  // there are more files than were counted
 }
 
-// Report is everything there is to say about one skill.
+// Report is the result of checking one skill.
 type Report struct {
 	Skill    *skill.Skill
-	Data     []byte // SKILL.md as it was judged; nil where it could not be read
+	Data     []byte // SKILL.md as judged; nil if it could not be read
 	Name     Name
 	Findings []Finding
 	Cost     Cost
 }
 
-// Name is where a SKILL.md has the value of its name, and how many characters that
-// takes; zero if it has none.
+// Name is the position of the name's value in a SKILL.md and its length in characters. It
+// is zero if there is no name.
 type Name struct {
 	Position skill.Position
 	Length   int
@@ -65,17 +66,17 @@ func (r Report) Publishable() bool {
 	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
 }
 
-// maxListed bounds the files that are looked at. The largest real skill has 1,104.
+// maxListed bounds the files that are listed. The largest real skill has 1,104.
 const maxListed = 10_000
 
-// subject is what the rules look at. All strings are parts of text.
+// subject is what the rules check. All strings are parts of text.
 type subject struct {
 	skill *skill.Skill
 	doc   *skill.Document
 	text  string
 	lines []line
 	body  string
-	first int // the line of the body's beginning, from 0
+	first int // the first line of the body, from 0
 	files []skill.File
 	more  bool
 	lacks string          // what cannot be listed, if anything
@@ -84,7 +85,7 @@ type subject struct {
 	links []link
 }
 
-// Skill reads, judges and measures one skill. It never fails: what cannot be read
+// Skill reads, judges and measures one skill. It never fails: anything that cannot be read
 // is a finding.
 func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, skill.Load(b)) }
 
@@ -193,14 +194,14 @@ func (s *subject) judge() []Finding {
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == skill.RuleFileName {
-				all[i].Fix = Guess // of two files, nobody knows which is meant
+				all[i].Fix = Guess // with two files, the intended one is unknown
 			}
 		}
 	}
 	return all
 }
 
-// finding is a problem that package skill found.
+// finding converts a problem that package skill found.
 func (s *subject) finding(p skill.Problem) Finding {
 	f := Finding{
 		Rule: p.Rule, Severity: skill.RuleOf(p.Rule).Severity, File: s.skill.Entry, Position: p.Position,
@@ -215,9 +216,8 @@ func (s *subject) finding(p skill.Problem) Finding {
 	return f
 }
 
-// tokenLength is how far the token at a position goes: a value to the end of its
-// line, in quotes to the closing one, a key to its colon, anything else to the
-// next blank.
+// tokenLength returns the length of the token at a position. A value ends with its
+// line, or with its closing quote; a key at its colon; anything else at the next blank.
 func (s *subject) tokenLength(p skill.Position) int {
 	rest := s.lines[p.Line-1].from(p.Column)
 	for _, f := range s.doc.Fields {
@@ -234,7 +234,7 @@ func (s *subject) tokenLength(p skill.Position) int {
 	return max(utf8.RuneCountInString(rest), 1)
 }
 
-// at is a finding in SKILL.md about length characters at a byte offset.
+// at returns a finding in SKILL.md about length characters at a byte offset.
 func (s *subject) at(offset, length int, message, mend string) Finding {
 	n := lineAt(s.lines, offset)
 	return Finding{
@@ -243,7 +243,7 @@ func (s *subject) at(offset, length int, message, mend string) Finding {
 	}
 }
 
-// field is a finding about the value of a field.
+// field returns a finding about the value of a field.
 func (s *subject) field(f skill.Field, message, mend string) Finding {
 	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Mend: mend}
 	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {

@@ -16,7 +16,7 @@ import (
 type link struct {
 	offset int    // of the target in the file
 	raw    string // as it is written
-	path   string // as it names a file: no query, no fragment, decoded; "" if it names none
+	path   string // the file that it names: no query, no fragment, decoded; "" if it names no file
 }
 
 var (
@@ -27,12 +27,11 @@ var (
 	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
-// maxLinks bounds the links that are followed up: each may cost a look at every
-// file's name.
+// maxLinks bounds the links that are followed: each may be compared with every file's name.
 const maxLinks = 2000
 
-// scanner follows what is code and comment from line to line. It knows what hides
-// a link and nothing else of Markdown.
+// scanner tracks code and comments from line to line. It knows the Markdown that hides a
+// link, and no other.
 type scanner struct {
 	fence   string // the run that opened a code block
 	comment bool
@@ -53,7 +52,7 @@ func linksOf(body string, first int, lines []line) []link {
 		l := lines[i]
 		text, offset := l.text, l.offset()
 		if offset < begin {
-			text, offset = text[begin-offset:], begin // behind a glued fence
+			text, offset = text[begin-offset:], begin // after a glued fence
 		}
 		for _, target := range s.targets(text) {
 			out = append(out, newLink(text[target[0]:target[1]], offset+target[0]))
@@ -62,7 +61,7 @@ func linksOf(body string, first int, lines []line) []link {
 	return out[:min(len(out), maxLinks)]
 }
 
-// targets are the places of the link targets in the next line.
+// targets returns the places of the link targets in the next line.
 func (s *scanner) targets(text string) [][2]int {
 	if s.skips(text) {
 		return nil
@@ -162,7 +161,7 @@ func closing(text string, from, n int) int {
 	return -1
 }
 
-// blankComments blanks HTML comments, which may go over lines.
+// blankComments blanks HTML comments, which may span lines.
 func (s *scanner) blankComments(text string) string {
 	if !s.comment && !strings.Contains(text, "<!--") {
 		return text
@@ -216,7 +215,7 @@ func (s *subject) refs(visit func(l link, p string), outside func(l link)) {
 		if l.path == "" || seen[l.raw] {
 			continue
 		}
-		seen[l.raw] = true // said once, where it stands first
+		seen[l.raw] = true // reported once, at its first place
 		p, err := skill.FilePath(l.path)
 		if errors.Is(err, skill.ErrOutside) || strings.HasPrefix(l.path, "~/") {
 			if outside != nil {
@@ -281,7 +280,7 @@ func outsideRefs(s *subject) (out []Finding) {
 	return out
 }
 
-// inAnyCase finds the file or folder that a path names but for its case.
+// inAnyCase finds the file or folder that a path names if case is ignored.
 func (s *subject) inAnyCase(p string) string {
 	best := ""
 	for name := range s.names {

@@ -233,7 +233,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What cannot be read is said, and nothing panics.
+// TestUnreadable checks that an unreadable skill is reported, and that nothing panics.
 func TestUnreadable(t *testing.T) {
 	for name, b := range map[string]*skill.Bundle{
 		"not UTF-8": bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: \xff\n---\n")}}, "git"),

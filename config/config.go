@@ -2,8 +2,8 @@
 //
 // The file is strict: an unknown key or value is a problem with its position and, if there
 // is a similar key, a suggestion. A section is a type, a table of its keys and a row in the
-// table of [Config]; doc/configuration.md and the messages come from the tables. The
-// package opens no files and does not know where they are.
+// table of [Config]. doc/configuration.md and the messages come from the tables. The
+// package opens no files and does not know their paths.
 package config
 
 import (
@@ -21,7 +21,7 @@ const Name = "knack.yaml"
 // MaxSize bounds the file, in bytes.
 const MaxSize = 1 << 20
 
-// The rules of a file's problems, beside those of YAML.
+// The rules of a file's problems, in addition to those of YAML.
 const (
 	RuleKey   skill.RuleID = "config-key"   // an unknown key
 	RuleValue skill.RuleID = "config-value" // a value that the key does not accept

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// paper writes text line by line. What came from a skill stays in one line; w should
-// take out what a terminal would obey.
+// paper writes text line by line. Text from a skill stays in one line; w should remove
+// characters that a terminal would obey.
 type paper struct {
 	w   io.Writer
 	err error
@@ -66,7 +66,7 @@ func Unread(r catalog.RootStatus) string {
 	return reason + " (" + mend + ")"
 }
 
-// shownBelow is the path of a file or folder below a root, as people write it.
+// shownBelow returns the path of a file or folder below a root, for people.
 func shownBelow(r skill.Root, path string) string {
 	at := r.Name()
 	if path == "." {
@@ -105,7 +105,7 @@ func (r *Report) printRoots(p *paper) {
 	}
 }
 
-// rootState is what there is to say of a root in one line.
+// rootState describes a root in one line.
 func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
 	if root.Err != nil {
 		return Unread(root)
@@ -206,7 +206,7 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 	}
 }
 
-// others counts the errors and warnings that were not told of.
+// others counts the errors and warnings that are not in told.
 func (d *Verdict) others(told []check.Finding) string {
 	errors, warnings := d.Severe()
 	for _, f := range append(slices.Clip(told), duplicates(d.Findings)...) {
@@ -227,7 +227,7 @@ func (d *Verdict) others(told []check.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// duplicates are the findings that the line of a shadowed skill tells of.
+// duplicates returns the findings that the line of a shadowed skill reports.
 func duplicates(all []check.Finding) (out []check.Finding) {
 	for _, f := range all {
 		if f.Rule == check.RuleNameDuplicate {
@@ -237,7 +237,7 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 	return out
 }
 
-// brief is a finding in one line, without its file.
+// brief returns a finding in one line, without its file.
 func brief(f check.Finding) string {
 	s := f.Message
 	if at := f.Position.String(); at != "" {
@@ -249,12 +249,12 @@ func brief(f check.Finding) string {
 	return s
 }
 
-// leftOver says what files are that an interrupted knack left behind.
+// leftOver describes the files that an interrupted knack left behind.
 func leftOver(names []string) string {
 	return some(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
-// shownTo says in one line what a client sees of the list.
+// shownTo describes in one line what a client sees of the list.
 func shownTo(f tool.Fit) string {
 	who := "other clients: "
 	if f.Client != "" {
@@ -292,7 +292,7 @@ func thousands(n int) string {
 // mostPrompts is how many skills the server offers as prompts (product limit).
 const mostPrompts = 100
 
-// limits lists where a bound of knack's, or of the specification, was met.
+// limits lists the places that reach a bound of knack or of the specification.
 func (r *Report) limits() []string {
 	var out []string
 	for _, root := range r.view.Roots {
@@ -323,7 +323,7 @@ func (r *Report) limits() []string {
 	return out
 }
 
-// sum is the report in one line.
+// sum returns the report in one line.
 func (r *Report) sum() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available)

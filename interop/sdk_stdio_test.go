@@ -106,10 +106,10 @@ func TestInteropSDKStdio(t *testing.T) {
 	}
 	check("server", "knack", got.Server.Name)
 	check("capabilities", []bool{true, true}, []bool{got.Capabilities.Tools.ListChanged, got.Capabilities.Resources.ListChanged})
-	check("instructions", "3 skills: instructions for particular tasks. If one may fit yours, load it first with this server's tool `skill`. Names: a-odd, git, hooks.\n\n"+
-		"If the application has a tool of its own for skills, that one does not know these. `read_file_in_skill` reads the other files of a skill. "+
-		"`find_skills` searches all skills by topic.\n\n"+
-		"The skills:\n- a-odd: CRLF and a byte-order mark.\n- git: Commits &amp; &lt;merges&gt;.\n- hooks: Nested.\n\n"+
+	check("instructions", "3 skills: a-odd, git, hooks. First load what fits, with this server's tool `skill`.\n\n"+
+		"A skill is instructions for one kind of task. If the application has a tool of its own for skills, that one does not know these. "+
+		"`read_file_in_skill` reads the other files of a skill. `find_skills` searches all skills by topic.\n\n"+
+		"The skills:\n- a-odd: CRLF and a byte-order mark.\n- git: Commits & <merges>.\n- hooks: Nested.\n\n"+
 		"1 skill was skipped: skipped. `find_skills` says why.", got.Instructions)
 	check("errors", []string{}, got.Errors)
 

@@ -19,7 +19,7 @@ const (
 	MethodReadDirectory = "resources/directory/read"
 	// DirectoryType is the media type of a directory resource.
 	DirectoryType = "inode/directory"
-	// dynamic stands in the place of a manifest where content has no stable digests.
+	// dynamic replaces a manifest if content has no stable digests.
 	dynamic = "dynamic"
 )
 
@@ -27,10 +27,10 @@ const (
 // cacheScope.
 const Since = "2026-07-28"
 
-// Limits of one skill, SKILL.md included. A host must accept a skill within them.
+// Limits bound one skill, SKILL.md included. A host must accept a skill within them.
 type Limits struct {
-	Files int   // entries of its manifest; 512 where zero
-	Bytes int64 // sum of their sizes; 16 MiB where zero
+	Files int   // entries of its manifest; 512 if zero
+	Bytes int64 // sum of their sizes; 16 MiB if zero
 }
 
 // DefaultLimits are those of SEP-2640.
@@ -46,8 +46,8 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Skill is an entry: everything a host needs to know of one skill to show it, ask
-// for approval, and verify every file that it reads later.
+// Skill is an entry. It has everything a host needs to know of one skill: to show it, to ask
+// for approval, and to verify every file that it reads later.
 type Skill struct {
 	URI         string      `json:"uri"` // of SKILL.md
 	Frontmatter Frontmatter `json:"frontmatter"`
@@ -93,23 +93,23 @@ type Resource struct {
 	Size   int64  `json:"size"`
 }
 
-// Resources is a skill's complete manifest, or says that there is none because
-// its content is generated.
+// Resources is a skill's complete manifest, or the statement that its generated content has
+// no manifest.
 type Resources struct {
 	list    []Resource
 	dynamic bool
 }
 
-// StaticResources is a manifest. The slice is kept.
+// StaticResources returns a manifest. It keeps the slice.
 func StaticResources(list ...Resource) Resources { return Resources{list: list} }
 
-// DynamicResources stands where no stable digests exist.
+// DynamicResources marks content without stable digests.
 func DynamicResources() Resources { return Resources{dynamic: true} }
 
 // IsDynamic reports whether there is no manifest.
 func (r Resources) IsDynamic() bool { return r.dynamic }
 
-// List is the manifest. It must not be changed.
+// List returns the manifest. It must not be changed.
 func (r Resources) List() []Resource { return r.list }
 
 // MarshalJSON writes the array, or "dynamic".
@@ -117,9 +117,9 @@ func (r Resources) MarshalJSON() ([]byte, error) {
 	return r.appendTo(nil), nil
 }
 
-// Entries are written here and not by encoding/json, which looks through what a
-// method has written once for each method around it: a page of skills has a hundred
-// entries with some files each, and that was an eighth of what listing them cost.
+// Entries are written here because encoding/json reads what a method has written again for
+// each method around it. A page of skills has a hundred entries with some files each, and
+// that was an eighth of the cost of listing them.
 
 func (r Resources) appendTo(b []byte) []byte {
 	if r.dynamic {
@@ -138,8 +138,8 @@ func (r Resources) appendTo(b []byte) []byte {
 	return append(b, ']')
 }
 
-// AppendJSON appends the entry as JSON. Its frontmatter is written as it is, so that it
-// must be JSON.
+// AppendJSON appends the entry as JSON. It writes the frontmatter unchanged, so that must
+// be JSON.
 func (s *Skill) AppendJSON(b []byte) []byte {
 	if s == nil {
 		return append(b, "null"...)
@@ -153,7 +153,7 @@ func (s *Skill) AppendJSON(b []byte) []byte {
 	return append(s.Resources.appendTo(b), '}')
 }
 
-// size is about how much an entry takes.
+// size estimates how many bytes an entry takes.
 func (s *Skill) size() int {
 	if s == nil {
 		return len("null,")
@@ -201,8 +201,8 @@ type ReadDirectoryParams struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// ListSkillsResult is the result of skills/list. ResultType is set by
-// [AddHandlers]; where it is empty, it and the cache hints are not written.
+// ListSkillsResult is the result of skills/list. [AddHandlers] sets ResultType; if it is
+// empty, it and the cache hints are not written.
 type ListSkillsResult struct {
 	mcp.ResultBase
 	mcp.Cacheable
@@ -228,7 +228,7 @@ type ReadDirectoryResult struct {
 	Resources  []*mcp.Resource
 }
 
-// hints are the members that belong to the modern era only.
+// hints are the members that only the modern era has.
 type hints struct {
 	Meta       mcp.Meta `json:"_meta,omitempty"`
 	ResultType string   `json:"resultType,omitempty"`
@@ -244,8 +244,7 @@ func hintsOf(meta mcp.Meta, resultType string, c mcp.Cacheable) hints {
 	return h
 }
 
-// open begins a result that has members behind the hints, with room for n bytes of
-// them.
+// open begins a result whose other members follow the hints. It reserves n bytes for them.
 func (h hints) open(n int) ([]byte, error) {
 	head, err := encode(h)
 	if err != nil {
@@ -258,7 +257,7 @@ func (h hints) open(n int) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalJSON writes what the era of the request has.
+// MarshalJSON writes the members that the request's era has.
 func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
 	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.room())
 	if err != nil {
@@ -267,7 +266,7 @@ func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
 	return append(r.appendMembers(b), '}'), nil
 }
 
-// room is about how many bytes the members take.
+// room estimates how many bytes the members take.
 func (r *ListSkillsResult) room() int {
 	room := len(r.NextCursor) + 100
 	for _, s := range r.Skills {
@@ -292,7 +291,7 @@ func (r *ListSkillsResult) appendMembers(b []byte) []byte {
 	return b
 }
 
-// MarshalJSON writes what the era of the request has.
+// MarshalJSON writes the members that the request's era has.
 func (r *GetSkillResult) MarshalJSON() ([]byte, error) {
 	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.Skill.size() + 20)
 	if err != nil {
@@ -301,7 +300,7 @@ func (r *GetSkillResult) MarshalJSON() ([]byte, error) {
 	return append(r.Skill.AppendJSON(append(b, `"skill":`...)), '}'), nil
 }
 
-// MarshalJSON writes what the era of the request has.
+// MarshalJSON writes the members that the request's era has.
 func (r *ReadDirectoryResult) MarshalJSON() ([]byte, error) {
 	return encode(struct {
 		hints

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What nobody sees is in no list for models, in no set, and the name that a list shows
-// loads the skill.
+// TestListsHideNothing checks that no list for models, in any set, has an invisible
+// character, and that the name in a list loads the skill.
 func TestListsHideNothing(t *testing.T) {
 	for _, odd := range []rune{0x200b, 0x200d, 0x2060, 0xfeff, 0x202e, 0x2066, 0x200f, 0x61c, 0xad, 0x115f, 0x3164, 0x180e, 0xfe00, 0x1d173, 0xe0001, 0xe0041} {
 		t.Run(fmt.Sprintf("U+%04X", odd), func(t *testing.T) {

@@ -30,7 +30,7 @@ var bullets = style{
 	empty: "(none)",
 }
 
-// items is bullets for a text that is read as Markdown: there a name cannot make a
+// items is bullets for a text that is read as Markdown. There, a name cannot make a
 // heading, a quotation or a list of its item.
 var items = style{
 	item: func(name, description, _ string) string {
@@ -66,10 +66,10 @@ func length(s string) int {
 	return n
 }
 
-// list renders skills within a budget of characters: whole; else with each
-// description cut at a sentence or word; else as names alone; else as many names
-// as fit, with their number and the way to the rest. What was shortened is said
-// in one line. more is the tool that finds the rest, if the set has one.
+// list renders skills within a budget of characters. They are whole if they fit, else with
+// each description cut at a sentence or word, else as names alone. If not all names fit, it
+// shows as many as do, with their number and the way to the rest. One line says what was
+// shortened. more is the tool that finds the rest, if the set has one.
 func list(entries []*catalog.Entry, st style, escape func(string) string, budget int, more string) string {
 	text, _ := arrange(&rows{entries: entries}, st, escape, budget, more)
 	return text

@@ -12,9 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Call answers a call with the JSON object args. A failure that the model can do
-// something about is a Result; the error is the context's. [Host.Observe] sees
-// both.
+// Call answers a call with the JSON object args. A failure that the model can fix is a
+// Result; the error is the context's. [Host.Observe] sees both.
 func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	r, err := t.answer(ctx, h, args)
 	if h.Observe != nil {
@@ -44,7 +43,7 @@ func (t *Tool) Required() []string {
 	return s.Required
 }
 
-// keysOf lists the keys of the object under key, as they stand there.
+// keysOf lists the keys of the object under key, in their order.
 func keysOf(object json.RawMessage, key string) []string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {
@@ -69,11 +68,11 @@ func keysOf(object json.RawMessage, key string) []string {
 	return names
 }
 
-// Event is one call with its result, for those who run the tools to watch.
+// Event is one call with its result, for the operator of the tools to watch.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments that the tool takes, in the order of the schema; nil where no tool was reached, and then none is shown
-	Arguments  json.RawMessage // as they were given
+	Parameters []string        // names of the arguments that the tool takes, in the schema's order; nil if no tool was reached, and then no argument is shown
+	Arguments  json.RawMessage // as given
 	Result     Result
 	Err        error // why there is no result: the context's
 }
@@ -94,13 +93,13 @@ func (e Event) String() string {
 	return "[Tool Call] " + skill.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
 }
 
-// notShown stands for what a line does not show.
+// notShown replaces what a line does not show.
 const notShown = "…"
 
-// arguments are the call's, in the order of the schema, then the others by name.
-// What a tool did not ask for may be anything, so its value is not shown; nor is
-// anything that was given to no tool, or given for a URI and is no text; and of a
-// URI only what an answer would repeat (contract 004's secret boundary).
+// arguments returns the call's arguments in the order of the schema, then the others by
+// name. An argument that the tool does not take may be anything, so its value is not shown.
+// Nor is a value given to no tool, or for a URI if it is not text. Of a URI, only the part
+// that an answer would repeat is shown (contract 004's secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(e.Arguments, &given)
@@ -132,7 +131,7 @@ func (e Event) arguments() string {
 	return shownText(strings.Join(parts, ", "))
 }
 
-// argument is a JSON value in one line.
+// argument returns a JSON value in one line.
 func argument(name string, raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
@@ -156,8 +155,8 @@ func isSkillURI(s string) bool {
 	return len(s) >= len(skill.Scheme) && strings.EqualFold(s[:len(skill.Scheme)], skill.Scheme)
 }
 
-// shownText cuts a text at [ShownLength] characters, saying how many are left
-// out, and drops what nobody sees or would steer a terminal.
+// shownText cuts a text at [ShownLength] characters and says how many are left out. It
+// drops invisible characters and those that would control a terminal.
 func shownText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	rest := ""

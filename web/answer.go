@@ -23,14 +23,14 @@ var assetFiles embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-// asset is a file of the pages themselves.
+// asset is one static file that the pages load: a style sheet, a script or an icon.
 type asset struct {
 	data       []byte
 	href, kind string
 }
 
-// loadAssets gives each file an address that changes with its bytes, so that
-// browsers may keep it for ever.
+// loadAssets gives each static file an address that changes with its content, so that
+// browsers can cache it indefinitely.
 func loadAssets() map[string]asset {
 	all := map[string]asset{}
 	err := fs.WalkDir(assetFiles, "assets", func(p string, d fs.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func loadAssets() map[string]asset {
 		return nil
 	})
 	if err != nil {
-		panic(err) // they are in the binary
+		panic(err) // the files are embedded in the binary
 	}
 	return all
 }
@@ -66,7 +66,7 @@ func (s *Site) asset(r *request) error {
 	return answer(r, http.StatusOK, a.data)
 }
 
-// parsePages makes a template of each page, with the frame around it.
+// parsePages parses one template for each page, with the shared frame around it.
 func parsePages(assets map[string]asset) map[string]*template.Template {
 	base := template.New("").Funcs(template.FuncMap{
 		"asset": func(name string) string { return assets[name].href },
@@ -80,7 +80,7 @@ func parsePages(assets map[string]asset) map[string]*template.Template {
 	return pages
 }
 
-// render writes a page whole, or nothing of it.
+// render writes a complete page. If the template fails, it writes nothing.
 func (s *Site) render(r *request, status int, name string, page any) error {
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "frame", page); err != nil {
@@ -88,21 +88,22 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if s.byCookie(r) {
-		r.w.Header().Set("Cache-Control", "no-store") // nobody gets back to it after signing out
+		r.w.Header().Set("Cache-Control", "no-store") // the back button shows no page after signing out
 	}
 	return answer(r, status, visiblePage(b.Bytes()))
 }
 
-// visiblePage spells what nobody sees: characters of a skill, or of a question, that
-// steer the direction of the page's text, join or hide. It works on the page as a whole,
-// so that no text of any page can be forgotten.
+// visiblePage replaces invisible characters, from a skill or a query, with their code
+// points. These are characters that change the text direction, join letters or are not
+// displayed. It works on the whole rendered page, so that no text of a page can be
+// missed.
 func visiblePage(page []byte) []byte {
 	text := string(page)
-	if skill.Visible(text, skill.CodePoint) == text { // nearly always
+	if skill.Visible(text, skill.CodePoint) == text { // the usual case
 		return page
 	}
 	var b strings.Builder
-	inTitle := false // an element that holds no others
+	inTitle := false // title cannot contain other elements
 	for text != "" {
 		at := strings.IndexByte(text, '<')
 		if at < 0 {
@@ -114,7 +115,7 @@ func visiblePage(page []byte) []byte {
 		}
 		b.WriteString(skill.Visible(text[:at], spell))
 		text = text[at:]
-		end := strings.IndexByte(text, '>') + 1 // in values of attributes it is escaped
+		end := strings.IndexByte(text, '>') + 1 // attribute values have it escaped
 		if end == 0 {
 			end = len(text)
 		}
@@ -131,12 +132,13 @@ func answer(r *request, status int, data []byte) error {
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	r.w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = r.w.Write(data) // a client that is gone needs no answer
+		_, _ = r.w.Write(data) // a write error means that the client has gone
 	}
 	return nil
 }
 
-// answerJSON writes a value; whoever has it already by its tag gets it not again.
+// answerJSON encodes v and writes it with an ETag. A client that sends the same tag
+// gets status 304.
 func answerJSON(r *request, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -147,12 +149,13 @@ func answerJSON(r *request, v any) error {
 	return answerTagged(r, "application/json", skill.AppendVisibleJSON(nil, b.Bytes()))
 }
 
-// answerTagged answers with a tag of the bytes, or with 304 for who has them.
+// answerTagged writes data with an ETag, or status 304 if the client already has that
+// tag.
 func answerTagged(r *request, kind string, data []byte) error {
 	return answerKept(r, kind, tagOf(data))
 }
 
-// tagged are bytes with their tag.
+// tagged is content with its ETag.
 type tagged struct {
 	data []byte
 	tag  string
@@ -163,7 +166,7 @@ func tagOf(data []byte) tagged {
 	return tagged{data, `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
-// answerKept is [answerTagged] for bytes whose tag is known.
+// answerKept is [answerTagged] for content whose tag is already computed.
 func answerKept(r *request, kind string, t tagged) error {
 	h := r.w.Header()
 	if r.lacks == nil {
@@ -188,7 +191,7 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// problemObject is what a program reads of a failure (RFC 9457).
+// problemObject is the JSON form of an error response (RFC 9457).
 type problemObject struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
@@ -201,7 +204,7 @@ func writeProblem(r *request, f *failure) {
 	_ = answer(r, f.status, append(skill.AppendVisibleJSON(nil, data), '\n'))
 }
 
-// counter remembers the status of an answer.
+// counter is a ResponseWriter that records the status of the response.
 type counter struct {
 	http.ResponseWriter
 	code int
@@ -214,7 +217,7 @@ func (c *counter) WriteHeader(code int) {
 	c.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets [http.ResponseController] reach the connection.
+// Unwrap gives [http.ResponseController] access to the underlying writer.
 func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 func (c *counter) status() int {

@@ -22,7 +22,7 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// Bounds of one page of a list.
+// Limits of one page of a list, in skills.
 const (
 	apiDefault = 50
 	apiMost    = 200
@@ -32,7 +32,7 @@ func (s *Site) apiDocument(r *request) error {
 	return answerTagged(r, "application/json", openAPI)
 }
 
-// apiSkillItem is a skill in a list.
+// apiSkillItem is one skill in a list.
 type apiSkillItem struct {
 	URI            string         `json:"uri,omitempty"`
 	Name           string         `json:"name"`
@@ -71,7 +71,7 @@ type apiWhole struct {
 	apiSkillItem
 	Frontmatter json.RawMessage `json:"frontmatter"`
 	Files       []apiFileItem   `json:"files"`
-	// FilesFault is why files are missing from the list or have no digest.
+	// FilesFault says why files are missing from the list or have no digest.
 	FilesFault string           `json:"filesFault,omitempty"`
 	Findings   []doctor.Problem `json:"findings"`
 }
@@ -102,8 +102,7 @@ func apiItem(v catalog.View, d *doctor.Verdict) apiSkillItem {
 	return out
 }
 
-// apiList answers with the skills that a query and filters leave, a page at a
-// time.
+// apiList returns the skills that match the query and the filters, one page at a time.
 func (s *Site) apiList(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
-	fares := unchecked // enough for the states that hang on the status alone
+	fares := unchecked // enough for states that follow from the status alone
 	if f.State == doctor.Fine || f.State == doctor.Problems {
 		totals, err := s.allChecked(r, v)
 		if err != nil {
@@ -153,8 +152,8 @@ func (s *Site) apiList(r *request) error {
 	return answerJSON(r, out)
 }
 
-// only refuses a query that says something twice, or with a key of no meaning: it would
-// be left out without a word.
+// only rejects a query with an unknown key or a repeated key, which would otherwise be
+// ignored.
 func only(q url.Values, keys ...string) error {
 	for key := range q {
 		if !slices.Contains(keys, key) {
@@ -170,11 +169,11 @@ func only(q url.Values, keys ...string) error {
 	return nil
 }
 
-// apiPatience is how long a program waits for all skills to be checked. It is given no
-// part of an answer.
+// apiPatience is how long an API request waits for the check of all skills. The API
+// never returns partial results.
 const apiPatience = requestTime - 2*time.Second
 
-// allChecked waits until every skill was checked.
+// allChecked waits until every skill has been checked.
 func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
 	t, now := s.checks.totals(r.Context(), v, apiPatience)
 	if !now {
@@ -184,15 +183,15 @@ func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
 	return t, nil
 }
 
-// takes reports whether a skill in a state passes. Without a state in the filter, skipped
-// and unlisted skills do not.
+// takes reports whether the filter accepts a skill with this state. Without a state,
+// the filter excludes skipped and unlisted skills.
 func (f filter) takes(e *catalog.Entry, state doctor.State) bool {
 	return (f.Scope == "" || f.Scope == string(e.Root.Scope)) && (f.Root == "" || f.Root == e.Root.Label) &&
 		(f.State == "" && state != doctor.Skipped && state != doctor.Unlisted || f.State == state)
 }
 
-// paged cuts a page out of a list. A cursor names the last skill of the page
-// before, so that a list may change meanwhile.
+// paged returns one page of a list and the cursor of the next. A cursor names the last
+// skill of the previous page, so that the list may change between requests.
 func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next string, err error) {
 	limit := apiDefault
 	if text := q.Get("limit"); text != "" {
@@ -216,12 +215,12 @@ func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next stri
 	return all[start:end], next, nil
 }
 
-// cursorOf names a skill by its place, which no other has.
+// cursorOf identifies a skill by its root and path, which are unique.
 func cursorOf(e *catalog.Entry) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(e.Root.Label + "\x00" + e.Path))
 }
 
-// apiAddressed is addressed for a skill as a whole.
+// apiAddressed is [Site.addressed] for requests that name a whole skill.
 func (s *Site) apiAddressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, error) {
 	e, file, err := s.addressed(v, withSlashes(r), prefix)
 	if err == nil && file != "." && file != skill.MainFile {
@@ -230,8 +229,8 @@ func (s *Site) apiAddressed(v *catalog.View, r *request, prefix string) (*catalo
 	return e, err
 }
 
-// withSlashes takes an encoded slash of the path for one: as one parameter of a
-// URL template, a path is encoded whole.
+// withSlashes decodes encoded slashes in the path. A client that fills one parameter of
+// a URL template encodes the whole path.
 func withSlashes(r *request) *request {
 	u := *r.URL
 	u.RawPath = strings.NewReplacer("%2F", "/", "%2f", "/").Replace(u.EscapedPath())
@@ -252,7 +251,7 @@ func (s *Site) apiSkill(r *request) error {
 	if err != nil {
 		return err
 	}
-	_, e, err = v.Read(r.Context(), e) // as it is now
+	_, e, err = v.Read(r.Context(), e) // as it is on disk now
 	if err != nil {
 		return readFault(err)
 	}
@@ -266,7 +265,7 @@ func (s *Site) apiSkill(r *request) error {
 	case err != nil:
 		fault = skill.Reason(err)
 	default:
-		e = now // frontmatter and digests are of one state
+		e = now // so frontmatter and digests match
 	}
 	if e.Status == catalog.Skipped {
 		return problem(http.StatusNotFound, "The skill is skipped since it changed; /api/v1/problems says why.")
@@ -282,14 +281,14 @@ func (s *Site) apiSkill(r *request) error {
 	for _, f := range files {
 		uri, err := e.FileURI(f.Path)
 		if err != nil {
-			continue // a manifest holds none
+			continue // manifests contain no such path
 		}
 		out.Files = append(out.Files, apiFileItem{f.Path, uri.String(), f.Size, f.Digest.String(), "/api/v1/files/" + escapedPath(uri)})
 	}
 	return answerJSON(r, out)
 }
 
-// apiFindings are the findings of a verdict in the form that every command has.
+// apiFindings returns the findings of a verdict in the form that the commands print.
 func apiFindings(d *doctor.Verdict) []doctor.Problem {
 	if all := doctor.SkillOf(d).Problems; all != nil {
 		return all
@@ -297,7 +296,7 @@ func apiFindings(d *doctor.Verdict) []doctor.Problem {
 	return []doctor.Problem{}
 }
 
-// apiFile answers with the bytes of a file, as /raw/ does.
+// apiFile returns the bytes of a file, as /raw/ does.
 func (s *Site) apiFile(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
@@ -320,7 +319,7 @@ type apiProblemList struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// incomplete says what a list lacks, empty for one that is complete.
+// incomplete says what the view lacks, or "" if it is complete.
 func (r *request) incomplete() string {
 	if r.lacks == nil {
 		return ""
@@ -346,7 +345,8 @@ func apiProblem(d *doctor.Verdict) apiProblemItem {
 	return out
 }
 
-// apiProblems lists every skill with an error or a warning, and what was met on the way.
+// apiProblems lists the skills with errors or warnings and the roots with an error or
+// notices.
 func (s *Site) apiProblems(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
@@ -373,14 +373,14 @@ func (s *Site) apiProblems(r *request) error {
 		out.Skills = append(out.Skills, apiProblem(d))
 	}
 	for _, root := range doctor.Roots(v) {
-		if root.Dir = ""; root.Error != "" || len(root.Notices) > 0 { // no folder goes out
+		if root.Dir = ""; root.Error != "" || len(root.Notices) > 0 { // folder paths stay private
 			out.Roots = append(out.Roots, root)
 		}
 	}
 	return answerJSON(r, out)
 }
 
-// apiProblemsOf is everything that check says of one skill.
+// apiProblemsOf returns all findings of one skill.
 func (s *Site) apiProblemsOf(r *request) error {
 	v, err := s.view(r)
 	if err != nil {

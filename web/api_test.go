@@ -58,7 +58,7 @@ func document(t *testing.T, f *fixture) *contract {
 	return c
 }
 
-// pathOf finds the document's path of an address.
+// pathOf returns the path in the document that matches an address.
 func (c *contract) pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *contract) pathOf(address string) string {
 	return best
 }
 
-// validates reports what the document says against an answer.
+// validates checks an answer against the document.
 func (c *contract) validates(address string, a answered) error {
 	path := c.pathOf(address)
 	if path == "" {
@@ -110,7 +110,7 @@ func (c *contract) validates(address string, a answered) error {
 		return fmt.Errorf("no ETag")
 	}
 	if len(schema) == 0 {
-		return nil // bytes
+		return nil // raw bytes have no schema
 	}
 	return validate(c.components, schema, []byte(a.body))
 }
@@ -131,7 +131,7 @@ func validate(defs, schema, instance []byte) error {
 	return resolved.Validate(value)
 }
 
-// TestAnswersValidate: every answer is as the document says.
+// TestAnswersValidate checks that every answer matches the document.
 func TestAnswersValidate(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
@@ -166,8 +166,8 @@ func TestAnswersValidate(t *testing.T) {
 	}
 }
 
-// TestUnknownFilters: a filter that means nothing, or two of one kind, are refused as
-// a bad limit is, and not answered as if they were not there.
+// TestUnknownFilters checks that unknown and repeated filters are rejected like a bad
+// limit, not ignored.
 func TestUnknownFilters(t *testing.T) {
 	const unreadable = "The query of this address cannot be read. A % in it is written %25, and a ; is written %3B."
 	f := open(t, files)
@@ -203,7 +203,7 @@ func TestUnknownFilters(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	for _, address := range []string{"/api/v1/skills?q=git%3Brebase", "/?q=100%25", "/api/v1/skills?&q=git&"} { // as the page of a form writes it
+	for _, address := range []string{"/api/v1/skills?q=git%3Brebase", "/?q=100%25", "/api/v1/skills?&q=git&"} { // as a form sends it
 		if a := f.get(address); a.status != 200 {
 			t.Errorf("%s: %d %s", address, a.status, a.body)
 		}
@@ -213,7 +213,8 @@ func TestUnknownFilters(t *testing.T) {
 	}
 }
 
-// TestDocumentBites: the document takes no answer that lacks or adds something.
+// TestDocumentBites checks that the document rejects answers with missing or additional
+// fields.
 func TestDocumentBites(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
@@ -277,7 +278,7 @@ func TestAPISkill(t *testing.T) {
 	}
 }
 
-// TestPages: all pages together are the whole list, each skill once.
+// TestAPIPages checks that all pages together are the whole list, with each skill once.
 func TestAPIPages(t *testing.T) {
 	f := open(t, files)
 	for _, address := range []string{"/api/v1/skills?", "/api/v1/skills?q=git&", "/api/v1/problems?"} {
@@ -320,8 +321,9 @@ func list(t *testing.T, f *fixture, address string) (l listing) {
 	return l
 }
 
-// TestIndexIsKept: the index of a snapshot is made once for all who see the same, and
-// whoever has it gets it not again. A change, and other rights, make another one.
+// TestIndexIsKept checks that the index of a snapshot is built once for all clients
+// with the same view. A client that has the index already gets status 304. A change of
+// the tree or different rights lead to another index.
 func TestIndexIsKept(t *testing.T) {
 	const address, skills = "/.well-known/agent-skills/index.json", 300
 	laid := map[string]string{}
@@ -358,7 +360,7 @@ func TestIndexIsKept(t *testing.T) {
 		t.Errorf("some again: %d %s", w.Code, w.Body)
 	}
 	for what, held := range map[string]string{"all": "", "all, held": all} {
-		// Making it takes some of each skill.
+		// Building the index allocates for each skill.
 		if n := alloctest.Least(5, func() { get(t.Context(), held) }); n > skills/2 {
 			t.Errorf("%s: %v allocations for what was made before", what, n)
 		}
@@ -372,7 +374,7 @@ func TestIndexIsKept(t *testing.T) {
 	}
 }
 
-// discovery is the schema of the index as the RFC's text gives it
+// discovery is the schema of the index as given in the RFC
 // (github.com/cloudflare/agent-skills-discovery-rfc, version 0.2.0, "Discovery Index").
 const discovery = `{
 	"type": "object", "required": ["$schema", "skills"],
@@ -391,7 +393,8 @@ const discovery = `{
 	}
 }`
 
-// TestDiscovery: a client finds what the index names, and its digest is right.
+// TestDiscovery checks that a client finds the skills that the index names, with the
+// right digests.
 func TestDiscovery(t *testing.T) {
 	f := open(t, files)
 	a := f.get("/.well-known/agent-skills/index.json")
@@ -423,7 +426,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestMetrics: promtool has nothing to say of them.
+// TestMetrics checks that promtool accepts the metrics.
 func TestMetrics(t *testing.T) {
 	f := open(t, files)
 	f.usage.Called(f.view(), "a \"client\"\\\n", "skill", []byte(`{"name":"git"}`))

@@ -15,8 +15,7 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// large are n skills as real ones are, of which some are shadowed, skipped, and
-// not published.
+// large returns n realistic skills, some of them shadowed, skipped or not published.
 func large(n int) map[string]string {
 	o := genskills.Options{Seed: 8, Faults: 0.12, Collisions: 0.1, MainOnly: true}
 	many := make(map[string]string, n)
@@ -27,13 +26,13 @@ func large(n int) map[string]string {
 	return many
 }
 
-// BenchmarkPages measures every kind of answer at 10,000 skills. What is computed
-// once after a change is in "fresh".
+// BenchmarkPages measures every kind of answer at 10,000 skills. Values that are
+// computed once after a change are measured in "fresh".
 func BenchmarkPages(b *testing.B) {
 	f := open(b, large(10_000))
 	v := f.view()
 	if _, err := v.Search(b.Context(), catalog.Query{Text: "harbour"}); err != nil {
-		b.Fatal(err) // the index is made before anybody asks
+		b.Fatal(err) // the index is built before the first request
 	}
 	b.Logf("%d skills, %d listed, %d skipped", len(v.Entries), len(v.Listed), len(v.Skipped))
 	var one string
@@ -49,7 +48,7 @@ func BenchmarkPages(b *testing.B) {
 			}
 		})
 	}
-	// The first page of one who sees a part, after each change.
+	// The first page of a client that sees some of the skills, after each change.
 	b.Run("fresh/part", func(b *testing.B) {
 		pattern, err := access.ParsePattern("skill://one/*a*/**")
 		if err != nil {
@@ -80,7 +79,7 @@ func BenchmarkPages(b *testing.B) {
 			b.Fatal(err)
 		}
 		if _, err := v.Search(b.Context(), catalog.Query{Text: "harbour"}); err != nil {
-			b.Fatal(err) // a site has the index made, which is none of the page's work
+			b.Fatal(err) // a site starts the index, which is not part of the page's work
 		}
 		b.ReportAllocs()
 		for b.Loop() {
@@ -92,7 +91,8 @@ func BenchmarkPages(b *testing.B) {
 	})
 }
 
-// pagePaths are all kinds of pages; one is the path of a skill, with a slash behind.
+// pagePaths returns a path for each kind of page. one is the path of a skill, with a
+// trailing slash.
 func pagePaths(one string) []string {
 	return []string{
 		"/", "/?page=150", "/?q=harbour+tide", "/?q=ancor&scope=project", "/?state=problems", "/health", "/usage", "/connect",
@@ -105,7 +105,7 @@ func ask(b *testing.B, site *web.Site, path string) {
 	askAs(b.Context(), b, site, path)
 }
 
-// askAs asks as one who sees what the context says.
+// askAs requests path with the rights that the context holds.
 func askAs(ctx context.Context, b *testing.B, site *web.Site, path string) {
 	b.Helper()
 	w := httptest.NewRecorder()

@@ -15,30 +15,29 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// checks knows what package check says of each skill of a catalogue. Checking a skill
-// reads all of it (0.35 ms of a real one), so it is done in the background once for each
-// version of its files, and begun when a page is asked for: a server whose pages no one
-// reads never does it.
+// checks caches the results of package check for the skills of a catalogue. Checking a
+// skill reads all of it (0.35 ms for a real one). So it runs in the background, once
+// for each version of the files, and starts only when a client requests a page.
 type checks struct {
 	catalog *catalog.Catalog
 	tallies latest[*tally]
 
 	mu      sync.Mutex
 	kept    map[*skill.Skill]*checked
-	version uint64        // counts the changes of kept
-	round   *round        // the last one, or the one under way
-	took    time.Duration // of the last one that ended
-	ended   time.Time     // when that one began
+	version uint64        // incremented when kept changes
+	round   *round        // the current round, or the last one
+	took    time.Duration // duration of the last completed round
+	ended   time.Time     // when the last completed round began
 }
 
-// checked is what check says of a skill, without the text of its SKILL.md.
+// checked is the result of the check of a skill, without the text of its SKILL.md.
 type checked struct {
 	report check.Report
-	files  uint64    // tells states of the skill's files apart; 0 proves nothing
+	files  uint64    // identifies the state of the skill's files; 0 if unknown
 	looked time.Time // when the files were last in that state
 }
 
-// round is one look at every skill of a snapshot.
+// round is one check of every skill of a snapshot.
 type round struct {
 	of    *catalog.Snapshot
 	begun time.Time
@@ -46,13 +45,13 @@ type round struct {
 }
 
 const (
-	// checkRest is how many times as long as the last round took the files of a skill
-	// are not looked at again: rounds take 1 % of a processor, however often pages are
-	// asked for.
+	// checkRest is how many times the duration of the last round must pass before files
+	// are examined again. This limits rounds to 1 % of a processor, however often pages
+	// are requested.
 	checkRest = 100
-	// checkRestMost bounds that by the catalogue's own refresh.
+	// checkRestMost limits that time to the refresh interval of the catalogue.
 	checkRestMost = catalog.DefaultInterval
-	// checkTime bounds the wait for the disk that one skill is on.
+	// checkTime limits the wait for the disk of one skill.
 	checkTime = requestTime
 )
 
@@ -60,11 +59,12 @@ func newChecks(c *catalog.Catalog) *checks {
 	return &checks{catalog: c, kept: map[*skill.Skill]*checked{}}
 }
 
-// rest is how long what was seen of a skill's files is good. The caller holds mu.
+// rest returns how long the observed state of a skill's files remains valid. The caller
+// holds mu.
 func (c *checks) rest() time.Duration { return min(checkRest*c.took, checkRestMost) }
 
-// begin makes sure that what is known is of now: it begins a round if there is something
-// to look at, and returns a channel that is closed when that has ended.
+// begin starts a round unless one is running or the last one is still valid. It returns
+// a channel that is closed when the round ends.
 func (c *checks) begin() <-chan struct{} {
 	v, ok := c.catalog.Now(nil)
 	c.mu.Lock()
@@ -82,14 +82,14 @@ func (c *checks) begin() <-chan struct{} {
 	r := &round{v.Snapshot, time.Now(), make(chan struct{})}
 	if !ok {
 		close(r.done)
-		return r.done // there is nothing yet
+		return r.done // there is no snapshot yet
 	}
 	c.round = r
 	go c.run(v, r)
 	return r.done
 }
 
-// run looks at every skill, with half of the processors: agents go first.
+// run checks every skill. It uses half of the processors, since agents have priority.
 func (c *checks) run(v catalog.View, r *round) {
 	defer close(r.done)
 	c.each(context.Background(), v, v.Entries, max(1, runtime.GOMAXPROCS(0)/2), func(*catalog.Entry, check.Report) {})
@@ -107,12 +107,12 @@ func (c *checks) run(v catalog.View, r *round) {
 	c.took, c.ended = time.Since(r.begun), r.begun
 }
 
-// each looks at some skills, as many at once as there are workers, and ends early with
-// the context. It calls got, from several goroutines, with what check says of each.
+// each checks the given skills with a number of workers and stops early if the context
+// ends. It calls got from several goroutines, with the report on each skill.
 func (c *checks) each(ctx context.Context, v catalog.View, entries []*catalog.Entry, workers int, got func(*catalog.Entry, check.Report)) {
 	next := make(chan *catalog.Entry)
 	var wg sync.WaitGroup
-	var silent sync.Map // labels of roots whose disk did not answer: one wait is enough
+	var silent sync.Map // labels of roots whose disk did not answer; waiting once is enough
 	for range min(workers, len(entries)) {
 		wg.Go(func() {
 			for e := range next {
@@ -140,9 +140,10 @@ func (c *checks) each(ctx context.Context, v catalog.View, entries []*catalog.En
 	wg.Wait()
 }
 
-// look returns what check says of a skill, and keeps it. Unless its files are to be
-// looked at in any case, what was seen of them a moment ago is good. The error says that
-// the disk does not answer, which is kept as a finding, or that the context has ended.
+// look returns the report on a skill and caches it. Unless inAnyCase is set, it trusts
+// a recently observed state of the files. The error says that the disk does not answer,
+// or that the context has ended. A disk that does not answer is also cached as a
+// finding.
 func (c *checks) look(ctx context.Context, v catalog.View, e *catalog.Entry, inAnyCase bool) (check.Report, error) {
 	c.mu.Lock()
 	was := c.kept[e.Skill]
@@ -182,7 +183,7 @@ func (c *checks) keep(s *skill.Skill, now *checked) {
 	c.kept[s] = now
 }
 
-// unanswered is what there is to say of a skill on a disk that does not answer.
+// unanswered returns the report on a skill whose disk does not answer.
 func unanswered(s *skill.Skill) check.Report {
 	return check.Report{Skill: s, Findings: []check.Finding{{
 		Rule: skill.RuleFileUnreadable, Severity: skill.SeverityError, File: s.Entry,
@@ -192,8 +193,8 @@ func unanswered(s *skill.Skill) check.Report {
 
 var filesSeed = maphash.MakeSeed()
 
-// filesState tells states of a skill's files apart, by their stamps. It is 0 if these prove
-// nothing, since a file is so young that a second write could leave the same one.
+// filesState returns a hash of the stamps of a skill's files. It returns 0 if a file is
+// so recent that a second write could leave the same stamp.
 func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 	if s.FS == nil {
 		return 1
@@ -219,10 +220,12 @@ func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// maxFiles bounds the files of a skill that are looked at, as package check bounds them.
+// maxFiles is the maximum number of a skill's files that are examined, the same as in
+// package check.
 const maxFiles = 10_000
 
-// verdict is what there is to say of a skill as it is now. The error is the context's.
+// verdict returns the verdict on a skill as it is on disk now. The error is the
+// context's, or says that the disk does not answer.
 func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*doctor.Verdict, error) {
 	var by skill.Position
 	if e.By != nil {
@@ -239,10 +242,11 @@ func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) 
 	return doctor.InPlace(e, r, by), nil
 }
 
-// fare is how one skill of a view fares. The zero fare is of one that was not checked.
+// fare summarizes the verdict on one skill of a view. The zero fare is that of an
+// unchecked skill.
 type fare struct {
 	state        doctor.State
-	grave, infos int // findings that are errors or warnings, and the others
+	grave, infos int // number of errors and warnings, and of other findings
 	published    bool
 }
 
@@ -251,19 +255,19 @@ func fareOf(d *doctor.Verdict) fare {
 	return fare{d.State(), errors + warnings, len(d.Findings) - errors - warnings, d.Published()}
 }
 
-// totals are what is known of all skills of a view.
+// totals summarize the known verdicts on all skills of a view.
 type totals struct {
 	count doctor.Count
-	// Of all skills so many were checked.
+	// The number of checked skills, and of all skills.
 	known, all int
 	fares      map[*catalog.Entry]fare
-	// flawed are the skills with an error or a warning, and those that are skipped;
-	// unpublished are listed, but not by the Skills extension. Both are
-	// in the order of the view.
+	// flawed are the skills with an error or a warning, and the skipped skills.
+	// unpublished are listed skills that the Skills extension does not publish. Both
+	// are in the order of the view.
 	flawed, unpublished []*catalog.Entry
 }
 
-// fare is that of one skill.
+// fare returns the fare of one skill.
 func (t *totals) fare(e *catalog.Entry) fare {
 	if f, ok := t.fares[e]; ok {
 		return f
@@ -271,7 +275,7 @@ func (t *totals) fare(e *catalog.Entry) fare {
 	return unchecked(e)
 }
 
-// unchecked is what the status of a skill says of how it fares.
+// unchecked returns the fare of an unchecked skill, derived from its status.
 func unchecked(e *catalog.Entry) (f fare) {
 	if state := (&doctor.Verdict{Entry: e}).State(); state != doctor.Fine {
 		f.state = state
@@ -279,30 +283,30 @@ func unchecked(e *catalog.Entry) (f fare) {
 	return f
 }
 
-// complete reports whether every skill was checked.
+// complete reports whether every skill has been checked.
 func (t *totals) complete() bool { return t.known == t.all }
 
-// lastAt is when the last round began that has ended.
+// lastAt returns when the last completed round began.
 func (c *checks) lastAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
 }
 
-// tally keeps the totals of a snapshot.
+// tally caches the totals of a snapshot.
 type tally struct {
 	mu      sync.Mutex
-	version uint64 // of the checks of which they were made
+	version uint64 // version of the checks that the totals were made from
 	made    time.Time
 	totals  *totals
 }
 
-// countRest is how old the numbers of a page may be while skills are being checked: each
-// count looks at all of them.
+// countRest is the maximum age of the totals on a page while skills are being checked.
+// Each count examines all skills.
 const countRest = 500 * time.Millisecond
 
-// totals waits a while for what is being looked at, and says what is known by then, and
-// whether that is what there is now.
+// totals waits up to patience for the current round and returns the totals known by
+// then. now reports whether they are complete and current.
 func (c *checks) totals(ctx context.Context, v catalog.View, patience time.Duration) (t *totals, now bool) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -353,7 +357,8 @@ func (c *checks) count(v catalog.View) *totals {
 	return t
 }
 
-// known is the verdict on a skill as it was looked at last; nil if it was not.
+// known returns the verdict on a skill from its last check, or nil if it was not
+// checked.
 func (c *checks) known(e *catalog.Entry) *doctor.Verdict {
 	c.mu.Lock()
 	k := c.kept[e.Skill]
@@ -372,7 +377,8 @@ func (c *checks) known(e *catalog.Entry) *doctor.Verdict {
 	return doctor.InPlace(e, k.report, by)
 }
 
-// some are the verdicts on some skills, in their order. The error is the context's.
+// some returns the verdicts on the given skills, in their order. The error is the
+// context's.
 func (c *checks) some(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*doctor.Verdict, error) {
 	all := slices.Clone(entries)
 	for _, e := range entries {

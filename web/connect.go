@@ -11,26 +11,26 @@ import (
 type connectPage struct {
 	frame
 	URL   string
-	Local bool // the command is known
-	// What stands for a token in the entries.
+	Local bool // the command of this server is known
+	// The environment variable of the token, and the placeholder for it in the entries.
 	Variable, Placeholder string
 	Clients               []snippet
 }
 
-// snippet is what one client needs.
+// snippet is the configuration that one client needs.
 type snippet struct {
 	ID, Name, File string
 	Remote, Stdio  string // the entry in the client's file
-	Command        string // what does the same on a command line
+	Command        string // the command line with the same effect
 	NoRemote       bool
-	FromEnv        bool // the token
+	FromEnv        bool // the client reads the token from the environment
 	Reads          []string
-	Twice          string // what to know of this server if it reads these folders too
-	Tried          string // with which version the entries were, and how
+	Twice          string // the advice for a client that also reads these folders itself
+	Tried          string // the client version that the entries were tried with, and how
 }
 
-// connect shows a ready entry for each client: for this server, and for one that
-// the client starts itself.
+// connect shows ready-made entries for each client: one for this server, and one that
+// starts knack locally.
 func (s *Site) connect(r *request) error {
 	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Command != ""}
 	command := s.o.Command
@@ -62,20 +62,23 @@ func (s *Site) connect(r *request) error {
 	return s.render(r, http.StatusOK, "connect", p)
 }
 
-// origin is this server as the one who asks reached it. The host is one that the
-// guard before this site lets through. That a proxy ended TLS is known by the cookie of
-// a session begun over TLS, which browsers send over nothing else, or is the proxy's word.
-// Anybody may send either: nothing but the address that this very client is shown hangs on it.
+// origin returns the URL of this server as the client reached it. The guard in front of
+// the site has already checked the host.
+//
+// A proxy may have terminated TLS. In that case the scheme comes from the proxy's
+// header, or from a session cookie that browsers send only over TLS. A client can forge
+// either, but they affect only the address that this client sees.
 func (s *Site) origin(r *request) string {
 	scheme := "http"
-	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // of several proxies, the one that the client reached
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // the first of several proxies is the one that the client reached
 	if r.TLS != nil || s.secureSession(r) || strings.EqualFold(strings.TrimSpace(first), "https") {
 		scheme = "https"
 	}
 	return scheme + "://" + r.Host
 }
 
-// secureSession: the request bears the cookie of a session that was begun over TLS.
+// secureSession reports whether the request has the cookie of a session that began over
+// TLS.
 func (s *Site) secureSession(r *request) bool {
 	c, err := r.Cookie(cookieName(r.Request, true))
 	if err != nil || s.sessions == nil {

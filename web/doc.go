@@ -1,14 +1,12 @@
-// Package web shows a catalogue to people and programs over HTTP: pages at /, a
-// JSON API at /api/v1, the discovery index at /.well-known/agent-skills, and
-// metrics.
+// Package web shows a catalogue to people and programs over HTTP. It serves pages at /,
+// a JSON API at /api/v1, the discovery index at /.well-known/agent-skills, and metrics.
 //
-// A [Site] is an [http.Handler] and no server: whoever mounts it stands before it
-// with the checks of host, origin and token. Where tokens are required it is a door
-// too: it asks a browser for one, and knows it again by a cookie. It reads skills through a
-// [catalog.View] alone, one for each request, taken in one place.
+// A [Site] is an [http.Handler], not a server: the caller checks host, origin and token
+// before passing a request on. If tokens are required, the site also handles sign-in:
+// it asks a browser for a token and then recognizes it by a cookie. It reads skills
+// only through a [catalog.View], one for each request, obtained in one place.
 //
 // Pages are rendered on the server and work without scripts. Their policy forbids
-// inline scripts and styles and everything from elsewhere. A skill's Markdown is
-// shown with its raw HTML as text; nothing that a skill says becomes markup
-// of its own choice.
+// inline scripts and styles and all content from other servers. Raw HTML in a skill's
+// Markdown is shown as text, so a skill cannot choose the markup of a page.
 package web

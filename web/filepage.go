@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxShown bounds the text of a file that a page shows, in bytes; the rest is a
-// download away.
+// maxShown is the maximum size, in bytes, of the text that a file page shows. The whole
+// file can be downloaded.
 const maxShown = 1 << 20
 
 type filePage struct {
@@ -25,13 +25,14 @@ type filePage struct {
 	Encoding       string
 	Picture        bool
 	Binary, Cut    bool
-	Rendered, Text bool // the views that there are
+	Rendered, Text bool // the available views
 	Body           template.HTML
-	Plain          string // why Markdown is shown as text, where that was not asked for
+	Plain          string // why Markdown is shown as text although the client did not ask for the source
 	Source         []string
 }
 
-// file shows one file of a skill: rendered, as text, as a picture, or not at all.
+// file shows one file of a skill as rendered Markdown, text or an image. A binary file
+// has no view.
 func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) error {
 	data, err := readFile(r.Context(), v, e, file)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 	return s.render(r, http.StatusOK, "file", p)
 }
 
-// isFolder: some file of the skill lies below the path.
+// isFolder reports whether the skill has a file below dir.
 func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
 	found, err := catalog.Within(r.Context(), v, e, func() bool {
 		files, _, _ := e.List(r.Context(), 2*skill.MaxFiles)
@@ -92,5 +93,6 @@ func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
 	return err == nil && found
 }
 
-// IsMarkdown reports whether there is a rendered view of the file.
+// IsMarkdown reports whether the file is Markdown text, so that the page offers a
+// rendered view.
 func (p filePage) IsMarkdown() bool { return isMarkdown(p.Path) && p.Text }

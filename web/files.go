@@ -10,22 +10,22 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pictures are the types of images that are shown, by the end of the name. SVG is
-// none of them: it is a document that may hold scripts.
+// pictures maps file extensions to the media types of the images that pages show. SVG
+// is not included, because it is a document that may contain scripts.
 var pictures = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 }
 
-// picture is the media type of an image that may be shown, else "".
+// picture returns the media type of an image that may be shown, or "".
 func picture(file string) string { return pictures[strings.ToLower(path.Ext(file))] }
 
-// isMarkdown by the end of the name.
+// isMarkdown reports whether the file name has a Markdown extension.
 func isMarkdown(file string) bool {
 	ext := strings.ToLower(path.Ext(file))
 	return ext == ".md" || ext == ".markdown" || ext == ".mdx"
 }
 
-// asText is a file as text, false for one that is none.
+// asText decodes a file as text. ok is false if it is not text.
 func asText(data []byte) (text, encoding string, ok bool) {
 	if bytes.IndexByte(data, 0) >= 0 && !bytes.HasPrefix(data, []byte("\xff\xfe")) && !bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return "", "", false
@@ -33,11 +33,11 @@ func asText(data []byte) (text, encoding string, ok bool) {
 	return skill.DecodeText(data)
 }
 
-// escapedPath is a URI without its scheme: what stands behind /skills/ and /raw/.
+// escapedPath returns a URI without its scheme, as used after /skills/ and /raw/.
 func escapedPath(u skill.URI) string { return strings.TrimPrefix(u.String(), skill.Scheme) }
 
-// pageOf is the address of a skill's page. A skipped skill has one of its
-// own kind.
+// pageOf returns the address of a skill's page. Skipped skills have a page below
+// /health/.
 func pageOf(e *catalog.Entry) string {
 	if e.Status == catalog.Skipped {
 		return "/health/" + anchorOf(e)
@@ -45,14 +45,14 @@ func pageOf(e *catalog.Entry) string {
 	return "/skills/" + strings.TrimSuffix(escapedPath(e.URI()), skill.MainFile)
 }
 
-// anchorOf names a skipped skill on the page of problems.
+// anchorOf returns the identifier of a skipped skill below /health/.
 func anchorOf(e *catalog.Entry) string {
 	d := skill.DigestOf([]byte(e.Root.Label + "\x00" + e.Path)).String()
 	return "skipped-" + d[len(d)-12:]
 }
 
-// addressed finds the skill and the file that a request's path names behind a prefix. If the
-// view does not know the skill, it becomes one of the current disk.
+// addressed finds the skill and the file that a request's path names after prefix. If
+// the view does not have the skill, addressed looks for it on disk and updates v.
 func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
 	catalog.Ask(r.Context(), skill.Scheme+rest)
@@ -67,8 +67,8 @@ func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.E
 	return e, file, nil
 }
 
-// raw answers with the bytes of a file, so that no browser takes them for anything
-// that could act: an image, plain text, or a download.
+// raw returns the bytes of a file as an image, plain text or a download, so that no
+// browser executes them.
 func (s *Site) raw(r *request) error {
 	v, err := s.view(r)
 	if err != nil {

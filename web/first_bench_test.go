@@ -15,12 +15,12 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// BenchmarkFirstPages measures every kind of answer at 10,000 skills as the first one
-// after a change of the tree: nothing of it was asked of that snapshot before, and the
-// index of the search is being made at the same time. In "part" it is asked by one who
-// sees most of the skills. In "start" it is the first one that anybody asks, as soon as
-// the skills were read: the index is made of everything then. The worst is worst-ms: a
-// page is to take no more than 50.
+// BenchmarkFirstPages measures every kind of answer at 10,000 skills as the first
+// request after a change of the tree. Nothing is cached for that snapshot, and the
+// search index is built at the same time. In "part" the client sees most of the skills.
+// In "start" it is the first request after the skills were read, so that the whole
+// index is built. The metric worst-ms is the slowest answer. A page must not take more
+// than 50.
 func BenchmarkFirstPages(b *testing.B) {
 	f := open(b, large(10_000))
 	one := strings.TrimSuffix(strings.TrimPrefix(f.view().Listed[5000].URI().String(), "skill://"), "SKILL.md")
@@ -64,7 +64,7 @@ func BenchmarkFirstPages(b *testing.B) {
 				worst = max(worst, time.Since(begun))
 				b.StopTimer()
 				v, _ := c.View(b.Context())
-				_, _ = v.Search(b.Context(), catalog.Query{Text: "harbour"}) // the index is made before the next start
+				_, _ = v.Search(b.Context(), catalog.Query{Text: "harbour"}) // the index is complete before the next start
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(worst)/1e6, "worst-ms")
@@ -88,7 +88,7 @@ func BenchmarkFirstPages(b *testing.B) {
 					worst = max(worst, time.Since(begun))
 					b.StopTimer()
 					v, _ := f.catalog.View(ctx)
-					_, _ = v.Search(ctx, catalog.Query{Text: "harbour"}) // the index is made before the next change
+					_, _ = v.Search(ctx, catalog.Query{Text: "harbour"}) // the index is complete before the next change
 					b.StartTimer()
 				}
 				b.ReportMetric(float64(worst)/1e6, "worst-ms")

@@ -13,14 +13,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// healthRows is how many of each kind the page of problems shows; a list with a
-// filter has the others.
+// healthRows is how many items of each kind the health page shows. A filtered list has
+// the others.
 const healthRows = 100
 
 type healthPage struct {
 	frame
 	Served, All  int
-	NUnlisted    int // of those that are served
+	NUnlisted    int // included in Served
 	Roots        []rootRow
 	Missing      []string
 	Skipped      []skippedRow
@@ -33,24 +33,24 @@ type healthPage struct {
 	NCollisions  int
 	Budgets      []budget
 	Heavy        []heavyRow
-	Snapshot     uint64 // 0 for whose sight is restricted
+	Snapshot     uint64 // 0 if the client sees only some skills
 	Refreshed    time.Time
 	Took         string
 	Ago          string
 }
 
-// MoreUnpublished is how many are not shown.
+// MoreUnpublished returns the number of unpublished skills that the page does not show.
 func (p healthPage) MoreUnpublished() int { return p.NUnpublished - len(p.Unpublished) }
 
 type rootRow struct {
 	Label       string
-	URI         string // with which those of its skills begin
+	URI         string // the prefix of its skills' URIs
 	Scope       skill.Scope
 	Count       int
 	Error, Mend string
-	Late        bool // it is no error, but not read yet
+	Late        bool // not an error: the root has not been read yet
 	Notices     []skill.Notice
-	More        int // notices that are not shown
+	More        int // number of notices not shown
 }
 
 type skippedRow struct {
@@ -70,31 +70,32 @@ type collisionRow struct {
 	By                      relative
 }
 
-// budget is how the list of skills fits one client.
+// budget describes how the list of skills fits one client.
 type budget struct {
 	Client          string
 	Limit           int
 	Budget, Need    int
 	Form            tool.Form
 	Cut             int
-	All             int // skills that the list is of
+	All             int // number of skills that the list is made from
 	Shortened, Left int
-	// The first of those that are not whole.
+	// The first skills that are shortened or left out.
 	ShortNames, LeftNames []relative
-	// Of a drawing 1,000 wide: how far the need and the budget reach.
+	// Widths in a drawing of 1,000 units.
 	NeedWidth, BudgetWidth, LimitX int
 }
 
-// Own is what the tool's own words take of what the client shows.
+// Own returns the characters of the client's limit that the tool's own text takes.
 func (b budget) Own() int { return max(b.Limit-b.Budget, 0) }
 
-// MoreShort and MoreLeft are how many are not named.
+// MoreShort returns the number of shortened skills that are not named.
 func (b budget) MoreShort() int { return b.Shortened - len(b.ShortNames) }
 
-// MoreLeft is MoreShort for those that are left out.
+// MoreLeft returns the number of omitted skills that are not named.
 func (b budget) MoreLeft() int { return b.Left - len(b.LeftNames) }
 
-// namesOf are the names of the first skills of a list, with their pages.
+// namesOf returns the names of the first 20 skills of a list, with the addresses of
+// their pages.
 func namesOf(all []*catalog.Entry) (out []relative) {
 	for _, e := range all[:min(len(all), 20)] {
 		out = append(out, relative{Href: pageOf(e), Place: nameOf(e)})
@@ -102,11 +103,11 @@ func namesOf(all []*catalog.Entry) (out []relative) {
 	return out
 }
 
-// heavyRow is a skill that takes much of a list.
+// heavyRow is a skill that takes a large part of the list.
 type heavyRow struct {
 	Href, Name string
 	Characters int
-	Width      int // of 100
+	Width      int // in percent of the widest
 }
 
 func (s *Site) health(r *request) error {
@@ -127,13 +128,13 @@ func (s *Site) health(r *request) error {
 	return s.render(r, http.StatusOK, "health", p)
 }
 
-// report is all of the page that follows from the snapshot alone: it looks at every
-// skill, and is made once for all who see the same. How the list fits each client is
-// half of that work, and made beside the other half.
+// report computes the part of the health page that follows from the snapshot alone. It
+// examines every skill, so it runs once for all clients with the same view. Fitting the
+// list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
 	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(v.Skipped), NUnlisted: unlisted(v)}
 	if !v.Narrowed() {
-		p.Snapshot = v.Version // others would see in it that what is hidden from them changes
+		p.Snapshot = v.Version // the version would reveal changes of hidden skills
 	}
 	fits := make(chan []tool.Fit, 1)
 	go func() { fits <- s.fitsOf(v) }()
@@ -155,7 +156,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 	return p
 }
 
-// fitsOf is how the list of skills fits each client.
+// fitsOf returns how the list of skills fits each client.
 func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 	return s.fits.get(v, func() []tool.Fit { return tool.Fits(v) })
 }
@@ -179,7 +180,7 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 	return w
 }
 
-// checked puts in what follows from the check of the skills.
+// checked adds the results of the check.
 func (p *healthPage) checked(t *totals, verdict func(*catalog.Entry) *doctor.Verdict) {
 	p.Count, p.NUnpublished = t.count, len(t.unpublished)
 	for _, e := range t.unpublished[:min(len(t.unpublished), healthRows)] {
@@ -194,7 +195,7 @@ func (p *healthPage) checked(t *totals, verdict func(*catalog.Entry) *doctor.Ver
 	}
 }
 
-// clashes puts a skill that another one shadows into the list of those.
+// clashes adds the skill to the collisions if another one shadows it.
 func (p *healthPage) clashes(v catalog.View, e *catalog.Entry) {
 	if e.By != nil {
 		p.NCollisions++
@@ -206,7 +207,7 @@ func (p *healthPage) clashes(v catalog.View, e *catalog.Entry) {
 	}
 }
 
-// budgets draws how the list fits each client.
+// budgets computes the drawing of how the list fits each client.
 func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	const width = 1000
 	for _, f := range fits {
@@ -221,7 +222,7 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	}
 }
 
-// heavy draws which skills take most of the list.
+// heavy computes the drawing of the skills that take most of the list.
 func (p *healthPage) heavy(v catalog.View) {
 	for _, e := range heaviest(v.Listed, 10) {
 		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}
@@ -232,12 +233,13 @@ func (p *healthPage) heavy(v catalog.View) {
 	}
 }
 
-// heaviest are the n skills that take most of a list, the first of equals first.
+// heaviest returns the n skills that take most of a list. Of equal skills the first in
+// the list comes first.
 func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
 	for _, e := range listed {
 		if len(most) == n && len(e.Name)+len(e.Description) <= sizes[n-1] {
-			continue // it has no more characters than bytes
+			continue // a text never has more characters than bytes
 		}
 		size := charactersOf(e)
 		if len(most) == n && size <= sizes[n-1] {
@@ -253,7 +255,7 @@ func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	return most
 }
 
-// charactersOf is what a skill takes of a list.
+// charactersOf returns the characters that a skill takes in a list.
 func charactersOf(e *catalog.Entry) int {
 	return utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description)
 }
@@ -263,7 +265,7 @@ type skippedPage struct {
 	Skill skippedRow
 }
 
-// skipped tells the story of one skill that is not served.
+// skipped shows why one skill is not served.
 func (s *Site) skipped(r *request) error {
 	v, err := s.view(r)
 	if err != nil {

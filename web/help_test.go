@@ -22,8 +22,8 @@ import (
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
-// files are two roots: what is served, shadowed, copied, skipped, kept from models
-// and not published.
+// files are two roots with served, shadowed, copied, skipped and unpublished skills,
+// and one kept from models.
 var files = map[string]string{
 	"one/git/SKILL.md":     "---\nname: git\ndescription: Work with git. Use for commits.\nlicense: MIT\nmetadata:\n  b: \"2\"\n  a: \"1\"\n---\n# Git\n\nSee [more](docs/more.md#part) and [that](https://example.org/).\n",
 	"one/git/docs/more.md": "# More\n\n## Part\n\n[up](../SKILL.md)\n",
@@ -70,7 +70,7 @@ func folder(root, label string) catalog.Source {
 	return dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(root, label), Shown: label, Prefix: label}})
 }
 
-// excluded is a folder whose skills are in no list.
+// excluded returns a source whose skills are in no list.
 func excluded(root, label string) catalog.Source {
 	return dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(root, label), Shown: label, Prefix: label, Unlisted: true}})
 }
@@ -109,7 +109,8 @@ type answered struct {
 	body   string
 }
 
-// get asks without following redirects. Every header comes as "key: value".
+// get sends a GET request and does not follow redirects. Headers have the form "key:
+// value".
 func (f *fixture) get(path string, headers ...string) answered { return f.ask("GET", path, headers...) }
 
 func (f *fixture) ask(method, path string, headers ...string) answered {
@@ -134,7 +135,7 @@ func (f *fixture) ask(method, path string, headers ...string) answered {
 	return answered{resp.StatusCode, resp.Header, string(body)}
 }
 
-// page asks for a page that must be there.
+// page returns a page, which must exist.
 func (f *fixture) page(path string) *html.Node {
 	f.t.Helper()
 	a := f.get(path)
@@ -148,7 +149,7 @@ func (f *fixture) page(path string) *html.Node {
 	return doc
 }
 
-// all are the elements below a node that a test takes.
+// all returns the elements below n for which takes returns true.
 func all(n *html.Node, takes func(*html.Node) bool) (found []*html.Node) {
 	for d := range n.Descendants() {
 		if d.Type == html.ElementNode && takes(d) {

@@ -21,16 +21,17 @@ import (
 // pageRows is how many skills one page lists.
 const pageRows = 50
 
-// frame is what every page has around it.
+// frame is the data of the header and footer of every page.
 type frame struct {
 	Title, Nav, Version string
 	Query               string
 	Token               bool
-	// SignedIn: with a cookie, that can be taken back. Who is whose token it is.
+	// SignedIn reports whether the client has signed in with a cookie, and so can sign
+	// out. The token's subject is named in Who.
 	SignedIn bool
 	Who      string
-	Lacks    string // what is not read yet, as a sentence; empty if nothing
-	Here     string // the address of this page, if something is not read yet
+	Lacks    string // what has not been read yet, as a sentence; empty if complete
+	Here     string // the address of this page if Lacks is set
 }
 
 func (s *Site) frame(r *request, title, nav string) frame {
@@ -51,7 +52,7 @@ type errorPage struct {
 }
 
 func queryOf(r *request) string {
-	return skill.OneLine(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // it is shown again
+	return skill.OneLine(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // the page shows the query
 }
 
 var (
@@ -59,14 +60,14 @@ var (
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
 
-// filter is what a list is narrowed by.
+// filter is the set of filters of a list.
 type filter struct {
 	Query, Scope, Root string
 	State              doctor.State
 	Page               int
 }
 
-// href is the list with this filter.
+// href returns the address of the list with this filter.
 func (f filter) href() string {
 	q := url.Values{}
 	for key, value := range map[string]string{"q": f.Query, "scope": f.Scope, "root": f.Root, "state": string(f.State)} {
@@ -83,10 +84,10 @@ func (f filter) href() string {
 	return "/?" + q.Encode()
 }
 
-// found are all skills that a query finds, best first, as find_skills ranks them:
-// those that people may ask for are among them. Behind them come copies, unlisted and
-// skipped skills that are called so, which this search does not rank. Without a query
-// it is all of them, those that models are shown first.
+// found returns all skills that match a query, ranked as find_skills ranks them,
+// including those that only people may invoke. After them come copies, unlisted and
+// skipped skills whose names match, which the search does not rank. Without a query it
+// returns all skills, those that are shown to models first.
 func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
@@ -114,18 +115,18 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	return all, nil
 }
 
-// indexTime is how long a page waits for the index of the search. After a change it
-// is there within milliseconds; after the start, or where all has changed, reading the
-// headings of every skill takes longer than anybody waits for a page.
+// indexTime is how long a page waits for the search index. After a change the index is
+// ready within milliseconds. After the start, or if everything has changed, reading the
+// headings of every skill takes longer than a page should.
 const indexTime = 10 * time.Millisecond
 
 // foundSoon is [found] for a page, which does not wait for an index that is still being
-// made. Then it is the skills that have the words in their names, and after them those
-// that have them in their descriptions: of the same snapshot as all the rest of the
-// page, and not ranked, which the page has to say.
+// built. In that case it returns skills with the words in their names, then skills with
+// the words in their descriptions. The result comes from the same snapshot as the rest
+// of the page. It is not ranked, and the page must say so.
 func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalog.Entry, ranked bool, err error) {
 	soon := ctx
-	if !v.Indexed() { // or a busy machine could let the time pass where nothing is waited for
+	if !v.Indexed() { // with an index there is nothing to wait for, but a busy machine could exceed the timeout
 		var cancel context.CancelFunc
 		soon, cancel = context.WithTimeout(ctx, indexTime)
 		defer cancel()
@@ -136,7 +137,7 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	var described []*catalog.Entry
-	everything, err := found(ctx, v, "") // those that models are shown come first
+	everything, err := found(ctx, v, "") // those that are shown to models come first
 	if err != nil {
 		return nil, false, err
 	}
@@ -151,8 +152,8 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 	return append(all, described...), false, nil
 }
 
-// holdsAll reports whether each of the words stands in one of the texts, in whatever
-// case. There is at least one word, and they are in small letters.
+// holdsAll reports whether each word occurs in at least one of the texts, ignoring
+// case. The words must be in lower case. Without words it returns false.
 func holdsAll(words []string, texts ...string) bool {
 	for _, w := range words {
 		if !slices.ContainsFunc(texts, func(text string) bool { return containsFold(text, w) }) {
@@ -162,8 +163,8 @@ func holdsAll(words []string, texts ...string) bool {
 	return len(words) > 0
 }
 
-// containsFold is strings.Contains(strings.ToLower(text), word). It makes no copy of a
-// text in ASCII: a page asks it of every description.
+// containsFold is strings.Contains(strings.ToLower(text), word) without a copy of an
+// ASCII text. A page calls it for every description.
 func containsFold(text, word string) bool {
 	if word == "" {
 		return true
@@ -180,7 +181,8 @@ func containsFold(text, word string) bool {
 	return false
 }
 
-// beginsFold is of a text at least as long as the word.
+// beginsFold reports whether text begins with word, ignoring case after the first byte.
+// text must be at least as long as word.
 func beginsFold(text, word string) bool {
 	for i := 1; i < len(word); i++ {
 		if lower(text[i]) != word[i] {
@@ -190,7 +192,7 @@ func beginsFold(text, word string) bool {
 	return true
 }
 
-// lower is of one byte in ASCII, and any other as it is.
+// lower returns an ASCII letter in lower case and any other byte unchanged.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
@@ -203,7 +205,7 @@ type row struct {
 	Href, Name, Description string
 	Place, Root             string
 	Size, Listing, Loading  int64        // bytes; tokens
-	State                   doctor.State // "" if it was not checked yet
+	State                   doctor.State // "" if not checked yet
 	Grave                   int          // errors and warnings
 	Hidden                  bool         // from models
 	Called                  string
@@ -226,8 +228,8 @@ func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
 	return w
 }
 
-// nameOf is what a skill is called on a page: its name in one line, else its
-// folder's.
+// nameOf returns the name of a skill on a page: its name in one line, or else its
+// folder's name or its root's label.
 func nameOf(e *catalog.Entry) string {
 	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
 		if name = inLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
@@ -237,7 +239,8 @@ func nameOf(e *catalog.Entry) string {
 	return "(no name)"
 }
 
-// inLine folds white space. What nobody sees stays, for [visiblePage] to spell.
+// inLine collapses white space. It keeps invisible characters, which [visiblePage]
+// replaces.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // choice is one value of a filter.
@@ -245,22 +248,23 @@ type choice struct {
 	Label string
 	Href  string
 	Count int
-	Open  bool // more may be counted
+	Open  bool // the count may still grow
 	On    bool
 }
 
-// checking says how far the check of the skills has come, on a page that tells of it.
+// checking is the progress of the check of the skills, shown on pages with its results.
 type checking struct {
 	Known, All int
 	Again      string // the address of this page
-	// Ago is how long ago the skills were checked that are now checked again.
+	// Ago is the age of the last complete check, if the skills are being checked again.
 	Ago string
 }
 
-// checkPatience is how long a page waits for skills to be checked: few are by then.
+// checkPatience is how long a page waits for the check of the skills. Few skills are
+// checked in this time.
 const checkPatience = 20 * time.Millisecond
 
-// checking is nil if the totals are those of now.
+// checking returns nil if the totals are current.
 func (s *Site) checking(t *totals, now bool, again string) *checking {
 	if now {
 		return nil
@@ -284,9 +288,9 @@ type homePage struct {
 	Rows                  []row
 	Total, From, To       int
 	All, Served, NSkipped int
-	NUnlisted             int    // of those that are served
-	URL                   string // of MCP
-	Older, Newer          string // addresses of the pages around
+	NUnlisted             int    // included in Served
+	URL                   string // of the MCP endpoint
+	Older, Newer          string // addresses of the next and the previous page
 	Narrowed              bool
 	Without               string // the address without filters
 	Unranked              bool   // the index was not ready
@@ -333,7 +337,7 @@ func (s *Site) home(r *request) error {
 	return s.render(r, http.StatusOK, "home", p)
 }
 
-// unlisted counts the skills that are in no list.
+// unlisted counts the unlisted skills.
 func unlisted(v catalog.View) (n int) {
 	for _, e := range v.Entries {
 		if e.Status == catalog.Unlisted {
@@ -343,8 +347,8 @@ func unlisted(v catalog.View) (n int) {
 	return n
 }
 
-// narrow applies the filters, and counts for each value of each how many skills
-// it would show beside the others.
+// narrow applies the filters. For each value of a filter it counts the skills that this
+// value would show together with the other filters.
 func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
 	f := p.Filter
 	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[doctor.State]int{}
@@ -405,5 +409,5 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 	return kept
 }
 
-// From1 is the number of the first row, from 1.
+// From1 returns the number of the first row, counted from 1.
 func (p homePage) From1() int { return p.From + 1 }

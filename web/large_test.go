@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A file over the limit is answered with words and with a status that says whose fault it
-// is, on each route that serves files.
+// TestLargeFile checks that every route that serves files answers a file over the limit
+// with an explanation and the right status.
 func TestLargeFile(t *testing.T) {
 	f := open(t, files)
 	large := filepath.Join(f.dir, "one", "git", "large.bin")

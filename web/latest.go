@@ -7,29 +7,30 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// maxLatest bounds the snapshots of which something is kept: those that subjects
-// with different rights see are different ones.
+// maxLatest is the maximum number of snapshots with cached values. Subjects with
+// different rights see different snapshots.
 const maxLatest = 8
 
-// latest keeps what was computed of the snapshots that were asked for last. A view
-// of somebody else is another snapshot, so that nobody is given what is another's.
+// latest caches values computed from the most recently used snapshots. Clients with
+// different rights have different snapshots, so that no client gets a value computed
+// for another.
 type latest[T any] struct {
-	// weigh, if set, is what a value takes: the oldest go while all together take more
-	// than most.
+	// weigh, if set, returns the size of a value. The oldest values are dropped while
+	// the total exceeds most.
 	weigh func(T) int
 	most  int
 
 	mu   sync.Mutex
-	kept []*computed[T] // the latest last
+	kept []*computed[T] // most recently used last
 }
 
 type computed[T any] struct {
 	of     *catalog.Snapshot
 	have   func() T
-	weight int // 0 until it is computed
+	weight int // 0 until computed
 }
 
-// get computes the value once for a snapshot; who comes meanwhile waits.
+// get computes the value once per snapshot. Concurrent callers wait for it.
 func (l *latest[T]) get(v catalog.View, compute func() T) T {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.kept, func(c *computed[T]) bool { return c.of == v.Snapshot })
@@ -49,8 +50,8 @@ func (l *latest[T]) get(v catalog.View, compute func() T) T {
 	return value
 }
 
-// bound notes what a value takes, and lets the oldest go where that is too much. The
-// newest stays, whatever it takes.
+// bound records the size of a value and drops the oldest values while the total is too
+// large. It always keeps the newest.
 func (l *latest[T]) bound(c *computed[T], weight int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

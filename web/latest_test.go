@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// TestLatest: what was computed of one snapshot is given to nobody who sees
-// another, and is computed once while it is among the latest.
+// TestLatest checks that a value computed from one snapshot is not returned for
+// another. It also checks that the value is computed only once while it is cached.
 func TestLatest(t *testing.T) {
 	var views []catalog.View
 	for range maxLatest + 1 {
@@ -46,7 +46,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestLatestBound: what is large is not all kept. The newest is, whatever it takes.
+// TestLatestBound checks that large values are dropped, except the newest.
 func TestLatestBound(t *testing.T) {
 	var views []catalog.View
 	for range 4 {
@@ -56,10 +56,10 @@ func TestLatestBound(t *testing.T) {
 	computed := ""
 	for i, step := range []struct {
 		view, weight int
-		want         string // what was computed until then
+		want         string // values computed so far
 	}{
 		{0, 5, "a"}, {1, 5, "ab"}, {0, 5, "ab"}, {1, 5, "ab"}, // both are kept
-		{2, 1, "abc"}, {1, 5, "abc"}, {0, 5, "abca"}, // the oldest has gone for the third
+		{2, 1, "abc"}, {1, 5, "abc"}, {0, 5, "abca"}, // the third value displaced the oldest
 		{3, 11, "abcad"}, {3, 11, "abcad"}, {1, 5, "abcadb"}, {3, 11, "abcadbd"},
 	} {
 		got := l.get(views[step.view], func() int { computed += string(rune('a' + step.view)); return step.weight })

@@ -24,18 +24,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxRendered bounds the Markdown that is rendered, in bytes; what is longer is
-// shown as text. The longest real SKILL.md of 145,005 has 294 kB.
+// maxRendered is the maximum size of Markdown that is rendered, in bytes; longer text
+// is shown as source. The longest real SKILL.md of 145,005 has 294 kB.
 const maxRendered = 384 << 10
 
-// idPrefix begins every id in rendered text, so that a heading cannot take the
-// place of an element of the page.
+// idPrefix begins every id in rendered text, so that a heading cannot replace an
+// element of the page.
 const idPrefix = "md-"
 
-// renderer turns a skill's Markdown into markup that can do nothing.
+// renderer converts a skill's Markdown to HTML that cannot do anything.
 type renderer struct {
 	md    goldmark.Markdown
-	slots chan struct{} // bounds what is rendered at once
+	slots chan struct{} // limits concurrent rendering
 }
 
 func newRenderer() *renderer {
@@ -55,25 +55,24 @@ func newRenderer() *renderer {
 	}
 }
 
-// place is the file that a text stands in: its links are meant from there.
+// place is the file that contains a text. Relative links start from it.
 type place struct {
 	view catalog.View
 	e    *catalog.Entry
 	file string
 }
 
-// renderWait is how long a page waits while as many others as there are slots are
-// rendered: it has the source to show.
+// renderWait is how long a page waits for a free slot. After that it shows the source.
 const renderWait = time.Second
 
-// What a page says that shows the source of a text instead.
+// Messages of a page that shows the source instead of rendered text.
 const (
 	tooMuch = "This text is too long, nested too deep, or has too many marks or links to be rendered."
 	tooBusy = "Other texts are being rendered, and this one did not wait for them. Load the page again to see it rendered."
 )
 
-// render makes markup of Markdown, or says why there is none: the text is too long, or
-// no one wrote it to be read, or the server is busy.
+// render converts Markdown to HTML. If the text is too long or too expensive, or the
+// server is busy, it returns the reason in whyNot.
 func (m *renderer) render(ctx context.Context, source string, at place) (out template.HTML, whyNot string) {
 	if len(source) > maxRendered || hostile(source) {
 		return "", tooMuch
@@ -97,34 +96,36 @@ func (m *renderer) render(ctx context.Context, source string, at place) (out tem
 	}
 	clean := sanitize(b.String())
 	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
-	return template.HTML(clean), "" // sanitize lets through what its table names and nothing else
+	return template.HTML(clean), "" // sanitize passes only what its table allows
 }
 
-// What a parser does with emphasis and links grows with the square of the marks in
-// a paragraph, and what it does with quotes and lists with the marks that begin a
-// line. Of 3,389 real Markdown files of skills none has more than 55,000 of the
-// first (as counted by hostile) and 42 of the second.
+// Limits of the Markdown that is parsed. The parser's time for emphasis and links grows
+// with the square of the marks in a paragraph. Its time for quotes and lists grows with
+// the marks at the beginning of a line. Of 3,389 real Markdown files of skills, none
+// has more than 55,000 of the first (as counted by hostile) or 42 of the second.
 //
-// A row of a table is filled up to as many cells as its head has, so that a table
-// grows with the product of the two. None of the same files has more than 2,651 cells, counted so.
+// A row of a table is padded to the number of cells in the header. So the size of a
+// table grows with the product of rows and columns. None of the same files has more
+// than 2,651 cells, counted this way.
 const (
 	maxMarks  = 10_000_000
 	maxOpen   = 64
 	maxCells  = 100_000
-	maxMarkup = 8 << 20 // bytes, of whatever grows otherwise
-	// maxHeadings is of lines that make a heading, each of which costs some 20 µs.
+	maxMarkup = 8 << 20 // bytes; limits any other growth
+	// maxHeadings is the maximum number of lines that make a heading. Each costs about
+	// 20 µs.
 	maxHeadings = 10_000
 )
 
-// A definition of a link is written once, and its destination and title are worked on
-// and written out for every link that uses it. None of the same files has more than
-// 4,900 bytes of them.
+// Limits of link destinations. A link definition is written once, but its destination
+// and title are processed and written for every link that uses it. None of the same
+// files has more than 4,900 bytes of them.
 const (
 	maxLinked      = 1 << 20
-	maxDestination = 2 << 10 // of one link that leads anywhere
+	maxDestination = 2 << 10 // of one link; longer destinations are dropped
 )
 
-// markup takes what a renderer writes, within bounds.
+// markup is a buffer for rendered HTML with a maximum size.
 type markup struct{ bytes.Buffer }
 
 func (m *markup) Write(p []byte) (int, error) {
@@ -136,14 +137,14 @@ func (m *markup) Write(p []byte) (int, error) {
 
 var errLong = errors.New("more markup than a page shows")
 
-// hostile reports text that no one wrote to be read: it would cost a parser
-// seconds.
+// hostile reports whether parsing the text would take seconds. No text written for
+// readers is that expensive.
 func hostile(source string) bool {
 	total, marks := 0, 0
 	cells, columns, rows := 0, 0, 0
 	headings := 0
 	for line := range strings.Lines(source) {
-		if util.IsBlank([]byte(line)) { // as the parser has it: nothing else ends a paragraph or a table for it
+		if util.IsBlank([]byte(line)) { // as the parser does: only such a line ends a paragraph or a table
 			total += marks * marks
 			cells += columns * rows
 			marks, columns, rows = 0, 0, 0
@@ -176,8 +177,8 @@ func heads(line string) bool {
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") && strings.Trim(line, "- \t\r\n") == ""
 }
 
-// opened counts the marks of quotes and lists that a line begins with. A line of
-// one mark alone is a rule or the line below a heading.
+// opened counts the quote and list marks at the beginning of a line. A line of one
+// repeated mark is a rule or the underline of a heading.
 func opened(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
@@ -194,9 +195,8 @@ func opened(line string) (n int) {
 	return n
 }
 
-// rewrite points links at this site's pages, marks those that lead elsewhere, and
-// takes away those that lead nowhere good. It reports false where links come to more
-// than a page shows.
+// rewrite points links at pages of this site, marks external links and removes unusable
+// ones. It returns false if the links exceed the limits of a page.
 func rewrite(doc ast.Node, source []byte, at place) bool {
 	var found []ast.Node
 	linked := 0
@@ -218,7 +218,7 @@ func rewrite(doc ast.Node, source []byte, at place) bool {
 	if linked > maxLinked {
 		return false
 	}
-	written := 0 // an address on this server may be longer than what is written for it
+	written := 0 // an address on this server may be longer than the destination in the text
 	for _, n := range found {
 		if written > maxMarkup {
 			return false
@@ -253,7 +253,7 @@ func rewrite(doc ast.Node, source []byte, at place) bool {
 
 const outsideRel = "noopener noreferrer nofollow"
 
-// sign is a text for those who cannot see how a link is marked.
+// sign returns a text for screen readers, which do not show how a link is styled.
 func sign(words string) ast.Node {
 	s := ast.NewString([]byte(`<span class="sr">` + words + `</span>`))
 	s.SetRaw(true)
@@ -263,7 +263,7 @@ func sign(words string) ast.Node {
 
 func swap(old, with ast.Node) { old.Parent().ReplaceChild(old.Parent(), old, with) }
 
-// unwrap leaves a link's text, marked as one that leads nowhere.
+// unwrap replaces a link with its text, marked as a link that leads nowhere.
 func unwrap(n ast.Node) {
 	em := ast.NewEmphasis(1)
 	em.SetAttributeString("class", []byte("nowhere"))
@@ -276,8 +276,8 @@ func unwrap(n ast.Node) {
 	swap(n, em)
 }
 
-// show shows a picture of the skill; one from elsewhere becomes a link, since a
-// page must not ask others for anything.
+// show points an image at a picture of the skill. An external image becomes a link,
+// since a page must not send requests to other servers.
 func (t target) show(n *ast.Image) {
 	if t.kind == inside && picture(t.file) != "" {
 		n.Destination = []byte(t.raw)
@@ -295,7 +295,8 @@ func (t target) show(n *ast.Image) {
 	t.lead(link)
 }
 
-// lead lets a link lead where its target is, and say so.
+// lead points a link at its target and marks external links. It unwraps a link that
+// leads nowhere.
 func (t target) lead(link *ast.Link) {
 	switch t.kind {
 	case inside:
@@ -312,23 +313,24 @@ func (t target) lead(link *ast.Link) {
 type kind int
 
 const (
-	nowhere kind = iota // a script, a file of the reader's, a way out of the skill
+	nowhere kind = iota // a script, a local file of the reader or a path outside the skill
 	inside
 	outside
 )
 
-// target is where a link leads.
+// target is the destination of a link.
 type target struct {
 	kind      kind
-	href, raw string // of this site, where it is inside
-	file      string // below the skill
+	href, raw string // on this site, if kind is inside
+	file      string // path in the skill
 }
 
 func (p place) target(dest string) target {
 	if len(dest) > maxDestination {
 		return target{}
 	}
-	// As a browser would read it: a scheme may be spelt in character references.
+	// Decode references as a browser does: a scheme may be written with character
+	// references.
 	resolved := util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(dest))))
 	u, err := url.Parse(strings.TrimSpace(string(resolved)))
 	if err != nil {
@@ -367,7 +369,8 @@ func (p place) target(dest string) target {
 	return p.to(path.Join(path.Dir(p.file), u.Path), u.EscapedFragment())
 }
 
-// to is a file of the skill; no URI has a path that leaves it.
+// to returns the target of a file of the skill. No URI has a path that leaves the
+// skill.
 func (p place) to(file, fragment string) target {
 	href := pageOf(p.e)
 	raw := ""
@@ -384,11 +387,11 @@ func (p place) to(file, fragment string) target {
 	return target{inside, href, raw, file}
 }
 
-// literal shows raw HTML as the text that it is: a reader is to see what an agent
-// reads, comments included.
+// literal shows raw HTML, including comments, as text, so that readers see what an
+// agent reads.
 type literal struct{}
 
-// RegisterFuncs takes over the nodes of raw HTML and of code.
+// RegisterFuncs registers renderers for raw HTML and code.
 func (literal) RegisterFuncs(r nodes.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {

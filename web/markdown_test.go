@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// memory is a source of one skill and its neighbour.
+// memory is a source with one skill and its neighbour.
 type memory struct{}
 
 func (memory) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
@@ -37,7 +37,7 @@ func (memory) Scan(context.Context) (skill.Scan, error) {
 	return s, nil
 }
 
-// here is a file of the skill a.
+// here returns a place in the skill a.
 func here(t testing.TB, file string) place {
 	t.Helper()
 	c := catalog.New([]catalog.Source{memory{}}, catalog.Options{})
@@ -79,7 +79,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestNowhere: links that no reader could want.
+// TestNowhere checks that unusable links lead nowhere.
 func TestNowhere(t *testing.T) {
 	at := here(t, "docs/x.md")
 	for _, dest := range []string{
@@ -93,7 +93,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestHidden: no dot-entry is read, whatever a source would give.
+// TestHidden checks that dot files are never read, even if a source has them.
 func TestHidden(t *testing.T) {
 	at := here(t, "SKILL.md")
 	for _, file := range []string{".env", "a/.git/x"} {
@@ -106,8 +106,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestHostileText: what would cost a parser seconds is not parsed, and what people
-// write is.
+// TestHostileText checks that text that would take seconds to parse is not parsed, but
+// ordinary text is.
 func TestHostileText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("megabytes of hostile text")
@@ -136,7 +136,7 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("a table of %d columns and %d rows in a quote is rendered", size[0], size[1])
 		}
 	}
-	for _, blank := range []string{"\u00a0", "\u0085", "\v", "\f", "\u2003"} { // blank for people, and not for the parser
+	for _, blank := range []string{"\u00a0", "\u0085", "\v", "\f", "\u2003"} { // blank to people, but not to the parser
 		table := strings.Repeat("|a", 300) + "|\n" + strings.Repeat("|-", 300) + "|\n" + strings.Repeat(blank+"\n", 700)
 		if _, whyNot := m.render(t.Context(), table, at); whyNot != tooMuch {
 			t.Errorf("a table with rows of %q is rendered", blank)
@@ -147,7 +147,7 @@ func TestHostileText(t *testing.T) {
 	}
 	for _, definition := range []string{
 		"[a]: https://e.example/" + strings.Repeat("a", 190_000), "[a]: " + strings.Repeat("a", 190_000) + ".md", "[a]: b.md '" + strings.Repeat("a", 190_000) + "'",
-		"[a]: https://e.example/" + strings.Repeat("a", 1500), // one that leads somewhere
+		"[a]: https://e.example/" + strings.Repeat("a", 1500), // a link that leads somewhere
 	} {
 		for _, use := range []string{"[a]\n\n", "![a]\n\n"} {
 			if _, whyNot := m.render(t.Context(), definition+"\n\n"+strings.Repeat(use, 190_000/len(use)), at); whyNot != tooMuch {
@@ -155,7 +155,7 @@ func TestHostileText(t *testing.T) {
 			}
 		}
 	}
-	deep := at // its skill's address is longer than the links to it
+	deep := at // the skill's address is longer than the links to it
 	folder := *at.e
 	folder.Tail = "/r/" + strings.Repeat("a", 1000)
 	deep.e = &folder
@@ -163,7 +163,7 @@ func TestHostileText(t *testing.T) {
 	if rewrite(m.md.Parser().Parse(text.NewReader(short)), short, deep) {
 		t.Error("links grow without end")
 	}
-	// One link that long is none, and the text around it is shown.
+	// A single link of that length is removed, and the text around it is shown.
 	got, whyNot := m.render(t.Context(), "[x](https://e.example/"+strings.Repeat("a", maxDestination)+")", at)
 	if want := `<p><em class="nowhere">x<span class="sr"> (a link that leads nowhere from here)</span></em></p>` + "\n"; string(got) != want || whyNot != "" {
 		t.Errorf("%.100s %s", got, whyNot)
@@ -177,7 +177,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestBusy: a page does not wait long for others to be rendered, and says why it
+// TestBusy checks that a page does not wait long for other renderings, and says why it
 // shows the source.
 func TestBusy(t *testing.T) {
 	at := here(t, "SKILL.md")
@@ -198,8 +198,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestRealText: every Markdown file of real skills is rendered, into what the table
-// allows.
+// TestRealText checks that Markdown files of real skills are rendered and contain only
+// what the table allows.
 func TestRealText(t *testing.T) {
 	corpus := os.Getenv("KNACK_CORPUS")
 	if corpus == "" {
@@ -220,7 +220,7 @@ func TestRealText(t *testing.T) {
 		if err != nil {
 			return nil // a link that leads nowhere
 		}
-		if n++; n%4 != 0 { // a quarter is enough to learn from
+		if n++; n%4 != 0 { // a quarter is a sufficient sample
 			return nil
 		}
 		out, whyNot := m.render(t.Context(), strings.ToValidUTF8(string(data), "?"), at)
@@ -237,7 +237,7 @@ func TestRealText(t *testing.T) {
 	}
 }
 
-// faults are what markup holds that is not allowed, as a browser reads it.
+// faults returns the disallowed parts of markup, as a browser parses it.
 func faults(markup string) (out []string) {
 	body := &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body}
 	nodes, err := html.ParseFragment(strings.NewReader(markup), body)
@@ -257,7 +257,7 @@ func faults(markup string) (out []string) {
 			continue
 		}
 		if n.Data == "div" && len(n.Attr) == 2 && n.Attr[0].Val == "scroll" {
-			continue // our own around a table
+			continue // the wrapper that render adds around a table
 		}
 		attributes, ok := allowed[n.Data]
 		if !ok || n.Namespace != "" {

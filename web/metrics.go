@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// buckets of the histogram of answers, in seconds.
+// buckets are the upper bounds of the histogram of response times, in seconds.
 var buckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}
 
-// metrics counts the answers of this site.
+// metrics counts the responses of the site.
 type metrics struct {
 	begun  time.Time
 	mu     sync.Mutex
@@ -55,13 +55,13 @@ func (m *metrics) served(route string, code int, took time.Duration) {
 	m.codes[[2]string{route, strconv.Itoa(code)}]++
 }
 
-// Measure is one metric, as Prometheus has them.
+// Measure is one metric in the sense of Prometheus.
 type Measure struct {
 	Name, Kind, Help string // Kind is counter or gauge
 	Samples          []Sample
 }
 
-// Sample is a value, and its labels in pairs of name and value.
+// Sample is one value of a metric. Labels are pairs of name and value.
 type Sample struct {
 	Value  float64
 	Labels []string
@@ -74,7 +74,7 @@ func (x *exposition) family(name, kind, help string) {
 	fmt.Fprintf(x, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// sample writes one value; labels come in pairs.
+// sample writes one value. Labels are pairs of name and value.
 func (x *exposition) sample(name string, value float64, labels ...string) {
 	x.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {

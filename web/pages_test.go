@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// skillsOf are the names on a page, with their addresses and badges.
+// skillsOf returns the names on a page, with their badges and addresses.
 func skillsOf(doc *html.Node) (out []string) {
 	for _, list := range all(doc, class("skills")) {
 		for _, h := range all(list, tag("h2")) {
@@ -28,7 +28,7 @@ func skillsOf(doc *html.Node) (out []string) {
 
 func TestHome(t *testing.T) {
 	f := open(t, files)
-	f.get("/api/v1/skills?q=git") // waits for the index, which a page does not
+	f.get("/api/v1/skills?q=git") // the API waits for the index, a page does not
 	lost := "lost skipped " + skippedHref(f)
 	for path, want := range map[string][]string{
 		"/": {
@@ -36,7 +36,7 @@ func TestHome(t *testing.T) {
 			lost, "secret not for models /skills/one/secret/", "git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/",
 		},
 		"/?q=git":                        {"git /skills/one/git/", "git shadowed 1 problem /skills/two/git/"},
-		"/?q=secret":                     {"secret not for models /skills/one/secret/"}, // people find what models do not
+		"/?q=secret":                     {"secret not for models /skills/one/secret/"}, // people find skills that models do not
 		"/?q=lost":                       {lost},
 		"/?state=skipped":                {lost},
 		"/?state=shadowed":               {"git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/"},
@@ -53,7 +53,8 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestFacets: each value says what it would show beside the other filters.
+// TestFacets checks that each filter value shows its count together with the other
+// filters.
 func TestFacets(t *testing.T) {
 	f := open(t, files)
 	for path, want := range map[string][]string{
@@ -67,12 +68,12 @@ func TestFacets(t *testing.T) {
 	}
 }
 
-// skippedHref is the page of the only skill that is skipped.
+// skippedHref returns the address of the page of the only skipped skill.
 func skippedHref(f *fixture) string {
 	return attr(all(all(f.page("/?state=skipped"), class("skills"))[0], tag("a"))[0], "href")
 }
 
-// TestLongQuery: 100 kB are no reason to fail, nor to be said again.
+// TestLongQuery checks that a query of 100 kB neither fails nor is repeated in full.
 func TestLongQuery(t *testing.T) {
 	f := open(t, files)
 	a := f.get("/?q=" + strings.Repeat("git%20", 16_000))
@@ -109,7 +110,7 @@ func TestSkillPage(t *testing.T) {
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Errorf("facts: -want +got\n%s", diff)
 	}
-	// The files below, back and forth.
+	// Links between the skill and its files, in both directions.
 	if got := attr(all(all(f.page("/skills/one/git/docs/more.md"), class("prose"))[0], tag("a"))[0], "href"); got != "/skills/one/git/" {
 		t.Errorf("the way back is %q", got)
 	}
@@ -131,7 +132,7 @@ func TestSkillPage(t *testing.T) {
 	}
 }
 
-// TestSkillFollowsDisk: what a page shows is as it is now.
+// TestSkillFollowsDisk checks that a page shows the skill as it is on disk now.
 func TestSkillFollowsDisk(t *testing.T) {
 	f := open(t, files)
 	lay(t, f.dir, map[string]string{"one/git/SKILL.md": "---\nname: git\ndescription: Other words.\n---\nFresh.\n"})
@@ -169,7 +170,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestHeaders: every answer forbids what it does not need.
+// TestHeaders checks that every answer forbids what it does not need.
 func TestHeaders(t *testing.T) {
 	f := open(t, files)
 	const (
@@ -233,7 +234,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// withToken is a site for whom a token is needed, and one that it takes.
+// withToken returns a site that requires a token, and a valid token.
 func withToken(t *testing.T, f *fixture) (*web.Site, string) {
 	t.Helper()
 	token, line := access.NewToken()
@@ -244,8 +245,8 @@ func withToken(t *testing.T, f *fixture) (*web.Site, string) {
 	return web.New(web.Options{Catalog: f.catalog, Verifier: tokens}), token
 }
 
-// TestOrigin: the pages show the address with the scheme by which the one who asks
-// reached the server, also where a proxy ended TLS.
+// TestOrigin checks that pages show the scheme with which the client reached the
+// server, even if a proxy terminated TLS.
 func TestOrigin(t *testing.T) {
 	f := open(t, files)
 	site, token := withToken(t, f)
@@ -285,8 +286,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestConnectWithTokens: every client that is given a URL is told how it gives the
-// token, and none is shown one.
+// TestConnectWithTokens checks that every client with a URL gets instructions for its
+// token, and that no token is shown.
 func TestConnectWithTokens(t *testing.T) {
 	f := open(t, files)
 	site, token := withToken(t, f)
@@ -312,8 +313,8 @@ func TestConnectWithTokens(t *testing.T) {
 	}
 }
 
-// TestBudgets: each client's part of the page names what it cuts, and says nothing
-// of a cut where there is none.
+// TestBudgets checks that each client's section names the skills that it cuts. A client
+// that cuts nothing must not mention a cut.
 func TestBudgets(t *testing.T) {
 	many := map[string]string{}
 	for i := range 12 {
@@ -385,7 +386,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// sortedRows leaves the order of equals aside.
+// sortedRows returns the rows as a multiset, so that the order of equal rows does not
+// matter.
 func sortedRows(rows []string) map[string]int {
 	m := map[string]int{}
 	for _, r := range rows {

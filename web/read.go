@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// readFile reads a file of a skill for whoever asked. What cannot be read is said
-// in words for them.
+// readFile reads a file of a skill for the client. It returns errors as messages for
+// the client.
 func readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string) ([]byte, error) {
 	if file == "." {
 		return nil, problem(http.StatusNotFound, "This is a folder.")

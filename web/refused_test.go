@@ -11,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// TestRefusalsValidate: what the server refuses before an address is asked is as the
-// API's document says too: no token, another's page, another host, too much at once,
-// and another method.
+// TestRefusalsValidate checks that early rejections also match the API's document.
+// These are a missing token, another site's page, another host, too many requests and
+// another method.
 func TestRefusalsValidate(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
@@ -83,7 +83,7 @@ func TestRefusalsValidate(t *testing.T) {
 	}
 }
 
-// held is a site that has one address where requests stay.
+// held is a site with one address whose requests block.
 type held struct {
 	*web.Site
 	begun, hold chan struct{}

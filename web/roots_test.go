@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// rooted is a site of three roots: "one" has skills and something that a scan notices,
-// "two" has a skill and goes, "three" is a file.
+// rooted returns a site with three roots. "one" has skills and something that a scan
+// reports, "two" has a skill and is then replaced by a file, and "three" is a file.
 func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{
@@ -37,7 +37,8 @@ func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 	return c, web.New(web.Options{Catalog: c})
 }
 
-// The metrics tell a root that is read from one that is not.
+// TestRootUp checks that the metrics distinguish a root that is read from one that is
+// not.
 func TestRootUp(t *testing.T) {
 	_, site := rooted(t)
 	w := httptest.NewRecorder()
@@ -49,8 +50,8 @@ func TestRootUp(t *testing.T) {
 	}
 }
 
-// What a scan notices, and why a root is not read, is shown to those who see all, and to
-// no one else: it names what they may not see.
+// TestNoticesOfRootsStayHidden checks that only clients that see all skills see notices
+// and errors of roots. These name what other clients may not see.
 func TestNoticesOfRootsStayHidden(t *testing.T) {
 	_, site := rooted(t)
 	ask := func(path, deny string) string {

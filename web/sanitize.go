@@ -9,10 +9,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// allowed is every element that rendered Markdown may hold, with its attributes
-// and what their values must be. No element here is of another language than HTML
-// (svg, math), holds text that is not text (script, style, textarea), or sends
-// anything anywhere.
+// allowed maps each element that rendered Markdown may contain to its attributes and
+// the checks of their values. No element belongs to another language (svg, math), has
+// raw text content (script, style, textarea) or submits data.
 var allowed = map[string]map[string]func(string) bool{
 	"p": nil, "br": nil, "hr": nil, "blockquote": nil, "em": {"class": isOneOf("nowhere")}, "strong": nil, "del": nil,
 	"h1": {"id": isID}, "h2": {"id": isID}, "h3": {"id": isID}, "h4": {"id": isID}, "h5": {"id": isID}, "h6": {"id": isID},
@@ -25,14 +24,15 @@ var allowed = map[string]map[string]func(string) bool{
 	"th": {"align": isOneOf("left", "right", "center")}, "td": {"align": isOneOf("left", "right", "center")},
 }
 
-// void are the elements without an end.
+// void lists the elements without an end tag.
 var void = []string{"br", "hr", "img", "input"}
 
 func isOneOf(values ...string) func(string) bool {
 	return func(v string) bool { return slices.Contains(values, v) }
 }
 
-// isID: a heading's id, which begins with what no element of the page begins with.
+// isID reports whether v is a heading's id. Its prefix differs from the ids of the page
+// itself.
 func isID(v string) bool {
 	name, ok := strings.CutPrefix(v, idPrefix)
 	return ok && name != "" && len(name) <= 256 && strings.IndexFunc(name, func(r rune) bool {
@@ -48,8 +48,8 @@ func isText(string) bool { return true }
 
 func isPicture(v string) bool { return strings.HasPrefix(v, "/raw/") && picture(v) != "" }
 
-// isHref: a page of a skill here, a place in this one, or an address elsewhere
-// that a browser asks with a request and nothing else.
+// isHref reports whether v is the address of a skill's page, a fragment of this page,
+// or an http, https or mailto address.
 func isHref(v string) bool {
 	u, err := url.Parse(v)
 	if err != nil {
@@ -68,11 +68,12 @@ func isHref(v string) bool {
 
 const maxNested = 256
 
-// sanitize writes markup anew from what the table allows: the second wall behind
-// a renderer that lets no HTML through. Elements are closed where they are open,
-// so that a text cannot end the element that it stands in. Those that lie deeper than
-// maxNested are left out: readers of HTML stop at some 512, and what they then make
-// of the rest is theirs.
+// sanitize rewrites markup so that it contains only what the table allows. It is the
+// second defence after a renderer that passes no HTML.
+//
+// An end tag closes only elements that are open, so that a text cannot end the element
+// around it. Elements nested deeper than maxNested are left out: HTML parsers stop at
+// about 512 levels, and their handling of the rest differs.
 func sanitize(markup string) string {
 	var out strings.Builder
 	out.Grow(len(markup) + len(markup)/8)
@@ -104,8 +105,8 @@ func sanitize(markup string) string {
 	}
 }
 
-// writeTag writes a start tag, or nothing where it is not allowed or would mean
-// nothing without the attributes that are not.
+// writeTag writes a start tag and reports whether it did. It writes nothing if the
+// element is not allowed or lacks attributes that it requires.
 func writeTag(out *strings.Builder, t html.Token) bool {
 	attributes, ok := allowed[t.Data]
 	if !ok {

@@ -15,24 +15,24 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// The addresses of the way in and out.
+// Paths of sign-in and sign-out.
 const (
 	signInPath  = "/signin"
 	signOutPath = "/signout"
 )
 
-// Bounds of a form.
+// Limits of forms.
 const (
-	maxForm  = 16 << 10 // bytes; a token has less than a hundred, an address may be long
-	maxForms = 1024     // that arrive at once
+	maxForm  = 16 << 10 // bytes; a token has fewer than 100, but an address may be long
+	maxForms = 1024     // forms received at the same time
 )
 
-// signInPage asks for a token. It is the same whatever the address is of that one
-// wanted to see: it tells nothing of what there is.
+// signInPage asks for a token. It is the same for every requested address, so that it
+// reveals nothing about what exists.
 type signInPage struct {
 	frame
 	Wrong bool
-	To    string // where it leads
+	To    string // where sign-in redirects to
 }
 
 func (s *Site) askIn(r *request, status int, wrong bool, to string) {
@@ -46,7 +46,7 @@ func (s *Site) askIn(r *request, status int, wrong bool, to string) {
 	}
 }
 
-// signIn takes a token from the form, and gives a cookie for it.
+// signIn verifies the token from the form and sets a session cookie.
 func (s *Site) signIn(r *request) error {
 	if r.Method != http.MethodPost {
 		if token, ok := s.Known(r.Request); ok {
@@ -71,14 +71,14 @@ func (s *Site) signIn(r *request) error {
 	if old, ok := cookieOf(r.Request); ok {
 		s.sessions.End(old)
 	}
-	// A proxy may have ended the TLS of a browser's connection. What the browser
-	// itself says of that is in the form's Origin, which no page can set.
+	// A proxy may have terminated the browser's TLS connection. The browser reports its
+	// scheme in the form's Origin header, which no page can set.
 	secure := r.TLS != nil || strings.HasPrefix(strings.ToLower(r.Header.Get("Origin")), "https://")
 	http.SetCookie(r.w, cookie(r.Request, secure, id, int(access.SessionLife.Seconds())))
 	return s.seeOther(r, to)
 }
 
-// signOut ends the session, and takes the cookie back.
+// signOut ends the session and deletes the cookie.
 func (s *Site) signOut(r *request) error {
 	if _, err := s.form(r); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (s *Site) seeOther(r *request, to string) error {
 	return answer(r, http.StatusSeeOther, nil)
 }
 
-// form reads a form of a page of this server: another's page must not sign anybody
-// in or out.
+// form reads a form sent from a page of this server. It rejects forms of other sites,
+// which must not sign a user in or out.
 func (s *Site) form(r *request) (url.Values, error) {
 	if new(http.CrossOriginProtection).Check(r.Request) != nil {
 		return nil, problem(http.StatusForbidden, "This form came from a page of another server.")
@@ -132,8 +132,8 @@ func (s *Site) form(r *request) (url.Values, error) {
 	return values, nil
 }
 
-// within is an address of this server's, whatever is written: a path that a
-// browser can take for nothing else, and a query.
+// within returns an address on this server that a browser cannot misread: the path and
+// query of to, or "/" if to is not usable.
 func within(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, "/") {
@@ -149,19 +149,21 @@ func within(to string) string {
 	return here
 }
 
-// Opens: the way in, and the files that every page is made of, are for everybody.
+// Opens reports whether a request needs no token. Sign-in, sign-out and the static
+// files of the pages are open to every client.
 func (s *Site) Opens(r *http.Request) bool {
 	return r.URL.Path == signInPath || r.URL.Path == signOutPath || strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
-// Open answers there, and says who signed in or out.
+// Open answers a request for which [Site.Opens] is true. It returns the subject that
+// signed in or out, if any.
 func (s *Site) Open(w http.ResponseWriter, r *http.Request) (access.Subject, bool) {
 	var p passenger
 	s.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passengerKey{}, &p)))
 	return p.subject, p.known
 }
 
-// passenger is who goes in or out by a request.
+// passenger is the subject that a request signs in or out.
 type passenger struct {
 	subject access.Subject
 	known   bool
@@ -175,9 +177,10 @@ func passes(r *request, subject access.Subject) {
 	}
 }
 
-// Known is the token that a request's cookie stands for. A cookie is good for looking
-// alone, and counts if the browser says that a page of this server asks, or the person:
-// other servers of the same site, such as those on other ports, have it sent along.
+// Known returns the token of the session that a request's cookie names. A cookie allows
+// only GET and HEAD. It counts only if the browser says that a page of this server, or
+// the user, made the request. Browsers also send it with requests from other servers of
+// the same site, such as those on other ports.
 func (s *Site) Known(r *http.Request) (token string, ok bool) {
 	if s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false
@@ -196,20 +199,20 @@ func (s *Site) Known(r *http.Request) (token string, ok bool) {
 	return s.sessions.Token(id)
 }
 
-// byCookie: whoever asks has signed in, and can sign out.
+// byCookie reports whether the client has signed in with a cookie and can sign out.
 func (s *Site) byCookie(r *request) bool {
 	_, ok := cookieOf(r.Request)
 	return s.sessions != nil && ok && len(r.Header["Authorization"]) == 0
 }
 
-// Recheck ends the sessions of tokens that are not known any more.
+// Recheck ends the sessions whose tokens are no longer valid.
 func (s *Site) Recheck(ctx context.Context) {
 	if s.sessions != nil {
 		s.sessions.Recheck(ctx)
 	}
 }
 
-// Refuse answers a request that the server did not let through.
+// Refuse answers a request that the server rejected.
 func (s *Site) Refuse(w http.ResponseWriter, hr *http.Request, status int, say string) {
 	setHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
@@ -217,7 +220,7 @@ func (s *Site) Refuse(w http.ResponseWriter, hr *http.Request, status int, say s
 	s.fail(&request{Request: hr, w: w}, problem(status, string(unicode.ToUpper(first))+strings.TrimSuffix(say[size:], ".")+"."))
 }
 
-// takesPages: whoever asks reads pages.
+// takesPages reports whether the client accepts HTML.
 func takesPages(r *http.Request) bool {
 	for _, list := range r.Header.Values("Accept") {
 		for kind := range strings.SplitSeq(list, ",") {
@@ -230,19 +233,20 @@ func takesPages(r *http.Request) bool {
 	return false
 }
 
-// cookie is the one of a session. Cookies are a host's, whatever its ports: servers
-// on two of them each have a name of their own.
+// cookie returns a session cookie. Browsers share cookies between all ports of a host,
+// so the name contains the port.
 func cookie(r *http.Request, secure bool, value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName(r, secure), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: secure,
-		// Lax and not Strict: with Strict, whoever follows a link in a message would have
-		// to sign in again. Nothing here is changed by following one.
+		// SameSite is Lax: with Strict, a user who follows a link in a message would
+		// have to sign in again. Following a link changes nothing here.
 		SameSite: http.SameSiteLaxMode,
 	}
 }
 
-// cookieName: what begins with __Host- is set by this host alone, over TLS alone.
+// cookieName returns the name of the session cookie. Browsers accept a name with the
+// prefix __Host- only from this host and only over TLS.
 func cookieName(r *http.Request, secure bool) string {
 	name := "knack"
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
@@ -254,7 +258,7 @@ func cookieName(r *http.Request, secure bool) string {
 	return name
 }
 
-// cookieOf is a session's id.
+// cookieOf returns the session id from the request's cookie.
 func cookieOf(r *http.Request) (string, bool) {
 	for _, secure := range []bool{true, false} {
 		if c, err := r.Cookie(cookieName(r, secure)); err == nil && c.Value != "" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// redirections are what somebody writes into a link in the hope that a person who
-// signs in is led elsewhere.
+// redirections maps targets, including those of an attacker's link, to the address that
+// sign-in redirects to.
 var redirections = map[string]string{
 	"":                              "/",
 	"/":                             "/",
@@ -54,7 +54,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// FuzzWithin: no text leads a browser elsewhere.
+// FuzzWithin checks that no text leads a browser to another server.
 func FuzzWithin(f *testing.F) {
 	for to := range redirections {
 		f.Add(to)

@@ -17,41 +17,43 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Options of a site.
+// Options configure a [Site].
 type Options struct {
 	Catalog *catalog.Catalog
-	// Tools are those that the server gives to models: a skill's page shows what
-	// each answers.
+	// Tools are the tools that the server offers to models. A skill's page shows the
+	// answer of each.
 	Tools   []*tool.Tool
 	Version string
-	// Command is the absolute path of the executable, for the snippets of clients
-	// on this machine; empty where clients are elsewhere.
+	// Command is the absolute path of the executable, used in the snippets of clients
+	// on this machine. It is empty if clients run elsewhere.
 	Command string
-	// Verifier, if set, knows the tokens with which people sign in. The pages say that
-	// one is needed; who asks for them is the server's to check.
+	// Verifier, if set, verifies the tokens with which people sign in. The pages then
+	// say that a token is needed; the server checks the requests.
 	Verifier access.Verifier
-	// Engage is what skill://engage/SKILL.md answers where no skill has it; see
+	// Engage returns the text of skill://engage/SKILL.md if no skill has that URI; see
 	// [tool.Host].
 	Engage func() string
-	// Usage counts what agents do; nil where nobody counts.
+	// Usage counts the skills that agents use. If it is nil, the site makes its own.
 	Usage *Usage
-	// Measures, if set, are the metrics of what is around the site, shown at /metrics
-	// after its own. They are the same for everybody, and must tell of no skill.
+	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
+	// after the site's own. They are the same for every client and must not reveal
+	// skills.
 	Measures func() []Measure
 	Log      *slog.Logger
 }
 
-// Bounds of one request.
+// Limits of one request.
 const (
 	// requestTime is how long a request may wait for disks.
 	requestTime = 10 * time.Second
-	// firstTime is how long one waits for the first snapshot.
+	// firstTime is how long a request waits for the first snapshot.
 	firstTime = 2 * time.Second
-	// maxQuery bounds the text of a search, in bytes; what is longer is cut.
+	// maxQuery is the maximum length of a search query, in bytes. Longer queries are
+	// cut.
 	maxQuery = 1024
 )
 
-// Site serves the pages, the API and the metrics.
+// Site is an HTTP handler for the pages, the API and the metrics.
 type Site struct {
 	o         Options
 	host      *tool.Host
@@ -64,14 +66,14 @@ type Site struct {
 	markdown  *renderer
 	fits      latest[[]tool.Fit]
 	reports   latest[*healthPage]
-	indexes   latest[tagged] // of discovery
+	indexes   latest[tagged] // the discovery index
 	metrics   *metrics
 	checks    *checks
-	sessions  *access.Sessions // nil where nobody needs to sign in
-	arriving  chan struct{}    // places of forms on their way
+	sessions  *access.Sessions // nil if no sign-in is needed
+	arriving  chan struct{}    // limits the forms received at the same time
 }
 
-// New makes a site.
+// New returns a site.
 func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -132,22 +134,22 @@ func (s *Site) mux() *http.ServeMux {
 	return m
 }
 
-// Routes are the patterns of [http.ServeMux] for which there are answers, in no
+// Routes returns the [http.ServeMux] patterns that the site serves, in no particular
 // order.
 func (s *Site) Routes() []string { return slices.Clone(s.patterns) }
 
-// Methods are those that are answered at a path, as the header Allow lists them.
+// Methods returns the methods allowed at a path, in the form of the Allow header.
 func (s *Site) Methods(path string) string {
 	_, pattern := s.routes.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
 	if methods, ok := s.methods[pattern]; ok {
 		return methods
 	}
-	return "GET, HEAD" // of the page that says where to go
+	return "GET, HEAD" // of the redirect
 }
 
 // ServeHTTP answers one request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/api/v1" { // the router would send a program a page that says where to go
+	if r.URL.Path == "/api/v1" { // the router would redirect API clients with an HTML page
 		again := *r
 		at := *r.URL
 		at.Path, at.RawPath = "/api/v1/", ""
@@ -157,21 +159,22 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// request is one request under way.
+// request is one request that is being served.
 type request struct {
 	*http.Request
 	w http.ResponseWriter
-	// lacks is what the view lacks that the request reads, nil if that is complete. Then no
-	// answer may be kept; see [Site.view].
+	// lacks is what the view of this request lacks, or nil if the view is complete. If
+	// it is set, the answer must not be cached; see [Site.view].
 	lacks *catalog.Incomplete
 }
 
-// isAPI: the answer is read by a program.
+// isAPI reports whether a program reads the answer.
 func (r *request) isAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/metrics"
 }
 
-// handle wraps what every route has in common. methods are those that it answers.
+// handle wraps page with the work that every route shares. methods lists the allowed
+// methods.
 func (s *Site) handle(pattern, methods string, page func(*request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		begun := time.Now()
@@ -186,7 +189,7 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 			s.fail(r, problem(http.StatusMethodNotAllowed, "Here is no answer but to "+methods+"."))
 			return
 		}
-		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Values would be without what is wrong, and a list without its filters
+		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Values drops malformed parts, so a list would lose its filters
 			s.fail(r, problem(http.StatusBadRequest, "The query of this address cannot be read. A % in it is written %25, and a ; is written %3B."))
 			return
 		}
@@ -196,12 +199,12 @@ func (s *Site) handle(pattern, methods string, page func(*request) error) http.H
 	})
 }
 
-// setHeaders are those of every answer. Scripts and styles come from this server
-// alone and never from within a page.
+// setHeaders sets the headers of every answer. Scripts and styles come only from this
+// server and are never inline.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with none at all a form's Origin would be null
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, a form's Origin would be null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-cache")
@@ -210,13 +213,13 @@ func setHeaders(h http.Header) {
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-	// rawPolicy is for bytes of a skill: even where a browser takes them for a page
+	// rawPolicy is for raw bytes of a skill. Even if a browser treats them as a page,
 	// they can do nothing.
 	rawPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 )
 
-// view is what a request may see: its context has the sight of the one who asks.
-// Every page and every answer reads through it.
+// view returns the view of the catalogue that the request's context permits. Every page
+// and every API answer reads through it.
 func (s *Site) view(r *request) (catalog.View, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), firstTime)
 	defer cancel()
@@ -230,8 +233,8 @@ func (s *Site) view(r *request) (catalog.View, error) {
 	return v, nil
 }
 
-// absent is the answer for a skill that a view lacks: there is none, or, as unsure says,
-// there may be one.
+// absent returns the error for a skill that is not in the view. If unsure is set, the
+// skill may exist, and the status is 503 instead of 404.
 func absent(unsure error, say string) error {
 	if unsure != nil {
 		return problem(http.StatusServiceUnavailable, sentence(unsure.Error()))
@@ -239,10 +242,10 @@ func absent(unsure error, say string) error {
 	return problem(http.StatusNotFound, say)
 }
 
-// sentence makes one of a text of knack's own.
+// sentence makes a sentence of a message of knack itself.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// failure is an answer that is none: a status and a sentence for whoever asked.
+// failure is an error with an HTTP status and a sentence for the client.
 type failure struct {
 	status int
 	say    string
@@ -256,7 +259,8 @@ func (s *Site) nowhere(*request) error {
 	return problem(http.StatusNotFound, "There is no such page.")
 }
 
-// titleOf is the name of a status for readers, of whom none sent anything large.
+// titleOf returns the name of a status. Status 413 is "Content Too Large", since
+// readers send nothing large themselves.
 func titleOf(status int) string {
 	if status == http.StatusRequestEntityTooLarge {
 		return "Content Too Large"
@@ -264,10 +268,12 @@ func titleOf(status int) string {
 	return http.StatusText(status)
 }
 
-// lineRoom is about what a line of text takes in a page, in all copies that are made of it.
+// lineRoom is the approximate memory of one line of text on a page, including all
+// copies, in bytes.
 const lineRoom = 256
 
-// lines are those of a text that a page shows with their numbers. They take room.
+// lines splits a text into lines that a page shows with numbers. It reserves memory for
+// them.
 func lines(r *request, text string) ([]string, error) {
 	if err := catalog.Hold(r.Context(), lineRoom*int64(strings.Count(text, "\n"))); err != nil {
 		return nil, err
@@ -275,13 +281,13 @@ func lines(r *request, text string) ([]string, error) {
 	return linesOf(text), nil
 }
 
-// fail answers with an error: as a page, or as a problem object (RFC 9457).
+// fail answers with an error, as a page or as a problem object (RFC 9457).
 func (s *Site) fail(r *request, err error) {
 	var f *failure
 	switch {
 	case errors.As(err, &f):
 	case errors.Is(err, context.Canceled):
-		return // nobody listens
+		return // the client has gone
 	case errors.Is(err, skill.ErrNoRoom):
 		f = &failure{http.StatusServiceUnavailable, "The server is busy: too much is being answered at once. Try again."}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -33,14 +33,14 @@ const (
 type skillPage struct {
 	frame
 	row
-	Lede, Whole string // the description in one line, cut; and whole where it was cut
+	Lede, Whole string // the description in one line, cut; Whole is set only if Lede is cut
 	URI, Load   string
 	RawHref     string
 	Scope       skill.Scope
 	Digest      string
-	Checked     bool   // what follows is known
-	Unpublished string // why it is not published; empty if it is
-	People      bool   // may invoke it
+	Checked     bool   // the results of the check are available
+	Unpublished string // why the skill is not published; empty if it is
+	People      bool   // people may invoke the skill
 	By          *relative
 	Others      []relative
 	Fields      []field
@@ -54,12 +54,12 @@ type skillPage struct {
 	Shown    []shown
 	Files    []fileRow
 	NFiles   int
-	Manifest string // why there are no digests, else ""
+	Manifest string // why there are no digests, or ""
 	Total    int64
-	More     int  // files that are not shown
-	AtLeast  bool // there are more files than were counted
+	More     int  // number of files not shown
+	AtLeast  bool // the skill has more files than were counted
 	Findings []finding
-	Infos    int // of the findings, those that are no problems
+	Infos    int // findings that are not problems
 }
 
 // relative is another skill of the same name.
@@ -67,7 +67,7 @@ type relative struct{ Href, Place, Load, How string }
 
 type field struct{ Key, Value string }
 
-// skillOrFile shows what a path below /skills/ names.
+// skillOrFile shows the skill or file that a path below /skills/ names.
 func (s *Site) skillOrFile(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	return s.render(r, http.StatusOK, "skill", p)
 }
 
-// aboutSkill is what stands beside every view.
+// aboutSkill returns the data that every view of a skill's page shows.
 func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *doctor.Verdict) skillPage {
 	fares := unchecked(e)
 	if d != nil {
@@ -187,16 +187,16 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 	return p
 }
 
-// verdictPatience is how long a page that shows a skill's text waits for the skill to be
-// checked, which reads its other files too.
+// verdictPatience is how long a page with a skill's text waits for the check, which
+// also reads the other files.
 const verdictPatience = 100 * time.Millisecond
 
-// maxLede is how much of a description heads the page, in characters: two of
-// three have no more.
+// maxLede is the maximum length of the description at the top of the page, in
+// characters. Two of three descriptions are not longer.
 const maxLede = 400
 
-// fieldsOf are the top-level fields of the frontmatter, in their order, besides
-// those that head the page.
+// fieldsOf returns the top-level fields of the frontmatter in their order, except the
+// name and the description, which are at the top of the page.
 func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 	dec := json.NewDecoder(strings.NewReader(string(frontmatter)))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -226,20 +226,20 @@ func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 		}
 		name, _ := key.(string)
 		if name == "name" || name == "description" {
-			continue // they head the page
+			continue // shown at the top of the page
 		}
 		fields = append(fields, field{name, value})
 	}
 	return fields
 }
 
-// linesOf splits a text for numbered lines.
+// linesOf splits a text into lines.
 func linesOf(text string) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// answered is what one tool answers for a skill.
+// answered is the answer of one tool for a skill.
 type answered struct {
 	Tool, Arguments, Text string
 	IsError               bool
@@ -248,10 +248,10 @@ type answered struct {
 	Open                  bool
 }
 
-// shown is what a client is shown of a skill before it asks for anything.
+// shown describes what a client sees of a skill before it requests anything.
 type shown struct{ Client, What string }
 
-// maxAnswer is how much of an answer is shown, in bytes.
+// maxAnswer is how much of a tool's answer is shown, in bytes.
 const maxAnswer = 64 << 10
 
 func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
@@ -265,7 +265,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			args = argument(append(args, ','), required[1], skill.MainFile)
 		}
 		args = append(args, '}')
-		res, err := t.Call(r.Context(), s.host, args) // in the context of the one who asks
+		res, err := t.Call(r.Context(), s.host, args) // with the rights of the client
 		if err != nil {
 			return err
 		}
@@ -279,13 +279,14 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 	return nil
 }
 
-// argument appends one argument of a call; they stand in the order of the schema.
+// argument appends one argument of a call. The caller adds them in the order of the
+// schema.
 func argument(args []byte, key, value string) []byte {
 	return skill.AppendJSONString(append(skill.AppendJSONString(args, key), ':'), value)
 }
 
-// argumentFor is how a tool is asked for a skill: by URI, by folder (contract
-// 000), or by the name that loads it.
+// argumentFor returns the argument with which a tool finds a skill: its URI, its folder
+// (contract 000) or the name that loads it.
 func argumentFor(t *tool.Tool, v catalog.View, e *catalog.Entry) string {
 	switch {
 	case t.Required()[0] == "uri":
@@ -315,7 +316,8 @@ func shownTo(fits []tool.Fit, e *catalog.Entry) (out []shown) {
 	return out
 }
 
-// containsEntry compares places: the entry may have been read again since.
+// containsEntry reports whether a list has the skill. It compares root and path,
+// because the entry may have been read again.
 func containsEntry(all []*catalog.Entry, e *catalog.Entry) bool {
 	return slices.ContainsFunc(all, func(o *catalog.Entry) bool { return o.Root.Label == e.Root.Label && o.Path == e.Path })
 }
@@ -334,7 +336,7 @@ func clientName(name string) string {
 	return name
 }
 
-// fileRow is a line of the tree of files.
+// fileRow is one line of the file tree.
 type fileRow struct {
 	Name, Path, Href, RawHref string
 	Depth                     int
@@ -376,10 +378,10 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 	return nil
 }
 
-// shownFiles bounds the files of a skill that a page lists.
+// shownFiles is the maximum number of a skill's files that a page lists.
 const shownFiles = 2 * skill.MaxFiles
 
-// tree lists files below the folders that they lie in.
+// tree lists files below rows for their folders.
 func tree(e *catalog.Entry, files []skill.File) (rows []fileRow) {
 	seen := map[string]bool{".": true}
 	for _, f := range files {
@@ -407,19 +409,20 @@ func tree(e *catalog.Entry, files []skill.File) (rows []fileRow) {
 	return rows
 }
 
-// finding is one problem for a page.
+// finding is one finding of the check, as a page shows it.
 type finding struct {
 	Rule          skill.RuleID
 	Severity      skill.Severity
 	File          string
 	Line, Column  int
 	Message, Mend string
-	Before, Mark  string // of the line it stands in, and the part that it is about
+	Before, Mark  string // the text before the marked part of the line, and that part
 	After         string
-	Fixes         bool // knack check --fix mends it
+	Fixes         bool // knack check --fix fixes it
 }
 
-// findingsOf are those of a verdict, with the lines of SKILL.md that they are about.
+// findingsOf returns the findings of a verdict with the lines of SKILL.md that they
+// refer to.
 func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
 	var lines []string
 	if skill.DigestOf(data) == d.Skill.Digest {
@@ -438,7 +441,8 @@ func findingsOf(d *doctor.Verdict, data []byte) (out []finding) {
 	return out
 }
 
-// mark cuts a line around what a finding is about.
+// mark splits a line around the part that a finding refers to, and shortens what is
+// before and after it.
 func mark(line []rune, column, length int) (before, marked, after string) {
 	const around = 60
 	from := min(max(column-1, 0), len(line))

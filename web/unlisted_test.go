@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/doctor"
 )
 
-// A skill of an excluded root is in no list of a page that does not ask for such skills.
-// Its page says so, and so do home, health and the API.
+// TestUnlisted checks that a skill of an excluded root is in no list, unless the page
+// requests such skills. Its page says so, and so do home, health and the API.
 func TestUnlisted(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/git/SKILL.md":     "---\nname: git\ndescription: Work with branches. Use when asked.\n---\n",

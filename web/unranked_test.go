@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// slow is a source whose disk answers nothing while it is held: the index of the search
-// is not made, since it needs the headings.
+// slow is a source whose disk does not answer while it is held. Then the search index
+// is not built, since it needs the headings.
 type slow struct {
 	files fstest.MapFS
 	held  *atomic.Pointer[chan struct{}]
@@ -52,9 +52,9 @@ func (s slow) Open(name string) (fs.File, error) {
 	return s.files.Open(name)
 }
 
-// TestSearchBeforeTheIndex: a page does not wait for the index. It shows what has the
-// words, of the snapshot that there is, and says that it is not ranked; the API, which
-// says nothing of the kind, waits. With the index both are ranked.
+// TestSearchBeforeTheIndex checks that a page does not wait for the index. It shows the
+// skills of the current snapshot that have the words, and says that they are not
+// ranked. The API, which cannot say that, waits. With the index both are ranked.
 func TestSearchBeforeTheIndex(t *testing.T) {
 	skillText := func(name, description string) *fstest.MapFile {
 		return &fstest.MapFile{Data: fmt.Appendf(nil, "---\nname: %s\ndescription: %s\n---\n", name, description)}
@@ -104,7 +104,7 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 	case n := <-answered:
 		close(held)
 		t.Fatalf("the API does not wait, and has %d skills", n)
-	case <-time.After(200 * time.Millisecond): // twenty times what a page waits
+	case <-time.After(200 * time.Millisecond): // twenty times as long as a page waits
 	}
 	close(held)
 	if n := <-answered; n != 2 {

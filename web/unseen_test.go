@@ -16,16 +16,16 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// unseen are 30 characters that nobody sees: all that steer direction, and of each other
-// kind some.
+// unseen are 30 invisible characters: all that set the text direction, and some of each
+// other kind.
 var unseen = []rune{
 	0x200e, 0x200f, 0x061c, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069, // of UAX #9
 	0x200b, 0x200c, 0x200d, 0x2060, 0x2063, 0xfeff, 0x00ad, 0x034f, 0x180e, 0x115f, 0x3164, 0xfe00, 0x2028, 0x2029,
 	0x1d173, 0xe0001, 0xe0041, 0x7f,
 }
 
-// No page has a character that nobody sees as it is, in whatever text of a skill, of a
-// question or of a client it stands, and wherever on the page; nor has JSON.
+// TestNothingUnseenOnPages checks that no page and no JSON contains an invisible
+// character unescaped. This applies to every text of a skill, a query or a client.
 func TestNothingUnseenOnPages(t *testing.T) {
 	if len(unseen) != 30 {
 		t.Fatalf("%d characters", len(unseen))
@@ -37,7 +37,7 @@ func TestNothingUnseenOnPages(t *testing.T) {
 
 func seekUnseen(t *testing.T, r rune) {
 	x := func(format string) string { return strings.ReplaceAll(format, "@", string(r)) }
-	quoted := func(format string) string { // in YAML, where it may not stand as it is
+	quoted := func(format string) string { // escaped, if YAML does not allow the character itself
 		if r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0xfeff {
 			return strings.ReplaceAll(format, "@", skill.Escaped(r))
 		}
@@ -45,7 +45,7 @@ func seekUnseen(t *testing.T, r rune) {
 	}
 	name := quoted("na@me")
 	if r == 0x7f || r == 0x2028 || r == 0x2029 {
-		name = "name" // or the skill is skipped
+		name = "name" // with the character in its name, the skill would be skipped
 	}
 	body := x("# He@ad\n\nTe@xt **bo@ld** `co@de` [li@nk](fi@le.md \"ti@tle\") [out](https://e@xample.org/ \"o@ut\") ![al@t](no@ne.png) <b@>&#" + fmt.Sprint(int(r)) + ";\n\n" +
 		"    inden@ted\n\n```no@te\nfen@ced\n```\n\n<!-- com@ment -->\n\n| a@b |\n|---|\n| c@d |\n")

@@ -14,30 +14,30 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Bounds of what is counted: who names clients and skills may be anybody.
+// Limits of the counts. Any client can choose names of clients and skills.
 const (
 	maxClients = 100
 	maxPairs   = 100_000
 	maxHours   = 24
 )
 
-// Usage counts what agents do with skills since it was made: which were offered in
-// a list, loaded, or had a file read. It keeps numbers and no content.
+// Usage counts what agents do with skills since it was created: how often each was
+// offered in a list, loaded, or had a file read. It keeps numbers and no content.
 type Usage struct {
 	mu    sync.Mutex
 	now   func() time.Time
 	since time.Time
 	by    map[pair]*Counts
-	names map[string]bool // the clients counted under their own names
+	names map[string]bool // clients counted under their own names
 
-	lists map[*catalog.Snapshot]*lists // what is not folded yet
+	lists map[*catalog.Snapshot]*lists // lists not folded yet
 
 	hours [maxHours]hour
 }
 
 type pair struct{ client, uri string }
 
-// hour has what was loaded and read in one hour, by the skill's URI.
+// hour has the loads and reads of one hour, by the skill's URI.
 type hour struct {
 	at time.Time
 	by map[string]Counts
@@ -56,13 +56,13 @@ func (c *Counts) add(o Counts) {
 	c.Read += o.Read
 }
 
-// NewUsage begins to count.
+// NewUsage returns a Usage that counts from now.
 func NewUsage() *Usage {
 	return &Usage{now: time.Now, since: time.Now(), by: map[pair]*Counts{}, names: map[string]bool{}, lists: map[*catalog.Snapshot]*lists{}}
 }
 
-// Listed counts that a client was given a list of the view's skills: offered are
-// those whose name stands in it.
+// Listed records that a client got a list of the view's skills. Skills whose names are
+// in the list count as offered.
 func (u *Usage) Listed(v catalog.View, clientName string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,14 +77,14 @@ func (u *Usage) Listed(v catalog.View, clientName string) {
 	l.by[u.known(clientName)]++
 }
 
-// lists are those that were made of one view, by client.
+// lists counts the lists made of one view, by client.
 type lists struct {
 	view catalog.View
 	by   map[string]uint64
 }
 
-// fold counts lists for each skill in them: they are asked for often, and change
-// seldom. It is for the holder of mu.
+// fold adds the recorded lists to the counts of each skill in them. Lists are requested
+// often and change seldom, so they are counted together. The caller holds mu.
 func (u *Usage) fold() {
 	for _, l := range u.lists {
 		fits := tool.Fits(l.view)
@@ -108,8 +108,7 @@ func (u *Usage) fold() {
 	clear(u.lists)
 }
 
-// Called counts a call of a tool that was answered: a skill loaded, or a file of
-// one read.
+// Called records an answered tool call, which loaded a skill or read one of its files.
 func (u *Usage) Called(v catalog.View, clientName, toolName string, args json.RawMessage) {
 	var a struct {
 		Name      string `json:"name"`
@@ -132,7 +131,7 @@ func (u *Usage) Called(v catalog.View, clientName, toolName string, args json.Ra
 	u.named(v, clientName, cmp.Or(a.Name, a.Command, a.SkillName), n)
 }
 
-// Invoked counts that a person took a skill's prompt.
+// Invoked records that a user invoked a skill's prompt.
 func (u *Usage) Invoked(v catalog.View, clientName, prompt string) {
 	u.named(v, clientName, prompt, Counts{Loaded: 1})
 }
@@ -156,7 +155,7 @@ func (u *Usage) named(v catalog.View, clientName, called string, n Counts) {
 	u.count(clientName, e, n)
 }
 
-// Resource counts that a resource was read.
+// Resource records that a client read a resource.
 func (u *Usage) Resource(v catalog.View, clientName, uri string) {
 	parsed, err := skill.ParseURI(strings.TrimSpace(uri))
 	if err != nil {
@@ -175,7 +174,7 @@ func (u *Usage) Resource(v catalog.View, clientName, uri string) {
 	u.count(clientName, e, n)
 }
 
-// count is for the holder of mu.
+// count adds n to the counts of a skill and a client. The caller holds mu.
 func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 	at := pair{u.known(clientName), e.URI().String()}
 	c := u.by[at]
@@ -200,7 +199,7 @@ func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 	h.by[at.uri] = sum
 }
 
-// known is the name under which a client is counted. It is for the holder of mu.
+// known returns the name under which a client is counted. The caller holds mu.
 func (u *Usage) known(clientName string) string {
 	name := cmp.Or(skill.OneLine(skill.Echo(clientName)), "unnamed")
 	if !u.names[name] {
@@ -212,17 +211,17 @@ func (u *Usage) known(clientName string) string {
 	return name
 }
 
-// sums are the counts of what somebody sees.
+// sums are the counts for the skills of one view.
 type sums struct {
 	clients map[string]Counts
 	skills  []useRow
 	total   Counts
 	hours   []bar
-	most    uint64 // of loads and reads in an hour
+	most    uint64 // maximum of loads and reads in one hour
 }
 
-// seen adds up what concerns the skills of a view, and nothing else: numbers tell
-// of skills too.
+// seen sums the counts of the skills in a view. It leaves out all other skills, since
+// numbers reveal them too.
 func (u *Usage) seen(v catalog.View) sums {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -233,7 +232,7 @@ func (u *Usage) seen(v catalog.View) sums {
 		e, ok := inView[uri]
 		if !ok {
 			if parsed, err := skill.ParseURI(uri); err == nil {
-				if at, file := v.At(parsed); file == skill.MainFile { // else it is of a skill around
+				if at, file := v.At(parsed); file == skill.MainFile { // otherwise the URI is a file of an enclosing skill
 					e = at
 				}
 			}
@@ -299,10 +298,10 @@ type usagePage struct {
 type useRow struct {
 	Href, Name string
 	Counts
-	Users []useRow // the clients, of a skill
+	Users []useRow // the clients of a skill
 }
 
-// byUse puts what is used most first.
+// byUse orders rows by use, most used first.
 func byUse(a, b useRow) int {
 	return cmp.Or(cmp.Compare(b.Loaded, a.Loaded), cmp.Compare(b.Read, a.Read), cmp.Compare(b.Offered, a.Offered), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Href, b.Href))
 }
@@ -314,7 +313,7 @@ type bar struct {
 	ReadY, Read     int
 	Label           string
 	NLoaded, NRead  uint64
-	Tick            bool // the hour is written below
+	Tick            bool // the hour is written below the bar
 }
 
 const chartHeight = 120
@@ -342,11 +341,11 @@ func (s *Site) usage(r *request) error {
 	return s.render(r, http.StatusOK, "usage", p)
 }
 
-// leastBar is high enough to be seen, also on a phone: one read beside a hundred
-// loads is not none.
+// leastBar is the minimum height of a bar, so that one read beside a hundred loads is
+// visible, even on a phone.
 const leastBar = 3
 
-// chart draws the last day, an hour a bar.
+// chart computes the bars of the last day, one for each hour.
 func (p *usagePage) chart() {
 	scale := func(n uint64) int {
 		if n == 0 {

@@ -15,15 +15,17 @@ const (
 	discoverySchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 )
 
-// discoverable: the index holds skills that answer to their own name, and whose SKILL.md
-// keeps the specification to the letter. That is the artifact: the skill's other files are
-// not in the index, and the limits of the Skills extension on those do not bear on it.
+// discoverable reports whether the index lists the skill. It lists skills that answer
+// to their own name and have a SKILL.md that follows the specification exactly. The
+// artifact is SKILL.md alone, so the limits of the Skills extension on other files do
+// not apply.
 func discoverable(e *catalog.Entry) bool {
 	return e.Status == catalog.Available && e.Publishable && skill.Base(e.Base()) == e.Name
 }
 
-// maxIndexes bounds the indexes that are kept, in bytes: those of some 40,000 skills,
-// or of 5,000 for each of eight who see different ones. A larger one is kept alone.
+// maxIndexes is the maximum size of the cached indexes, in bytes. That is enough for
+// about 40,000 skills, or 5,000 for each of eight subjects with different views. A
+// larger index is cached alone.
 const maxIndexes = 16 << 20
 
 func (s *Site) wellKnownIndex(r *request) error {
@@ -31,14 +33,14 @@ func (s *Site) wellKnownIndex(r *request) error {
 	if err != nil {
 		return err
 	}
-	if r.lacks != nil { // the index has no place to say so
+	if r.lacks != nil { // the index cannot say that it is incomplete
 		return problem(http.StatusServiceUnavailable, sentence(r.lacks.Error()))
 	}
 	return answerKept(r, "application/json", s.indexes.get(v, func() tagged { return tagOf(discoveryOf(v)) }))
 }
 
-// discoveryOf writes the index of a view: as one value it would be held three times,
-// and the library's encoder takes twice as long.
+// discoveryOf encodes the index of a view by hand. Encoding it as one value would hold
+// it three times, and encoding/json takes twice as long.
 func discoveryOf(v catalog.View) []byte {
 	var all []*catalog.Entry
 	size := 128

@@ -9,11 +9,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// tokensOf estimates what a text costs a model: four characters each, as vendors
-// say for English.
+// tokensOf estimates the tokens of a text: one for four characters, as vendors state
+// for English.
 func tokensOf(characters int64) int64 { return (characters + 3) / 4 }
 
-// bytesOf is a size as people write it.
+// bytesOf formats a size for people, with decimal units.
 func bytesOf(n int64) string {
 	switch {
 	case n < 1000:
@@ -30,7 +30,7 @@ func trimZero(f float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 }
 
-// countOf is a number with its thousands told apart.
+// countOf formats a number with commas between thousands.
 func countOf(number any) string {
 	s := fmt.Sprint(number)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -39,15 +39,15 @@ func countOf(number any) string {
 	return s
 }
 
-// timesOf is a time of day with its date, in UTC.
+// timesOf formats a time with its date, in UTC.
 func timesOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// plural is a number with the word for what was counted.
+// plural formats a number with its noun, in the plural if needed.
 func plural(n int, what string) string {
 	return strings.Replace(strings.Replace(skill.Count(n, what), "matchs", "matches", 1), strconv.Itoa(n), countOf(n), 1)
 }
 
-// lastedOf is a time span to read, not to measure.
+// lastedOf formats a duration for people, rounded down.
 func lastedOf(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClean: what drives a terminal is gone, what nobody would see is spelt, and texts
-// of any script stay as they are.
+// TestClean checks that terminal controls are removed, invisible characters are escaped,
+// and texts of any script are unchanged.
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x1b[2J\x07\u009b\x7fb\r\n\tc":  "a[2Jb\n\tc",

@@ -1,5 +1,5 @@
-// Package cli is the command line: flags, wiring and words for people. Every
-// verb has its file.
+// Package cli is the command line: flags, wiring and words for people. Each verb has its
+// own file.
 package cli
 
 import (
@@ -66,7 +66,7 @@ func Main(ctx context.Context, env Env, args []string) int {
 	case err == nil:
 		return exitDone
 	case !isOurs:
-		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own complaints are about usage
+		f = &failure{exitUsage, err, "run 'knack --help'"} // cobra's own errors are about usage
 	}
 	fmt.Fprintf(env.Stderr, "error: %s\n", clean(f.err.Error()))
 	if f.hint != "" {
@@ -75,11 +75,10 @@ func Main(ctx context.Context, env Env, args []string) int {
 	return f.code
 }
 
-// output remembers that a write failed, so that no command ends as if its data
-// had arrived.
+// output records that a write failed, so that no command ends as if its data had arrived.
 type output struct {
 	io.Writer
-	failed atomic.Pointer[error] // a write that nobody waits for may outlive its command
+	failed atomic.Pointer[error] // a write that no caller waits for may outlive its command
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -96,7 +95,7 @@ func (o *output) Room(n int) bool {
 	return ok && hasRoom(f, n)
 }
 
-// bare is what the system said, without the operation and the file's name.
+// bare returns the system's reason, without the operation and the file's name.
 func bare(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -139,8 +138,8 @@ to any agent.
 	return root
 }
 
-// flagError says in words what a flag wants, where the parser names the function
-// that refused its value.
+// flagError says in words what a flag requires, if the parser names the function that
+// refused its value.
 func flagError(err error) error {
 	var n *strconv.NumError
 	if !errors.As(err, &n) {
@@ -153,7 +152,7 @@ func flagError(err error) error {
 	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
 }
 
-// helpCommand is what people try first; --help is what the help names.
+// helpCommand is the command that people try first; the help texts name --help.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true,
@@ -169,7 +168,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// between wraps cobra's count of arguments in words.
+// between requires a number of arguments and reports any other number in words.
 func between(low, high int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || len(args) > high {
@@ -179,8 +178,8 @@ func between(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
-// clean makes text fit for a terminal: without control and direction characters but
-// line ends and tabs, and with what else nobody sees spelt.
+// clean makes text fit for a terminal. It removes control and direction characters except
+// line ends and tabs, and escapes other invisible characters.
 func clean(s string) string {
 	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
 		if unicode.IsControl(r) || skill.IsBidiControl(r) {
@@ -190,8 +189,7 @@ func clean(s string) string {
 	})
 }
 
-// cleaned is a writer whose text becomes fit for a terminal. Each write must be whole
-// lines.
+// cleaned is a writer that makes text fit for a terminal. Each write must be whole lines.
 type cleaned struct{ w io.Writer }
 
 func (c cleaned) Write(p []byte) (int, error) {

@@ -80,7 +80,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	return cmd
 }
 
-// check refuses flags that the client has no use for.
+// check refuses flags that the client cannot use.
 func (f *connectFlags) check(env Env, c client.Client) error {
 	scopes := c.Scopes()
 	switch {
@@ -105,7 +105,7 @@ func (f *connectFlags) places(env Env) client.Places {
 	}
 }
 
-// server is what the entry of a client says.
+// server returns what a client's entry says.
 func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	if f.http != "" {
 		u, err := url.Parse(f.http)
@@ -121,7 +121,7 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.places(env).Program(f.command)
 		switch {
-		case f.scope == "project": // everyone has their own
+		case f.scope == "project": // each user has their own
 			s.Command = f.command
 		case at == "":
 			return s, usageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -147,9 +147,9 @@ type connection struct {
 	Key     string   `json:"key,omitempty"`   // where the entry is in the file
 	State   string   `json:"state"`           // "connected", "outdated", "absent", "other" or "refused"
 	Why     string   `json:"why,omitempty"`
-	Command []string `json:"command,omitempty"` // what the entry that is there starts
-	URL     string   `json:"url,omitempty"`     // where it leads to
-	Missing bool     `json:"missing,omitempty"` // it names a program that no folder of PATH has
+	Command []string `json:"command,omitempty"` // what the existing entry starts
+	URL     string   `json:"url,omitempty"`     // the URL that it names
+	Missing bool     `json:"missing,omitempty"` // it names a program that is in no folder of PATH
 	Suspect string   `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool     `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
@@ -158,7 +158,7 @@ type connection struct {
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
-	called  string      // the entry
+	called  string      // the entry's name
 }
 
 type diff struct {
@@ -167,7 +167,7 @@ type diff struct {
 	New string `json:"new,omitempty"`
 }
 
-// state asks the client's files.
+// state reads the state of the entry from the client's files.
 func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
 	p := f.places(env)
 	choice := client.Choice{Scope: client.Scope(f.scope)}
@@ -263,8 +263,7 @@ func (c connection) sentence(env Env) string {
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// how says what the entry that is there starts or leads to, for whom, and what it is
-// called if that is not knack.
+// how says what the entry starts or leads to, for whom, and its name if that is not knack.
 func (c connection) how() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
@@ -301,7 +300,7 @@ func (c connection) precedence(env Env, cl client.Client) string {
 	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.how())
 }
 
-// comes says when the entry that precedes this one does.
+// comes says when the entry that precedes this one comes first.
 func (c connection) comes(cl client.Client) string {
 	if cl.OnceApproved && c.First.Scope == "project" {
 		return "comes first once it is approved"
@@ -309,7 +308,7 @@ func (c connection) comes(cl client.Client) string {
 	return "comes first"
 }
 
-// values are the values of a flag on a command line.
+// values returns the values of a flag on a command line.
 func values(words []string, flag string) (out []string) {
 	for i, w := range words {
 		if value, ok := strings.CutPrefix(w, flag+"="); ok {
@@ -384,8 +383,8 @@ func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch clien
 	}
 }
 
-// unconnected says what keeps the client from using the entry after --write, and what
-// mends it; nil for nothing, or if something was written for other projects.
+// unconnected returns what keeps the client from using the entry after --write, with the
+// fix. It returns nil if nothing does, or if something was written for other projects.
 func (f *connectFlags) unconnected(env Env, c client.Client, state connection, ch client.Change) error {
 	off := func(file, field string) error {
 		value := "true"
@@ -396,7 +395,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	}
 	file, first := atHome(env, ch.File), ch.First
 	switch {
-	case first != nil && first.State == client.Foreign: // also if yours was written: it is not the one that counts
+	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
 		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
 	case first != nil && state.First.Missing:
 		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
@@ -406,7 +405,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
 		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
-	case ch.Off != "": // also if another comes first: some clients merge the two
+	case ch.Off != "": // even if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
 		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
@@ -424,10 +423,10 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	return nil
 }
 
-// removeIt is what to do about another server called knack.
+// removeIt is the advice about another server called knack.
 const removeIt = "do not approve it; remove it there, or give it another name"
 
-// again is the command that writes the entry of a scope.
+// again returns the command that writes the entry of a scope.
 func (f *connectFlags) again(c client.Client, scope client.Scope) string {
 	out := "knack connect " + c.ID + " --write"
 	if scope == client.Project {
@@ -439,7 +438,7 @@ func (f *connectFlags) again(c client.Client, scope client.Scope) string {
 	return out
 }
 
-// refusal is why nothing is written, nil if something may be.
+// refusal returns why nothing is written, or nil if something may be.
 func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
@@ -515,7 +514,7 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	}
 }
 
-// besides says what is not as usual with an entry that has been written.
+// besides returns what is unusual about an entry that has been written.
 func (c connection) besides() string {
 	out := ""
 	if name := c.called; name != "" && name != client.Name {
@@ -527,7 +526,7 @@ func (c connection) besides() string {
 	return out
 }
 
-// explain says where the entry goes that is printed.
+// explain says where the printed entry goes.
 func explain(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
 	case state.File == "":

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// watched is a server with pages, and what it wrote down.
+// watched is a server with pages, and the events that it recorded.
 type watched struct {
 	*mcpserver.HTTP
 	token string
@@ -72,9 +72,9 @@ func (w *watched) lines() []audit.Event {
 	return all
 }
 
-// TestFloodsWithoutToken: whoever has no token is told to wait wherever they ask, and
-// writes few lines however much they ask, whether there are limits or not; those who
-// have one go on.
+// TestFloodsWithoutToken checks that clients without a token are told to wait at every
+// address, and cause few lines however often they ask. Limits make no difference. Clients
+// with a token go on.
 func TestFloodsWithoutToken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")
@@ -117,7 +117,8 @@ func TestFloodsWithoutToken(t *testing.T) {
 	}
 }
 
-// TestSignInIsAttributed: the lines of a person's way in and out say who it was.
+// TestSignInIsAttributed checks that the lines of a person's signing in and out name that
+// person.
 func TestSignInIsAttributed(t *testing.T) {
 	w := newWatched(t, mcpserver.DefaultLimit)
 	in := w.ask("POST", "/signin", "token="+w.token, "")

@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// openSkills are on both servers, hiddenSkills on one. Everything of these has zqx
-// in it, and what no request asks for zqxword.
+// openSkills are on both servers, hiddenSkills on one. Each part of the hidden ones
+// contains zqx; parts that no request asks for contain zqxword.
 var (
 	openSkills = map[string]string{
 		"open/SKILL.md":   "---\nname: open\ndescription: For everybody.\n---\nSee [it](skill://zqx/SKILL.md) and [that](../zqx/notes.md).\n",
@@ -49,18 +49,17 @@ var (
 	}
 )
 
-// probe is one request. In it, STORY is the page of the hidden skill that is
-// skipped, ASSET a file of the pages, and SESSION a session of 2025-11-25 of the
-// role's own.
+// probe is one request. In it, STORY is the page of the hidden skill that is skipped, and
+// ASSET is a file of the pages. SESSION is the role's own session of 2025-11-25.
 type probe struct {
 	route  string // a pattern of a mux, "mcp METHOD" or "tool NAME"
 	path   string
-	method string // GET where empty
+	method string // GET if empty
 	body   string
 	era    string   // of MCP
 	more   []string // headers
-	// open: who sends no token gets the same answer as everybody. quiet: nobody can
-	// tell the servers apart by it.
+	// open: a client without a token gets the same answer as every other. quiet: the answer
+	// does not tell the servers apart.
 	open, quiet bool
 }
 
@@ -68,7 +67,7 @@ func (p probe) String() string {
 	return strings.Join(append([]string{p.era, p.method, p.path, p.body}, p.more...), " ")
 }
 
-// pageProbes are the routes for people and programs.
+// pageProbes returns requests for the routes that serve people and programs.
 func pageProbes() (all []probe) {
 	add := func(route string, paths ...string) {
 		for _, path := range paths {
@@ -112,7 +111,7 @@ func pageProbes() (all []probe) {
 	return all
 }
 
-// arguments are those of each tool.
+// arguments lists arguments for each tool.
 var arguments = map[string][]string{
 	"skill":              {`{"name":"zqx"}`, `{"name":"ZQX"}`, `{"name":"zqx-broken"}`, `{"name":"zqx-person"}`, `{"name":"dir-1:zqx"}`, `{"name":"zq"}`, `{"name":"twin"}`, `{"name":"none"}`, `{}`},
 	"read_file_in_skill": {`{"skill_name":"zqx","file_path":"notes.md"}`, `{"skill_name":"zqx","file_path":"none"}`, `{"skill_name":"around","file_path":"zqx-in/SKILL.md"}`, `{"skill_name":"open","file_path":"../zqx/SKILL.md"}`, `{"skill_name":"none","file_path":"x"}`},
@@ -126,10 +125,10 @@ var arguments = map[string][]string{
 var hostMethods = []string{
 	"sampling/createMessage", "elicitation/create", "roots/list", "notifications/elicitation/complete", "notifications/message", "notifications/prompts/list_changed",
 	"notifications/resources/list_changed", "notifications/resources/updated", "notifications/tools/list_changed", "notifications/subscriptions/acknowledged",
-	"subscriptions/listen", // waits for ever: TestMatrixStreams
+	"subscriptions/listen", // waits for ever: see TestMatrixStreams
 }
 
-// mcpProbes are the methods in both eras, and the calls of some tools.
+// mcpProbes returns requests for the methods in both eras, and for the calls of some tools.
 func mcpProbes(tools []*tool.Tool) (all []probe) {
 	const uris = "skill://zqx skill://zqx/SKILL.md skill://zqx/notes.md skill://zqx/deep skill://zqx/deep/zqxword.txt skill://zqx-around/zqx-in/SKILL.md skill://zqx-broken/SKILL.md skill://zqx-person/SKILL.md skill://zqx-group skill://zqx-group/zqx-one/SKILL.md skill://zqx-twin/SKILL.md skill://none/SKILL.md skill:// skill://open skill://open/SKILL.md skill://engage/SKILL.md"
 	// logging/setLevel shows something on the session's stream, see TestMatrixStreams.
@@ -191,7 +190,7 @@ func mcpProbes(tools []*tool.Tool) (all []probe) {
 	return all
 }
 
-// TestMatrixIsWhole: no route, method or tool is missing from the table.
+// TestMatrixIsWhole checks that no route, method or tool is missing from the table.
 func TestMatrixIsWhole(t *testing.T) {
 	c := catalog.New(nil, catalog.Options{})
 	site := web.New(web.Options{Catalog: c, Verifier: access.NewTokens(nil)})
@@ -223,13 +222,13 @@ func TestMatrixIsWhole(t *testing.T) {
 	for _, p := range slices.Concat(pageProbes(), mcpProbes(every)) {
 		got[p.route] = true
 	}
-	delete(got, "tool ") // one that there is not
+	delete(got, "tool ") // one that does not exist
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Errorf("what there is, and what the table has: -want +got\n%s", diff)
 	}
 }
 
-// methods are those that the SDK's sources know, and those of the Skills extension.
+// methods returns the methods in the SDK's sources, and those of the Skills extension.
 func methods(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk").Output()

@@ -26,20 +26,20 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The access matrix: every route × every role. Two servers have the same
-// configuration, and one of them lacks the skills that are kept from some. Whoever
-// must not see them gets the same answers of both, byte for byte: no name, count,
-// tag, order or problem tells the servers apart. Whoever may see them can tell them
-// apart by every route that shows skills, else the test would test nothing. HEAD says
-// what GET says, without the body, and so needs no comparison of its own.
+// The access matrix covers every route × every role. Two servers have the same
+// configuration, and one of them lacks the skills that are hidden from some roles. A role
+// that must not see them gets the same answers from both, byte for byte. No name, count,
+// tag, order or problem tells the servers apart. A role that may see them can tell the
+// servers apart by every route that shows skills; otherwise the test would test nothing.
+// HEAD answers like GET, without the body, and so needs no comparison of its own.
 
-// role is one who asks.
+// role is a client that asks the servers.
 type role struct {
 	name    string
 	headers []string
 	cookie  string    // in place of a header
-	held    [2]string // cookies of before, of each server
-	known   bool      // is let in
+	held    [2]string // cookies from before, one for each server
+	known   bool      // may ask
 }
 
 // house is one of the two servers.
@@ -51,8 +51,8 @@ type house struct {
 	story    string
 	cursors  map[string]string
 	tag      string            // of the last answer
-	top      string            // of the last answer: status and headers as they came
-	tags     map[string]string // what those who see it were given, by probe
+	top      string            // status and headers of the last answer, unchanged
+	tags     map[string]string // what roles with access were given, by probe
 }
 
 func (h *house) send(r role, p probe) string {
@@ -83,8 +83,8 @@ func (h *house) send(r role, p probe) string {
 		method = http.MethodGet
 	}
 	got := h.ask(method, path, p.body, headers...)
-	// One server may have its index sooner than the other, or its skills checked; what
-	// there is then is compared.
+	// One server may finish its index or its checks sooner than the other. The final
+	// answers are compared.
 	testwait.Within(testwait.Patience, func() bool {
 		if isUnready(got.body) {
 			got = h.ask(method, path, p.body, headers...)
@@ -94,14 +94,14 @@ func (h *house) send(r role, p probe) string {
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
 	h.top = fmt.Sprint(got.code, " ", got.header)
-	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // which count what they are asked, or say how long ago it was
+	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // they count their requests, or say how long ago something was
 		top := got.header.Clone()
 		top.Del("Content-Length")
 		top.Del("Etag")
 		h.top = fmt.Sprint(got.code, " ", top)
 	}
 	if strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
-		// An answer that is given again has one event and a length.
+		// A repeated answer has one event and a length.
 		got.header.Del("Connection")
 		got.header.Del("Content-Length")
 		got.body = strings.Join(regexp.MustCompile(`(?m)^data: .+$`).FindAllString(got.body, -1), "\n")
@@ -110,11 +110,11 @@ func (h *house) send(r role, p probe) string {
 		got.header.Set("Mcp-Session-Id", "SESSION")
 	}
 	if sum := sha256.Sum256([]byte(got.body)); got.header.Get("Etag") == `"`+hex.EncodeToString(sum[:16])+`"` {
-		got.header.Set("Etag", "of the body") // which has the folder in it
+		got.header.Set("Etag", "of the body") // the body contains the folder
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
-		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health") { // of what is taken out below
+		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health") { // it counts what is removed below
 			continue
 		}
 		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))
@@ -122,8 +122,8 @@ func (h *house) send(r role, p probe) string {
 	return fmt.Sprintf("%d\n%s\n\n%s", got.code, h.even(strings.Join(lines, "\n")), h.even(got.body))
 }
 
-// isUnready reports whether an answer says that it will be another in a moment. The
-// document of the API says when others say so.
+// isUnready reports whether an answer says that it will soon be another. The document of
+// the API only says when other answers say so.
 func isUnready(body string) bool {
 	for _, text := range []string{"The index of the newest change is still being made", "still being checked", "Still checking", "being checked again", "not checked yet"} {
 		if strings.Contains(body, text) {
@@ -140,13 +140,13 @@ var uneven = []struct {
 	expr *regexp.Regexp
 }{
 	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
-	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and what it was asked
-	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // when
-	{"Looked at ", regexp.MustCompile(`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`)},                // when
-	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)},            // when
+	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and its requests
+	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // times
+	{"Looked at ", regexp.MustCompile(`Looked at [^<]* ago \([^<]*\), which took [^<]*\.`)},                // times
+	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)},            // times
 }
 
-// even takes out what differs between two servers: address, folder and times.
+// even removes the differences between two servers: address, folder and times.
 func (h *house) even(text string) string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
 	text = strings.NewReplacer(h.base, "BASE", h.dir, "DIR", "127.0.0.1:"+port, "HOST", "knack-"+port, "COOKIE").Replace(text)
@@ -186,7 +186,7 @@ func matrix(t *testing.T, set string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probes := slices.Concat(mcpProbes(tools), pageProbes()) // pages last: they count
+	probes := slices.Concat(mcpProbes(tools), pageProbes()) // pages last: they count requests
 
 	tokens := map[string]string{}
 	tokenFile := filepath.Join(t.TempDir(), "tokens")
@@ -196,7 +196,7 @@ func matrix(t *testing.T, set string) {
 	write := func(who ...string) {
 		text := "access:\n  default: deny\n  tokens:\n"
 		if slices.ContainsFunc(config.Keys(), func(k config.Key) bool { return k.Path == "limits.rate" }) {
-			text = "limits: {rate: 0}\n" + text // how often one may ask has tests of its own
+			text = "limits: {rate: 0}\n" + text // the rate limit has tests of its own
 		}
 		for _, line := range who {
 			name, groups, _ := strings.Cut(line, " ")
@@ -237,7 +237,7 @@ func matrix(t *testing.T, set string) {
 		{name: "a cookie that is a token", cookie: "COOKIE=" + tokens["anna"]}, {name: "a cookie that nobody has", cookie: "COOKIE=" + strings.Repeat("A", 43)},
 	}
 
-	// ask sends a probe to both, twice: the second answer may be given again.
+	// ask sends a probe to both servers, twice: the second answer may be a repeated one.
 	ask := func(r role, p probe) (of [2]string) {
 		for i, h := range houses {
 			mine := r
@@ -266,8 +266,8 @@ func matrix(t *testing.T, set string) {
 	}
 	code := func(answer string) string { return answer[:3] }
 
-	// Those who see it come first, so that everything is kept that can be kept. Each
-	// route shows it to each of them.
+	// Roles with access come first, so that the servers keep all that they can keep. Each
+	// route shows the skills to each of these roles.
 	if set != "uri" {
 		real.story = regexp.MustCompile(`/health/skipped-[0-9a-f]+`).FindString(strings.ReplaceAll(real.get("/?state=skipped&q=zqx", seeing[0].headers...).body, "\n", " "))
 		if real.story == "" {
@@ -301,7 +301,7 @@ func matrix(t *testing.T, set string) {
 		return
 	}
 
-	// must compares what one who must not see it gets of both.
+	// must compares what a role without access gets from both servers.
 	must := func(r role, p probe) {
 		of := ask(r, p)
 		if of[0] != of[1] {
@@ -318,7 +318,7 @@ func matrix(t *testing.T, set string) {
 			t.Errorf("%s: %s is refused: %s", r.name, p, of[0])
 		}
 	}
-	// The tag of what others see is as good as none, but where they see the same.
+	// A tag from another role's answer has no effect, unless both roles see the same.
 	tagged := func(r role, p probe) {
 		if theirs := real.tags[p.String()]; theirs != "" {
 			whole := real.send(r, p)
@@ -334,7 +334,7 @@ func matrix(t *testing.T, set string) {
 		for _, p := range probes {
 			must(r, p)
 			tagged(r, p)
-			if p.era == "2025-11-25" && p.route != "mcp initialize" { // a session of one who sees it
+			if p.era == "2025-11-25" && p.route != "mcp initialize" { // a session of a role with access
 				for _, h := range houses {
 					h.sessions["thief of "+r.name] = h.sessions["anna"]
 				}
@@ -347,7 +347,7 @@ func matrix(t *testing.T, set string) {
 		}
 	}
 
-	// A cookie is worth its token on pages, and nothing at MCP.
+	// A cookie counts as its token on pages, and as nothing at MCP.
 	for _, name := range []string{"guest", "dora", "nameless"} {
 		r := role{name: name + "'s cookie", cookie: name + "=", known: true}
 		for _, p := range pageProbes() {
@@ -378,7 +378,8 @@ func matrix(t *testing.T, set string) {
 		}
 	}
 
-	// Revoked, or in another group: at the next request, whatever was there before.
+	// A revoked token or a changed group counts at the next request, whatever was there
+	// before.
 	var cookies, carls, guests [2]string
 	for i, h := range houses {
 		cookies[i] = h.signIn(tokens["revoked"]).Value
@@ -400,7 +401,7 @@ func matrix(t *testing.T, set string) {
 	}
 	left := []role{{name: "carl, who left the group", headers: bearerOf("carl"), known: true}, {name: "the cookie of carl, who left the group", held: carls, known: true}}
 	joined := []role{{name: "guest, who joined the group", headers: bearerOf("guest"), known: true}, {name: "the cookie of guest, who joined the group", held: guests, known: true}}
-	for _, h := range houses { // those sessions go on
+	for _, h := range houses { // these sessions go on
 		h.sessions[left[0].name], h.sessions[joined[0].name] = h.sessions["carl"], h.sessions["guest"]
 	}
 	for i := range left {
@@ -410,7 +411,7 @@ func matrix(t *testing.T, set string) {
 				continue
 			}
 			must(left[i], p)
-			if i == 0 { // the tags are of what bearers of tokens were given
+			if i == 0 { // the tags were given to bearers of tokens
 				tagged(left[i], p)
 			}
 			of := ask(joined[i], p)
@@ -422,13 +423,13 @@ func matrix(t *testing.T, set string) {
 			}
 		}
 	}
-	// And who may see it still does.
+	// A role with access still sees the skills.
 	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
 		t.Error("anna is shown nothing any more")
 	}
 }
 
-// newHouses begins to serve both, with the arguments beside --dir.
+// newHouses starts both servers, with args in addition to --dir.
 func newHouses(t *testing.T, args ...string) (houses [2]*house) {
 	t.Helper()
 	for i := range houses {
@@ -448,7 +449,7 @@ func newHouses(t *testing.T, args ...string) (houses [2]*house) {
 	return houses
 }
 
-// heads: HEAD says what the GET that was sent last said, without its body.
+// heads checks that HEAD answers like the last GET, without its body.
 func (h *house) heads(r role, p probe) {
 	h.t.Helper()
 	if p.method != "" {
@@ -464,8 +465,8 @@ func (h *house) heads(r role, p probe) {
 	h.tag = tag
 }
 
-// TestMatrixNobody: where no token is needed, everybody is the subject without name and
-// groups, whatever they send: the rules hold for them as for anybody.
+// TestMatrixNobody checks a server that needs no token. Each client is the subject without
+// name and groups, whatever it sends, and the rules hold for it.
 func TestMatrixNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")
@@ -518,7 +519,7 @@ access:
 	if t.Failed() {
 		return
 	}
-	// The rules are what hides it: without them every route shows it, at once.
+	// The rules hide the skills: without them, every route shows them at once.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
 	company{log: houses[0].log}.hangUp(t)
 	awaitLog(t, houses[1].log, "the configuration was read again")
@@ -528,14 +529,14 @@ access:
 		shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
 	}
 	for route, ok := range shown {
-		if !ok && route != "/health/" { // its address is that of nothing
+		if !ok && route != "/health/" { // its address names nothing
 			t.Errorf("nobody is shown nothing by %s: the test tests nothing", route)
 		}
 	}
 }
 
-// ripen waits until the stamps of all files prove something, so that answers made of
-// them are kept and given again.
+// ripen waits until the stamps of all files prove something, so that answers made from them
+// are kept and repeated.
 func ripen(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -564,5 +565,5 @@ func awaitLog(t *testing.T, log func() string, text string) {
 	t.Fatal(log())
 }
 
-// pause is between two questions about what another goroutine does.
+// pause waits between two questions about the work of another goroutine.
 func pause() { time.Sleep(5 * time.Millisecond) }

@@ -15,14 +15,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// baseDirectory is what a server for the user of this machine alone says of a skill that
-// it loads, in the words of the tool set: the one folder that goes out over HTTP, and
-// there alone.
+// baseDirectory matches the folder of a loaded skill, in the words of the tool set. It is
+// the only folder that goes out over HTTP, and only from a server for this machine's user
+// alone.
 var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 
-// No answer over HTTP, whoever asks, names a folder of the server: not on any route, by
-// any method, of a skill in any state, of a root that is read or is not. Each has canary
-// in its path. Places are named by the root's label.
+// TestNoFolderGoesOut checks that no answer over HTTP names a folder of the server. It asks
+// on each route, by each method, for a skill in each state, and for roots that are read or
+// not. Each folder has canary in its path. Answers name places by the root's label.
 func TestNoFolderGoesOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")
@@ -52,7 +52,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 		must(os.MkdirAll(filepath.Dir(at(path...)), 0o755))
 		must(os.Symlink(target, at(path...)))
 	}
-	// Skipped, for every kind of reason.
+	// Skipped, for each kind of reason.
 	broken := []string{"zqx-broken", "b-out", "b-dangling", "b-loop", "b-pipe", "b-folder", "b-large", "b-bytes", "b-yaml", "b-spelt", "b-fence"}
 	put(t, at("canary-elsewhere", "SKILL.md"), "---\nname: b-out\ndescription: Outside.\n---\n")
 	link(at("canary-elsewhere", "SKILL.md"), "canary-one", "b-out", "SKILL.md")

@@ -26,14 +26,14 @@ const canary = "zqxcanary"
 
 // demand is one request for the hidden skill.
 type demand struct {
-	door    string // what the coverage is counted by
+	door    string // the key by which coverage is counted
 	method  string
 	path    string
 	body    string
 	headers string // each with its line end
-	leak    string // what no answer may have; empty is the canary
+	leak    string // what no answer may have; the canary if empty
 	stream  bool   // the answer goes on; its beginning counts
-	carl    bool   // sent with the token that comes and goes
+	carl    bool   // sent with the token that is added and removed
 }
 
 // mcpDemands asks every method for the hidden skill, at both doors of both eras.
@@ -114,8 +114,8 @@ func dial(base string) (*line, error) {
 	return &line{c, bufio.NewReader(c), host}, nil
 }
 
-// ask sends a request, its headers and half of its body before hold returns and the rest
-// behind, and reads the answer. Without an error the line can be used again.
+// ask sends a request: its headers and half of its body before hold returns, the rest after
+// it. It then reads the answer. Without an error the line can be used again.
 func (l *line) ask(d demand, token string, hold func()) (status int, body string, err error) {
 	_ = l.SetDeadline(time.Now().Add(2 * time.Minute))
 	headers := d.headers
@@ -156,10 +156,10 @@ func (l *line) ask(d demand, token string, hold func()) (status int, body string
 // errStream says that a line cannot be used again.
 var errStream = errors.New("the answer goes on, or the line ends")
 
-// TestReloadRace: what is hidden before a reload and after it is never seen, however the
-// reload falls into a request. Anna moves to another group while the rule moves to it too;
-// Carl's token goes together with the rule for his group. Whoever is known by one state and
-// looks through the rules of the other sees the skill.
+// TestReloadRace checks that a skill that is hidden before and after a reload is never
+// seen, at whatever point the reload interrupts a request. Anna moves to another group
+// while the rule moves to it too; Carl's token goes together with the rule for his group. A
+// client that is known by one state and judged by the rules of the other sees the skill.
 //
 // KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 60.
 func TestReloadRace(t *testing.T) {
@@ -281,7 +281,7 @@ func TestReloadRace(t *testing.T) {
 			}
 		})
 	}
-	// Dora tells which state is in force: she sees another skill in each.
+	// Dora shows which state is in force: she sees another skill in each.
 	sees := func() string {
 		r := h.get("/api/v1/skills", "Authorization: Bearer "+dora)
 		if strings.Contains(r.body, canary) {

@@ -174,8 +174,8 @@ func (w *world) probes() (all []probe) {
 	return all
 }
 
-// What a subject sees is what a server would show that never had the rest: with random
-// skills, roots, rules and reloads, on every surface.
+// TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills
+// would show. Skills, roots, rules and reloads are random, and every surface is compared.
 func TestSeesWhatIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")

@@ -76,8 +76,8 @@ http.listen, that is the address.`,
 	return cmd
 }
 
-// patience is how long the first list waits for a root whose disk does not answer:
-// clients give a server some ten seconds to start.
+// patience is how long the first list waits for a root whose disk does not answer. Clients
+// give a server some ten seconds to start.
 const patience = 2 * time.Second
 
 func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool, entry string) error {
@@ -95,11 +95,11 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 			return err
 		}
 	}
-	// A writer that is gone must be an error and not a signal: a client that has
-	// closed its end of stderr alone still waits for answers on stdout.
+	// A write to a closed stream must be an error and not a signal. A client that has
+	// closed only its end of stderr still waits for answers on stdout.
 	signal.Ignore(syscall.SIGPIPE)
-	// A signal ends the input and nothing else: what was asked before it is
-	// answered, for as long as the transport drains.
+	// A signal only ends the input: earlier requests are answered, for as long as the
+	// transport drains.
 	interrupted := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -115,9 +115,9 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
-	go func() { _ = c.Run(ctx) }() // the scan goes on while the rest is made
+	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: entry, Access: web.gate,
-		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // over stdio it is one person's own
+		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			warnOfRoots(log, *env, folders)
@@ -152,8 +152,8 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	return runError("", "the session ended: %w", err)
 }
 
-// warnOfRoots says once for each of a client's roots what is wrong with it; the
-// folders that would lie below it are only missing.
+// warnOfRoots logs once for each of a client's roots what is wrong with it. The folders
+// that would be below such a root are only missing.
 func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
@@ -194,7 +194,7 @@ func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	_, _ = io.WriteString(env.Stderr, clean(b.String()))
 }
 
-// executable is the path to write into a client's configuration.
+// executable returns the path to write into a client's configuration.
 func executable() string {
 	path, err := os.Executable()
 	if err != nil {

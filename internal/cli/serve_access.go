@@ -20,17 +20,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// admission is who may ask over HTTP, and what they see. It can be read again
-// while it holds.
+// admission says which clients may ask over HTTP, and what they see. It can be read again
+// while it is in force.
 type admission struct {
 	env       *Env
 	tokenFile string
-	tokens    *access.Tokens // nil: everyone may ask
-	held      []byte         // the token file that holds
+	tokens    *access.Tokens // nil: every client may ask
+	held      []byte         // the token file in force
 }
 
-// read reads the token file, whose bytes it gives too, and adds the tokens of the
-// configuration.
+// read reads the token file and adds the tokens of the configuration. It also returns the
+// file's bytes.
 func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
 		data, err = readOwn(absolute(*a.env, a.tokenFile))
@@ -50,12 +50,12 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 	return tokens, data, nil
 }
 
-// take lets hold what read gave.
+// take puts in force what read returned.
 func (a *admission) take(tokens *access.Tokens, data []byte) {
 	a.tokens, a.held = tokens, data
 }
 
-// stateOf is the state of access of tokens and rules.
+// stateOf returns the access state of tokens and rules.
 func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
 	if tokens == nil {
 		return access.State{Policy: policy}
@@ -63,7 +63,7 @@ func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
 	return access.State{Verifier: tokens, Policy: policy}
 }
 
-// reloader takes over what the configuration says now.
+// reloader puts the present configuration in force.
 type reloader struct {
 	op        *operation
 	admission *admission
@@ -71,14 +71,14 @@ type reloader struct {
 	server    *mcpserver.Server
 	http      *mcpserver.HTTP
 	log       *slog.Logger
-	access    config.Access // what holds
+	access    config.Access // in force
 	cert      *certificate  // nil without TLS
-	data      []byte        // the configuration file that holds
+	data      []byte        // the configuration file in force
 }
 
-// run reads everything again on each SIGHUP. What is wrong is refused whole, and
-// what held before holds. The audit log goes on in the file of its name in any case:
-// whoever rotates it waits for that alone.
+// run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
+// the one before stays in force. The audit log is reopened by its name in any case: a
+// program that rotates it waits for that alone.
 func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
@@ -98,8 +98,8 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// renew serves the certificate that is in the files now. It does not hang on the rest: a
-// token is taken back whatever the certificate is like, and the other way round.
+// renew serves the certificate that is in the files now. It is independent of the rest: a
+// token is revoked whatever the certificate is like, and the other way round.
 func (r *reloader) renew() {
 	if r.cert == nil {
 		return
@@ -161,10 +161,10 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// cutShort is whether a file is the beginning of the one that holds, and no more.
-// Where rules, names or groups have changed as well, a cut cannot be told from what
-// was meant, and what is gone may have hidden something; tokens that are gone as a
-// whole only shut out. White space at the end says nothing.
+// cutShort reports whether a file is only the beginning of the one in force. If rules,
+// names or groups have changed as well, a cut cannot be told from an intended change. The
+// missing part may then have hidden something, while tokens that are missing as a whole
+// only shut clients out. White space at the end does not count.
 func cutShort(held, now []byte) bool {
 	const blank = " \t\r\n"
 	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)
@@ -175,7 +175,7 @@ func lessThan(file string) error {
 	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
 }
 
-// warnOfStrangers names those in the rules whom no token is of.
+// warnOfStrangers names the subjects and groups of the rules that no token has.
 func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Logger) {
 	if policy == nil {
 		return
@@ -193,9 +193,9 @@ func warnOfStrangers(policy *access.Policy, tokens *access.Tokens, log *slog.Log
 	}
 }
 
-// misspelt refuses rules of which one matches no skill, and would with another label of a
-// root in front: the roots are others than it was written for, and a deny would hide
-// nothing. It waits for the first list of skills.
+// misspelt refuses rules if one matches no skill, and would match with another root's label
+// in front. Such a rule was written for other roots, and a deny would hide nothing.
+// misspelt waits for the first list of skills.
 func misspelt(ctx context.Context, c *catalog.Catalog, file string, given config.Access) error {
 	if given.Policy == nil {
 		return nil
@@ -220,8 +220,8 @@ func misspeltIn(v catalog.View, file string, given config.Access) error {
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
 }
 
-// watchLate ends a server, by end, if a root that was still being read at the start shows
-// that rules are misspelt.
+// watchLate ends a server, by calling end, if a root that was still being read at the start
+// shows that rules are misspelt.
 func watchLate(c *catalog.Catalog, file string, given config.Access, end func(error)) {
 	if given.Policy == nil {
 		return

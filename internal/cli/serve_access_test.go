@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
-// Who sees what comes from the configuration, and is read again on SIGHUP: taken
-// over whole, or not at all.
+// TestServeAccess checks that the configuration says what each client sees, and that SIGHUP
+// reads it again: it is taken over whole, or not at all.
 func TestServeAccess(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"common", "secret", "more"} {
@@ -89,13 +89,13 @@ func TestServeAccess(t *testing.T) {
 	hangUp()
 	const cut = " is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
 	logged(`reason="` + file + cut)
-	put(t, file, strings.TrimSpace(held)) // the last line's end alone
+	put(t, file, strings.TrimSpace(held)) // only the last line's end
 	put(t, tokens, carlLine+" car")
 	hangUp()
 	logged(`reason="--token-file ` + tokens + cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
-	// A token is taken back by deleting its line, also the last one.
+	// Deleting its line revokes a token, also on the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
 		before := strings.Count(log(), "the configuration was read again")
@@ -109,7 +109,7 @@ func TestServeAccess(t *testing.T) {
 	again()
 	expect("without it", map[string]string{carl: "1 skill,", dora: "Unauthorized"})
 
-	// A bearer is in the groups that the file says now: in another one, and again.
+	// A bearer is in the groups that the file now lists: in another one, and again.
 	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
 	again()
 	expect("with another group", map[string]string{anna: "1 skill,", bert: "1 skill,"})
@@ -134,9 +134,9 @@ func TestServeAccess(t *testing.T) {
 	}
 }
 
-// TestReloadTells: a SIGHUP that changes rules alone is told at once to who sees
-// something else by them, and to nobody else. No skill changes, so that no look at the
-// folders would tell.
+// TestReloadTells checks that a SIGHUP that changes only rules notifies at once the clients
+// that see something else by them, and no others. No skill changes, so that a scan of the
+// folders would not notify them.
 func TestReloadTells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 6 s")
@@ -202,7 +202,7 @@ func TestServeAccessRefuses(t *testing.T) {
 	}
 }
 
-// replace writes a file in one step: nobody sees it empty or half.
+// replace writes a file in one step, so that no reader sees it empty or half.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
 	beside := filepath.Join(t.TempDir(), "new")

@@ -28,7 +28,7 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// httpFlags say where and to whom MCP is served over HTTP.
+// httpFlags say where MCP is served over HTTP, and to which clients.
 type httpFlags struct {
 	addr           string
 	hosts, origins []string
@@ -37,9 +37,9 @@ type httpFlags struct {
 	cert, key      string
 
 	admission admission
-	gate      *access.Gate // of both, from admit on
+	gate      *access.Gate // of the tokens and the policy, set by admit
 	policy    *access.Policy
-	tokens    bool // are required
+	tokens    bool // whether tokens are required
 
 	certificate *certificate // nil without TLS
 }
@@ -73,9 +73,9 @@ func (f *httpFlags) check() error {
 	return nil
 }
 
-// merge takes the configuration where no flag was given. An address counts in a
-// file that was named: in the user's own it would take every server that a client
-// starts away from the client.
+// merge takes from the configuration what no flag says. It takes an address only from a
+// file that was named. An address in the user's own file would take every server that a
+// client starts away from the client.
 func (f *httpFlags) merge(o *operation) {
 	c := o.given().HTTP
 	if f.addr == "" && o.config != "" {
@@ -98,7 +98,7 @@ func (f *httpFlags) merge(o *operation) {
 	}
 }
 
-// admit reads who may ask, and what they see.
+// admit reads which clients may ask, and what they see.
 func (f *httpFlags) admit(env *Env, o *operation) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
 	tokens, data, err := f.admission.read(o.given())
@@ -127,15 +127,16 @@ func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcp
 	return o, &tls.Config{GetCertificate: f.certificate.get, MinVersion: tls.VersionTLS12}, nil
 }
 
-// certificate is the server's own, which can be read again while it is served.
+// certificate is the server's own TLS certificate, which can be read again while it is
+// served.
 type certificate struct {
 	env               Env
 	certFile, keyFile string
 	pair              atomic.Pointer[tls.Certificate]
 }
 
-// read takes the pair that is in the files now, and reports whether it is another one.
-// With an error the one before stays.
+// read loads the pair that is in the files now, and reports whether it is another one.
+// After an error, the pair before stays.
 func (c *certificate) read() (renewed bool, err error) {
 	cert, err := readOwn(absolute(c.env, c.certFile))
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *certificate) read() (renewed bool, err error) {
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
 
-// until is when the certificate ends.
+// until returns when the certificate ends.
 func (c *certificate) until() string {
 	if leaf := c.pair.Load().Leaf; leaf != nil {
 		return leaf.NotAfter.UTC().Format(time.RFC3339)
@@ -163,13 +164,13 @@ func (c *certificate) until() string {
 	return ""
 }
 
-// address is where a server listens.
+// address is an address that a server listens on.
 type address struct {
 	tcp  *net.TCPAddr
-	host string // as it was given; "" for every address of the machine
+	host string // as given; "" for every address of the machine
 }
 
-// addressOf reads what --http and http.listen say. A port alone is of the loopback.
+// addressOf parses --http and http.listen. A port alone means the loopback.
 func addressOf(listen string) (address, error) {
 	if !strings.Contains(listen, ":") {
 		listen = ":" + listen
@@ -191,8 +192,8 @@ func addressOf(listen string) (address, error) {
 	return address{tcp, host}, nil
 }
 
-// unguarded is why a server does not listen there: other machines can reach it, and
-// nothing says who may ask. It is "" if it does.
+// unguarded returns why a server does not listen there, or "" if it does. It does not if
+// other machines can reach the address and no setting says which clients may ask.
 func (a address) unguarded(tokens, open bool) string {
 	if a.tcp.IP.IsLoopback() || tokens || open {
 		return ""
@@ -200,8 +201,8 @@ func (a address) unguarded(tokens, open bool) string {
 	return "other machines can reach this address, and nothing says who may ask"
 }
 
-// unnamed is why clients of other machines are refused there, though they may ask: no name
-// is allowed by which they reach the server. It is "" if one is.
+// unnamed returns why clients of other machines are refused there although they may ask, or
+// "" if they are not. They are refused if no allowed name reaches the server.
 func (a address) unnamed(hosts []string) string {
 	if a.host != "" || slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }) {
 		return ""
@@ -209,8 +210,8 @@ func (a address) unnamed(hosts []string) string {
 	return "no name or address of this machine is allowed, so that clients of other machines are refused with 403"
 }
 
-// listen opens the address. One that other machines can reach is opened only
-// where it is said who may ask.
+// listen opens the address. It refuses one that other machines can reach unless the
+// settings say which clients may ask.
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
 	if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
@@ -232,9 +233,9 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 	return ln, at.host, nil
 }
 
-// isLocal reports whether the server is for the user of this machine alone: it listens
-// on the loopback, asks for no tokens and has no policy, and is to answer under no other
-// name and for no other site's pages, as it would behind a proxy.
+// isLocal reports whether the server is for the user of this machine alone. Such a server
+// listens on the loopback, asks for no tokens and has no policy. Nor does it answer under
+// another name or to other sites' pages, as it would behind a proxy.
 func (f *httpFlags) isLocal() bool {
 	host, _, err := net.SplitHostPort(f.addr)
 	if err != nil { // a port alone
@@ -290,7 +291,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	measured.Store(h)
 	go watchLate(c, file, op.given().Access, end)
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // from here on one ends nothing
+	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
 	defer signal.Stop(hangups)
 	go func() {
 		warnOfStrangers(f.policy, f.admission.tokens, log)
@@ -315,7 +316,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *Env, op *operation, c *c
 	return nil
 }
 
-// pagesOf is what the web catalogue shares with the MCP server, whose clients it
+// pagesOf returns what the web catalogue shares with the MCP server, whose clients it
 // counts.
 func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
 	if f.addr == "" {
@@ -324,7 +325,7 @@ func (f *httpFlags) pagesOf(o *mcpserver.Options) web.Options {
 	return web.Options{Catalog: o.Catalog, Tools: o.Tools, Version: o.Version, Engage: o.Engage, Usage: web.NewUsage(), Log: o.Log}
 }
 
-// observing is what hears of each use: the counts of usage, and the audit log.
+// observing returns the observer of each use, for the usage counts and the audit log.
 func observing(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
 	if usage == nil && log == nil {
 		return nil
@@ -351,13 +352,13 @@ func count(usage *web.Usage, u mcpserver.Use) {
 	}
 }
 
-// pages is the web catalogue.
+// pages returns the web catalogue.
 func (f *httpFlags) pages(o web.Options, at net.Addr) http.Handler {
 	if f.tokens {
 		o.Verifier = f.gate
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		o.Command = executable() // who reads the page is on this machine
+		o.Command = executable() // the reader of the page is on this machine
 	}
 	return web.New(o)
 }

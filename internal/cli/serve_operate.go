@@ -16,17 +16,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// operation is how a server is watched: its log, and what it writes of its
-// decisions. The configuration says so, and flags go before it.
+// operation says how a server is watched: its log, and its record of decisions. The
+// configuration sets both, and flags take precedence.
 type operation struct {
 	config            string // --config
 	auditTo           string
 	logLevel, logForm string
 
-	file  *configFile // the configuration that holds; nil: none
+	file  *configFile // the configuration in force; nil without one
 	audit *audit.Log
 	level slog.LevelVar
-	// levelFixed: a flag says the level, which no configuration changes.
+	// levelFixed reports that a flag sets the level, which no configuration then changes.
 	levelFixed bool
 }
 
@@ -43,9 +43,9 @@ func (o *operation) register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(config.LogFormats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// settings are those of the file that was named or, for a server over HTTP, the
-// user's. A server that a client starts over stdio asks for none: an error in a file
-// that is about something else would leave an agent without skills.
+// settings reads the file that was named or, for a server over HTTP, the user's. A server
+// that a client starts over stdio reads none by default. An error in a file that is about
+// something else would leave an agent without skills.
 func (o *operation) settings(env *Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
@@ -55,7 +55,7 @@ func (o *operation) settings(env *Env, http bool) error {
 	return err
 }
 
-// given is what the configuration says; nothing where there is none.
+// given returns the configuration, or an empty one without a file.
 func (o *operation) given() config.Config {
 	if o.file == nil {
 		return config.Config{}
@@ -63,7 +63,7 @@ func (o *operation) given() config.Config {
 	return o.file.config
 }
 
-// beside is a path in the configuration: one that is not absolute lies beside it.
+// beside resolves a path in the configuration, relative to the file's folder.
 func (o *operation) beside(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -71,7 +71,7 @@ func (o *operation) beside(path string) string {
 	return filepath.Join(filepath.Dir(o.file.path), path)
 }
 
-// merge takes the configuration where no flag was given.
+// merge takes from the configuration what no flag says.
 func (o *operation) merge(env *Env) error {
 	c := o.given()
 	o.levelFixed = o.logLevel != ""
@@ -105,14 +105,15 @@ func (o *operation) merge(env *Env) error {
 
 func isStream(to string) bool { return to == "stdout" || to == "stderr" }
 
-// logger is the server's log.
+// logger returns the server's log.
 func (o *operation) logger(env *Env) *slog.Logger {
 	o.level.Set(levelOf(o.logLevel))
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
 
-// handler writes lines in which nothing drives a terminal or hides: a skill's names and
-// paths are in them, and the handlers of slog let some of that through, such as DEL.
+// handler writes lines without invisible characters and without any that control a
+// terminal. Skills' names and paths are in the lines, and the handlers of slog let some
+// such characters through, for example DEL.
 func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	if o.logForm == "json" {
 		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return skill.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
@@ -120,7 +121,7 @@ func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(skill.Visible(string(line), skill.Escaped)) }}, &slog.HandlerOptions{Level: level})
 }
 
-// visibleLines is a writer of whole lines, each as shown makes it.
+// visibleLines is a writer of whole lines. It passes each line through shown.
 type visibleLines struct {
 	w     io.Writer
 	shown func(line []byte) []byte
@@ -137,7 +138,7 @@ func levelOf(word string) slog.Level {
 	return level
 }
 
-// open begins the audit log, if there is to be one.
+// open begins the audit log, if one is set.
 func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil
@@ -173,7 +174,7 @@ func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
 	return nil
 }
 
-// whyUnwritten words why a file cannot be opened for writing.
+// whyUnwritten says in words why a file cannot be opened for writing.
 func whyUnwritten(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such folder"
@@ -181,7 +182,7 @@ func whyUnwritten(err error) string {
 	return bare(err).Error()
 }
 
-// end writes what waits.
+// end closes the audit log, which writes the waiting lines.
 func (o *operation) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
 		log.Error("the audit log has not all", "reason", err.Error())

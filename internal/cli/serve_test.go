@@ -19,7 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/testwait"
 )
 
-// environment is that of a person with one skill, one broken one, and nothing else.
+// environment returns the environment of a person with one skill, one broken one, and
+// nothing else.
 func environment(t *testing.T) cli.Env {
 	t.Helper()
 	home := t.TempDir()
@@ -194,7 +195,7 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.locked.Write(p)
 }
 
-// Lists cut descriptions to the terminal, and never by half a character.
+// Lists cut descriptions to the terminal's width, and never within a character.
 func TestListWidth(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Home, ".claude/skills/git/SKILL.md")
@@ -214,7 +215,7 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// Data that could not be written is no success.
+// A command that could not write its data fails.
 func TestOutputFails(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", "git"}, {"version"}, {"completion", "bash"}, {"--help"}} {
 		env := environment(t)
@@ -238,8 +239,8 @@ type errNoSpace struct{}
 
 func (errNoSpace) Error() string { return "no space left on device" }
 
-// A client's root that is a file is one line in the log, not one for each folder
-// that could lie below it.
+// TestServeRootIsFile checks that a file as a client's root is one line in the log, not one
+// for each folder that could be below it.
 func TestServeRootIsFile(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Dir, "file")

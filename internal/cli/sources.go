@@ -21,14 +21,14 @@ import (
 // dirsVariable names folders to serve in front of the well-known roots.
 const dirsVariable = "KNACK_DIRS"
 
-// sourceFlags choose the roots, on every command that reads skills.
+// sourceFlags choose the roots, for every command that reads skills.
 type sourceFlags struct {
 	dirs      []string
 	project   string
 	exclude   []string
 	noBuiltin bool
 	sets      string // the tool sets that are served, as --tools has them; "" for the default
-	overHTTP  bool   // others than the user of this machine may ask: no answer names a folder
+	overHTTP  bool   // clients other than the user of this machine may ask: no answer names a folder
 	given     func(flag string) bool
 	watches   *dir.Watches // one for the process
 }
@@ -48,11 +48,11 @@ func (f *sourceFlags) register(cmd *cobra.Command, env *Env) {
 	_ = cmd.MarkFlagDirname("project")
 }
 
-// fixed reports whether the flags leave a client's roots nothing to say.
+// fixed reports whether the flags override a client's roots.
 func (f *sourceFlags) fixed() bool { return len(f.dirs) > 0 || f.project != "" }
 
-// roots lists the roots in their order. projects, where given, stand in for the
-// working directory.
+// roots returns the roots in their order. projects, if given, replace the working
+// directory.
 func (f *sourceFlags) roots(env Env, projects []string) []skill.Root {
 	roots := f.allRoots(env, projects)
 	for i := range roots {
@@ -81,7 +81,7 @@ func (f *sourceFlags) allRoots(env Env, projects []string) []skill.Root {
 	return roots
 }
 
-// named are the roots of --dir. One alone needs no label in its URIs.
+// named returns the roots of --dir. A single root needs no label in its URIs.
 func (f *sourceFlags) named(env Env) []skill.Root {
 	roots := make([]skill.Root, len(f.dirs))
 	for i, d := range f.dirs {
@@ -111,9 +111,9 @@ func absolute(env Env, d string) string {
 	return filepath.Clean(d)
 }
 
-// shown writes a folder as people do: relative to the project, or with ~, by
-// whichever of these is nearer. Everything is below the root of the file system,
-// in which graphical clients start servers, so that says nothing.
+// shown writes a folder as people do: relative to the project or with ~, whichever is
+// nearer. The root of the file system, in which graphical clients start servers, does not
+// count: everything is below it.
 func shown(d string, projects []string, home string) string {
 	near := ""
 	for _, base := range append(slices.Clone(projects), home) {
@@ -144,8 +144,8 @@ func below(d, base string) (string, bool) {
 	return filepath.ToSlash(rel), true
 }
 
-// sources makes a source for each root. Those that are excluded come last, so that no
-// skill that is listed gives way to one that is not.
+// sources makes a source for each root. Excluded roots come last, so that no listed skill
+// gives way to one that is not listed.
 func (f *sourceFlags) sources(env Env, projects []string) ([]catalog.Source, error) {
 	roots := f.roots(env, projects)
 	if err := f.checkExcluded(roots); err != nil {
@@ -182,7 +182,8 @@ func (s unlistedSource) Root() skill.Root {
 	return r
 }
 
-// builtin is the source of the built-in skills, which speak of the tools that are served.
+// builtin returns the source of the built-in skills, which describe the tools that are
+// served.
 func (f *sourceFlags) builtin() *builtin.Source {
 	var sets []string
 	for set := range strings.SplitSeq(f.sets, ",") {
@@ -193,8 +194,8 @@ func (f *sourceFlags) builtin() *builtin.Source {
 	return builtin.New(sets...)
 }
 
-// check refuses folders that were named and are none, before anything is served.
-// An empty name is one too: it is what an unset variable leaves behind.
+// check refuses named folders that are not folders, before anything is served. It refuses
+// an empty name too, which an unset variable leaves behind.
 func (f *sourceFlags) check(env Env) error {
 	if f.given("project") {
 		if err := checkFolder("--project", f.project, absolute(env, f.project)); err != nil {
@@ -212,7 +213,7 @@ func (f *sourceFlags) check(env Env) error {
 	return nil
 }
 
-// checkFolder says at once what is wrong with a folder that the user named.
+// checkFolder reports at once what is wrong with a folder that the user named.
 func checkFolder(flag, shown, d string) error {
 	if shown == "" {
 		return usageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
@@ -220,7 +221,7 @@ func checkFolder(flag, shown, d string) error {
 	return folderError(flag, shown, dir.Check(d))
 }
 
-// folderError words why a folder that the user named cannot be served.
+// folderError says in words why a folder that the user named cannot be served.
 func folderError(flag, shown string, err error) error {
 	if err == nil {
 		return nil
@@ -229,7 +230,7 @@ func folderError(flag, shown string, err error) error {
 	return runError(hint, "%s %s: %s", flag, shown, words)
 }
 
-// excluded reports whether a root is out of all lists.
+// excluded reports whether a root is left out of all lists.
 func (f *sourceFlags) excluded(label string) bool { return labelled(f.exclude, label) }
 
 // labelled reports whether labels name a root: "claude-project" also names the same folder of
@@ -315,7 +316,7 @@ func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, cata
 }
 
 // scanned makes a catalogue and waits until it has read all of its sources, however long
-// that takes: a command that answers once must not answer with a part.
+// that takes. A command that answers once must not answer with a part.
 func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
 	defer waiting(env, "the skills are still being read")()
 	c := catalog.New(sources, catalog.Options{})
@@ -326,11 +327,11 @@ func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.
 	return c, v, err
 }
 
-// interrupted words why a command did not come to its end.
+// interrupted says in words why a command did not finish.
 func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
 
-// rootError is the error of the first root of --dir that could not be read, or nil. It
-// was a folder when the command began.
+// rootError returns the error of the first root of --dir that could not be read, or nil.
+// The root was a folder when the command began.
 func rootError(v catalog.View) error {
 	for _, r := range v.Roots {
 		if r.Err != nil {
@@ -340,14 +341,14 @@ func rootError(v catalog.View) error {
 	return nil
 }
 
-// longWait is when a person at a terminal is told what a command waits for.
+// longWait is the time after which a person at a terminal is told what a command waits for.
 const longWait = 2 * time.Second
 
-// judging is what a command waits for that tells of every problem.
+// judging says what a command that reports every problem waits for.
 const judging = "the skills are being checked"
 
-// waiting tells a person at a terminal what a command waits for, if that takes longer
-// than a moment, until the function that it returns is called.
+// waiting tells a person at a terminal what a command waits for, if that takes longer than
+// a moment. Calling done ends this.
 func waiting(env *Env, what string) (done func()) {
 	if !env.StderrTerminal {
 		return func() {}

@@ -39,7 +39,7 @@ func universalWorld(t testing.TB) *world {
 		"mcp-builder/SKILL.md": md("mcp-builder", "MCP server development guide"),
 	})
 	must(t, os.Chmod(filepath.Join(w.dirs[0], "denied/SKILL.md"), 0))
-	if os.Getuid() == 0 { // who can read it all the same
+	if os.Getuid() == 0 { // root can read it anyway
 		w.put(0, "denied/SKILL.md", "---\nname: denied\n---\n")
 	}
 	w.refresh()
@@ -166,7 +166,7 @@ func TestUniversalDiscovery(t *testing.T) {
 		must(t, c.Refresh(t.Context()))
 		logged := ""
 		for _, p := range places[i:] {
-			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the one who runs the server
+			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the operator of the server
 			logged += "level=WARN msg=\"skill skipped\" at=" + at + "/bad/SKILL.md:1:1 reason=\"the file has no frontmatter\"" +
 				" mend=\"begin the file with ---, name:, description: and --- on lines of their own\"\n"
 		}

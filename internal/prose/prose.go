@@ -34,7 +34,7 @@ var patterns = []pattern{
 	{"stiff", regexp.MustCompile(`(?i)\bbe it\b|\bhas it (?:read|done|made)\b|\bpasse[sd] over\b|\bas it (?:came|comes|was given)\b|\bwithout a word\b|\bof its own accord\b`), "plain words"},
 }
 
-// sentence is one sentence with the place where it begins.
+// sentence is one sentence and its position.
 type sentence struct {
 	file string
 	line int

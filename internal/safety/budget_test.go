@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// mostInFlight bounds the memory of a server whose clients ask for all that is large, with
-// what the Go runtime takes beyond what is in use.
+// mostInFlight bounds the memory of a server whose clients ask for everything large. It
+// includes what the Go runtime takes beyond the memory in use.
 const mostInFlight = 256 << 20
 
 func budgetPart() part {
@@ -31,7 +31,7 @@ func budgetPart() part {
 		}}
 }
 
-// inFlight has one client take all that answers can hold, while another one calls.
+// inFlight has one client take all that answers can hold while another one calls.
 func inFlight(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -39,9 +39,9 @@ func inFlight(r *trial) {
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
 		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // takes room
-		// Thirteen of eight.txt leave less of 96 MiB than b.md takes.
+		// About 16 MiB each.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
-		// Thirteen of these leave less of 96 MiB than b.md takes.
+		// Thirteen answers of eight.txt leave less of 96 MiB than b.md takes.
 		"git/eight.txt": strings.Repeat("8 MB. ", 7_740_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
 		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})
@@ -76,7 +76,7 @@ func inFlight(r *trial) {
 	}
 	calm := calls(r.pick(200, 1000), nil)
 
-	// What one client asks for at once, and reads.
+	// One client asks for these at once, and reads the answers.
 	ask := func(at string, params map[string]any) *http.Request {
 		if params == nil {
 			req, err := http.NewRequest(http.MethodGet, site+at, nil)
@@ -125,7 +125,7 @@ func inFlight(r *trial) {
 	r.note("%d large answers: at most %d MiB, p99 of another client %.1f ms, %.1f before", 3*len(all), held>>20, ms(rough), ms(calm))
 	r.check("memory", over(held))
 
-	// What it asks for and does not read.
+	// The same client asks for these and does not read the answers.
 	for round := range r.pick(1, 3) {
 		ctx, cancel := context.WithCancel(context.Background())
 		slow := &http.Client{Transport: bearerOf(greedy, &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A target is a fuzz target and what it looks for.
+// target is a fuzz target and the property that it checks.
 type target struct{ pkg, name, property string }
 
 // hostile lists the targets that get new inputs in the fast form too: they read the bytes
@@ -25,7 +25,8 @@ var hostile = map[string]bool{
 	"mcpserver.FuzzHTTPBody": true, "web.FuzzSanitize": true, "check.FuzzFix": true,
 }
 
-// targets are all of the module: a part fails where one is missing here.
+// targets lists every fuzz target of the module. The part of this name fails if one is
+// missing here.
 var targets = []target{
 	{"skill", "FuzzParse", "frontmatter: every position is real, what is available has a name, and a second YAML reader reads the same"},
 	{"skill", "FuzzRepair", "repair: name and description are read alike beside any faulty field"},
@@ -109,12 +110,12 @@ func fuzzing(r *trial) {
 			if !strings.HasPrefix(r.changes[0].file, t.pkg+"/") {
 				continue
 			}
-			args = append(args, "-overlay", overlay) // its kept inputs must find it
+			args = append(args, "-overlay", overlay) // its kept inputs must find the change
 		} else if r.fast && !hostile[t.pkg+"."+t.name] {
 			continue
 		} else {
 			ran++
-			// An input that is only new is not worth a minute of making it smaller.
+			// An input that is only new is not worth a minute of minimizing.
 			args = append(args, "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x")
 		}
 		cmd := exec.Command("go", args...)
@@ -131,7 +132,7 @@ func fuzzing(r *trial) {
 		}
 		r.check(t.pkg+"."+t.name, err)
 		r.count(n)
-		if len(r.changes) == 0 { // each as it ends: a run may be broken off
+		if len(r.changes) == 0 { // each as it ends: a run may be interrupted
 			sofar, err = recorded(t.pkg+"."+t.name, n)
 			r.must(err)
 		}
@@ -147,15 +148,15 @@ func fuzzing(r *trial) {
 	}
 }
 
-// late reports whether nothing failed but the end of the time, which the fuzzer now
-// and then takes for a failure (golang/go#75804, mended in Go 1.27): there is no input then.
+// late reports whether only the end of the time failed. The fuzzer now and then takes that
+// for a failure (golang/go#75804, fixed in Go 1.27), without a failing input.
 func late(out []byte) bool {
 	return bytes.Contains(out, []byte("context deadline exceeded")) && !bytes.Contains(out, []byte("Failing input")) && !bytes.Contains(out, []byte("panic:"))
 }
 
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
 
-// fuzzTargets are those that the sources have.
+// fuzzTargets returns the fuzz targets in the sources.
 func (r *trial) fuzzTargets() (names []string) {
 	r.Helper()
 	cmd := exec.Command("grep", "-rhoE", "--include=*_test.go", "--exclude-dir=node_modules", "--with-filename", "^func Fuzz[A-Za-z]*", ".")
@@ -169,7 +170,7 @@ func (r *trial) fuzzTargets() (names []string) {
 	return names
 }
 
-// recorded adds to the executions of all runs before, where SAFETY_WRITE asks for it.
+// recorded adds to the executions of all earlier runs, if SAFETY_WRITE asks for it.
 func recorded(of string, n int) (total int, err error) {
 	name := filepath.Join("testdata", "fuzz.tsv")
 	data, err := os.ReadFile(name)

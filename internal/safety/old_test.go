@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These parts ask for files that are older than the grain of their stamps: what a
-// server keeps between two calls, it keeps of those.
+// These parts ask for files that are older than the granularity of their stamps: a server
+// keeps something between two calls only for such files.
 
 // aged is how old files must be for their stamps to prove something.
 const aged = 2500 * time.Millisecond
@@ -39,8 +39,8 @@ func secretSessionParts() []part {
 		}}}
 }
 
-// messageOf is the message in an answer: over HTTP there are headers before it, and
-// it may be an event.
+// messageOf returns the message in an answer. Over HTTP, headers precede it, and it may be
+// an event.
 func messageOf(answer string) string {
 	if _, body, ok := strings.Cut(answer, "]\n"); ok && !strings.HasPrefix(answer, "{") {
 		answer = body
@@ -51,7 +51,7 @@ func messageOf(answer string) string {
 	return answer
 }
 
-// answerText is what an answer holds of a file; empty where it holds none.
+// answerText returns the text of a file in an answer, or "" if there is no such text.
 func answerText(answer string) string {
 	var m struct {
 		Result struct {
@@ -133,7 +133,7 @@ func swapsOfOld(r *trial) {
 		r.must(unix.Renameat2(unix.AT_FDCWD, filepath.Join(base, in+what), unix.AT_FDCWD, filepath.Join(base, "spare", what), unix.RENAME_EXCHANGE))
 	}
 	all := []string{"d", "e", "x", "t"}
-	// of says whether an answer is of one of the versions, or of the one that is there.
+	// of checks that an answer is of one of the versions, or of version only.
 	of := func(q question, answer string, only int) error {
 		if err := leaks(answer, map[string]canary{"a file outside": outside}); err != nil {
 			return err
@@ -190,7 +190,7 @@ func swapsOfOld(r *trial) {
 			for n := 0; !done.Load(); n++ {
 				swap(what)
 				count.Add(1)
-				pause(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // there is time to be asked twice
+				pause(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // leaves time to be asked twice
 			}
 		})
 	}
@@ -293,10 +293,11 @@ func secretsOfSessions(r *trial) {
 				"resources/read": {"resources/read", map[string]any{"uri": "skill://" + name + "/notes.md"}, "NOTES " + name},
 				"skills/get":     {"skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"}, "skill://" + name + "/notes.md"},
 			} {
-				// What is no name and no path is repeated to nobody, however often it is asked.
+				// An argument that is neither a name nor a path is in no answer and no log,
+				// however often it is sent.
 				argument := newCanary(fmt.Sprint("argument ", i, name, what))
 				planted["an argument"+argument.text] = argument
-				params := map[string]any{"_meta": map[string]any{"example.com/note": argument.text}} // but for the newer era, whose own it has
+				params := map[string]any{"_meta": map[string]any{"example.com/note": argument.text}} // except in the newer era, which has its own _meta
 				for key, v := range ask.params {
 					params[key] = v
 				}
@@ -338,7 +339,7 @@ func secretsOfSessions(r *trial) {
 			}
 		}
 	}
-	pause(100 * time.Millisecond) // the log is written behind the answer
+	pause(100 * time.Millisecond) // the log is written after the answer
 	for name, c := range planted {
 		r.check("the log", prefix("the log ", leaks(web.said()+k.said(), map[string]canary{strings.TrimSuffix(name, c.text): c})))
 	}

@@ -49,7 +49,7 @@ var secretHeaders = []string{
 	"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent", "From", "Via", "Traceparent", "Baggage", "X-Request-Id", "Accept-Language", "If-None-Match",
 }
 
-// secretCanaries counts a case for each canary in each place where it might appear.
+// secretCanaries counts a case for each canary and each surface that might show it.
 func secretCanaries(r *trial) {
 	if len(r.changes) == 0 || r.changes[0] != everything {
 		r.changes = append([]change{everything}, r.changes...)
@@ -152,7 +152,7 @@ func (r *trial) filesBelow(folder string) map[string]string {
 	return all
 }
 
-// secretCalls puts canaries into everything that a client can send over stdio, and returns
+// secretCalls puts canaries into everything that a client can send over stdio. It returns
 // those that must not be in the audit log: all except names and paths.
 func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	unwritten := map[string]canary{}
@@ -243,8 +243,7 @@ func prefix(with string, err error) error {
 }
 
 // secretRequests puts canaries into headers, URLs and bodies of requests that are answered,
-// refused and broken, and returns those that must not be in the audit log: all except
-// paths.
+// refused and broken. It returns those that must not be in the audit log: all except paths.
 func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	k := r.http(set, append([]string{"--audit", "audit-http"}, flags...)...)
 	paths := map[string]bool{} // those in logged that are the path of a page
@@ -350,7 +349,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 		}
 		r.check("a broken body", err)
 	}
-	pause(100 * time.Millisecond) // the log is written behind the answer
+	pause(100 * time.Millisecond) // the log is written after the answer
 	for _, cs := range []map[string]canary{logged, env, inFiles} {
 		for name, c := range cs {
 			r.check("the log over HTTP", prefix("the log ", leaks(k.said(), map[string]canary{name: c})))

@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// picture draws a harbour.
+// picture returns a drawing of a harbour.
 func picture(t *testing.T) string {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, 640, 240))
@@ -44,8 +44,8 @@ func picture(t *testing.T) string {
 	return b.String()
 }
 
-// library is what is walked over: first the ordinary, then what a web page must
-// not fall for.
+// library is the skills that the browser visits: first ordinary ones, then hostile
+// ones.
 var library = map[string]string{
 	"harbour/tide-tables/SKILL.md": `---
 name: tide-tables
@@ -128,7 +128,8 @@ const hostileText = `# A title <script>ran=1</script>
 | <img src=x onerror=ran=1> | [x](javascript:ran=1) |
 `
 
-// missing skips where something is not installed; continuous integration has it.
+// missing skips the test if a program is not installed, and fails it in continuous
+// integration.
 func missing(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -163,7 +164,7 @@ func write(t *testing.T, root string) {
 	}
 }
 
-// serve builds knack and serves the library to one who has a token, and returns its
+// serve builds knack, serves the library to a client with a token, and returns its
 // address.
 func serve(t *testing.T, root, hash string) string {
 	t.Helper()
@@ -189,7 +190,7 @@ func serve(t *testing.T, root, hash string) string {
 	heard := make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		<-heard // Wait closes what is read from
+		<-heard // Wait closes the pipe that is read from
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(errs)
@@ -211,8 +212,8 @@ func serve(t *testing.T, root, hash string) string {
 	return ""
 }
 
-// TestWalk walks every page in both themes and two widths with Debian's Chromium.
-// With KNACK_SHOTS it leaves a picture of each in that folder.
+// TestWalk visits every page in both themes and two widths with Debian's Chromium. If
+// KNACK_SHOTS is set, it saves a screenshot of each page in that folder.
 func TestWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser is slow")
@@ -256,7 +257,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// use has a client do something, so that there is something to count.
+// use makes calls as a client, so that there is something to count.
 func use(t *testing.T, url, token string) {
 	t.Helper()
 	ctx := t.Context()
@@ -302,7 +303,7 @@ func walk(t *testing.T, plan any) (r report) {
 	return r
 }
 
-// skipped is the address of the skill that is not served, as the list links it.
+// skipped returns the address of the skipped skill's page, as the list links it.
 func skipped(t *testing.T, url, token string) string {
 	t.Helper()
 	resp, err := (&http.Client{Transport: bearing(token)}).Get(url + "/?state=skipped")
@@ -321,7 +322,7 @@ func skipped(t *testing.T, url, token string) string {
 	return string(path)
 }
 
-// bearing sends a token with every request.
+// bearing is a transport that sends a token with every request.
 type bearing string
 
 func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
