@@ -28,11 +28,11 @@ type Root struct {
 	// Shown is how people at this machine write the folder: "~/.claude/skills". It is
 	// empty if others ask too: places are then named by the label alone, in every answer.
 	Shown string
-	// Prefix is the first part of its skills' URIs: the label where several roots
-	// are served, so that none can take over another's URI; else empty.
+	// Prefix is the first part of its skills' URIs. It is the label if several roots
+	// are served, so that no root can take over another's URI; else empty.
 	Prefix string
-	// Unlisted: its skills are in no list and no search, since somebody else shows them,
-	// but load by name and by URI.
+	// Unlisted keeps the root's skills out of lists and searches, since they are shown
+	// elsewhere. The skills still load by name and by URI.
 	Unlisted bool
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
@@ -43,22 +43,22 @@ func (r Root) IsShownBy(client string) bool {
 	return client != "" && slices.Contains(strings.Split(r.ShownBy, ","), client)
 }
 
-// Name is what answers call the root's folder: as people at this machine write it, or by
-// the root's label if they are not all at this machine.
+// Name returns the root's folder as answers name it. That is as people at this machine
+// write it, or the root's label if others ask too.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
 
-// LocalName is what the log of the one who runs the server calls the folder.
+// LocalName returns the name of the root's folder in the log for the server's operator.
 func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }
 
-// Bundle is one skill as a source found it: a folder that holds a SKILL.md in
-// some spelling, not yet parsed. After a source has handed over a Bundle,
-// nobody else knows where its bytes live, and nobody changes it: the source, which
-// compares the next look with it, and the skill that is read from it share one.
+// Bundle is one skill as a source found it: a folder that holds a SKILL.md in some
+// spelling, not yet parsed. Only the source knows where the bytes of a Bundle are. A
+// Bundle must not be changed after the source has returned it. The source, which
+// compares it with the next scan, and the skill that is read from it share it.
 type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
 	// root itself is the skill.
 	Path string
-	// In is the root that it was found in; nil for none.
+	// In is the root that it was found in, or nil.
 	In *Root
 	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that the folder
 	// contains, in its spelling on disk. It is empty if the folder has only spellings that
@@ -70,11 +70,11 @@ type Bundle struct {
 	// FS is the folder, contained: opening a name never leaves it, never
 	// blocks, and yields regular files and directories only.
 	FS fs.FS
-	// Odd has properties that few bundles have; nil for none.
+	// Odd has properties that few bundles have, or is nil.
 	Odd *Odd
 }
 
-// Odd has the properties that few bundles have.
+// Odd holds the properties that few bundles have.
 type Odd struct {
 	// Others lists the other entries of the folder that spell SKILL.md in some way and are
 	// not served as such, sorted.

@@ -66,9 +66,9 @@ func saysNothing(v Value) bool {
 	return strings.TrimSpace(v.Text) == ""
 }
 
-// judgeInvocation decides who may call the skill. An author's wish to restrict it counts in
-// any spelling: disable-model-invocation with any value except a clear no or an empty one;
-// user-invocable with a clear no.
+// judgeInvocation decides whether models and users may call the skill. An author's wish
+// to restrict it counts in any spelling. That is disable-model-invocation with any
+// value except a clear no or an empty one, or user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]

@@ -114,9 +114,9 @@ func (s *Skill) OnDisk(name string) string {
 	return name
 }
 
-// onePass is a file system that lists and hashes the files of a skill in one pass, when
-// it can tell that they were all of one state. known are files as an earlier call
-// returned them. ok is false if something about the skill wants the long way.
+// onePass is a file system that lists and hashes the files of a skill in one pass. It
+// does so if it can tell that they were all of one state. known are files as an earlier
+// call returned them. ok is false if something about the skill requires the long way.
 type onePass interface {
 	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }
@@ -127,8 +127,8 @@ type onePass interface {
 // stamp is not read again. Neither slice may be written to.
 //
 // The error is [ErrTooLarge] over [MaxFiles] files or [MaxSkillSize] bytes,
-// [ErrIncomplete] if a file cannot be listed, [ErrUnstable] if the skill does not stand
-// still, or that of the file system.
+// [ErrIncomplete] if a file cannot be listed, and [ErrUnstable] if the skill keeps
+// changing. Any other error is that of the file system.
 func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 	if by, ok := s.FS.(onePass); ok && s.Entry == MainFile {
 		if files, ok := by.Whole(ctx, known); ok {
@@ -150,7 +150,7 @@ func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 		if !read {
 			return files, nil
 		}
-		// Hashing took its time: the skill must still be as it was listed.
+		// Hashing takes time: the skill must still be as it was listed.
 		again, err := s.listAll(ctx)
 		if err != nil {
 			return nil, err

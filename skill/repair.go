@@ -13,10 +13,10 @@ import (
 // alone. A field that still fails is read as text, so that a fault in one field does not
 // affect the others. A name is never guessed.
 
-// reKey matches a top-level key: a word, or one in quotes, and a colon before a blank or
-// the line's end. reGluedKey matches a key without the blank: one of the specification's,
-// or one that restricts who may use the skill, in any case. reLooseKey matches any other
-// plain key: with blanks or letters beyond ASCII it may also be continued text.
+// reKey matches a top-level key: a word, or one in quotes, and a colon before a blank
+// or the line's end. reGluedKey matches a key without the blank, in any case: one of
+// the specification's, or one that restricts the skill's use. reLooseKey matches any
+// other plain key: with blanks or letters beyond ASCII it may also be continued text.
 var (
 	reKey      = later(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reGluedKey = later(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)

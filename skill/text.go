@@ -12,8 +12,8 @@ import (
 // (contracts.md: 256 bytes).
 const EchoLimit = 256
 
-// Echo makes a text that came from outside fit to be repeated in an answer: at
-// most [EchoLimit] bytes, with control characters and what nobody sees as escapes.
+// Echo makes a text from outside fit to be repeated in an answer. The result has at
+// most [EchoLimit] bytes, with control characters and invisible characters as escapes.
 func Echo(s string) string {
 	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
 	return spellHidden(s, "", EchoLimit, Escaped)
@@ -48,9 +48,9 @@ func Excerpt(s string) string {
 // Quote is [Excerpt] in single quotes.
 func Quote(s string) string { return "'" + Excerpt(s) + "'" }
 
-// OneLine folds every run of white space and control characters to one space
-// and trims the ends. What nobody sees and the text does not need is dropped, see
-// [Visible]: in one line of a listing it could only disguise or hide something.
+// OneLine folds every run of white space and control characters to one space and trims
+// the ends. It drops invisible characters that the text does not need, see [Visible].
+// In one line of a listing they could only disguise or hide something.
 func OneLine(s string) string {
 	if isOneLine(s) {
 		return s
@@ -97,12 +97,12 @@ func isOneLine(s string) bool {
 	return prev != ' ' || s == ""
 }
 
-// AppendVisibleJSON appends a JSON text for people to look at: with the same value, and
-// what they would not see, or what drives a terminal, as escapes.
+// AppendVisibleJSON appends a JSON text for people to look at. The value stays the
+// same; invisible characters, and those that drive a terminal, become escapes.
 func AppendVisibleJSON(b, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
-		if text[i] < 0x7f { // below the blank only what stands between values
+		if text[i] < 0x7f { // below the blank are only the separators of values
 			i++
 			continue
 		}
@@ -125,8 +125,8 @@ func AppendVisibleJSON(b, text []byte) []byte {
 	return append(b, text[from:]...)
 }
 
-// Count is a number with the word for what was counted, one or many: "1 skill",
-// "2 skills".
+// Count returns a number with the word for the counted things, in the singular or
+// plural: "1 skill", "2 skills".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// unseen is the table of the characters that nobody sees, for every surface: the format
-// characters (Cf) but for the signs that are drawn, the separators of
-// lines and paragraphs, what Unicode calls default-ignorable, variation selectors but
-// for the two of emoji, and everything from the plane of the tags on. A test compares it
-// with the tables of package unicode.
+// unseen is the table of invisible characters, for every surface. It has the format
+// characters (Cf) except the signs that are drawn, the separators of lines and
+// paragraphs, and the characters that Unicode calls default-ignorable. It also has the
+// variation selectors except the two of emoji, and everything from the plane of the
+// tags on. A test compares it with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -40,9 +40,9 @@ var unseen = &unicode.RangeTable{
 	LatinOffset: 1,
 }
 
-// IsUnseen reports whether r is a character that nobody sees, and that hides, joins or
-// steers what is around it. Emoji and some scripts need a few of them: see [Visible].
-// Control characters are not among them.
+// IsUnseen reports whether r is an invisible character that hides, joins or steers the
+// text around it. Emoji and some scripts need a few of them: see [Visible]. Control
+// characters are not among them.
 func IsUnseen(r rune) bool { return r >= 0xad && unicode.Is(unseen, r) }
 
 // IsBidiControl reports whether r steers the direction of the text around it
@@ -52,19 +52,19 @@ func IsBidiControl(r rune) bool {
 }
 
 // IsTag reports whether r is of the block Tags, which spells ASCII in characters that
-// models read and nobody sees.
+// models read and people do not see.
 func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// Visible returns s with each character in it that nobody sees, or that a terminal
-// obeys, as spell writes it: control characters but the tab and line ends, and those of
-// [IsUnseen] that the text does not need. It needs a joiner between two letters of a
+// Visible returns s with each invisible character, and each that a terminal obeys, as
+// spell writes it. These are control characters except the tab and line ends, and those
+// of [IsUnseen] that the text does not need. It needs a joiner between two letters of a
 // script that has joiners or between two emoji, and the tags of a region's flag.
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }
 
-// spellHidden is Visible for other control characters that stay, and with a bound on the
-// bytes of what it returns, at which no spelling is cut.
+// spellHidden is Visible with a choice of the control characters that stay, and with a
+// bound on the bytes of its result. It never cuts a spelling at the bound.
 func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	i := indexHidden(s, 0, stay)
 	if i < 0 {
@@ -85,17 +85,17 @@ func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	return b.String() + CutBytes(s[from:], most-b.Len())
 }
 
-// Escaped spells a character that nobody sees as programs do: \u202e, \x1b.
+// Escaped spells an invisible character as programs do: \u202e, \x1b.
 func Escaped(r rune) string {
 	q := strconv.QuoteRuneToASCII(r)
 	return q[1 : len(q)-1]
 }
 
-// CodePoint spells a character that nobody sees as people look it up: [U+202E].
+// CodePoint spells an invisible character as people look it up: [U+202E].
 func CodePoint(r rune) string { return fmt.Sprintf("[U+%04X]", r) }
 
-// indexHidden is where in s, from an offset on, the first character is that [spellHidden]
-// spells, or -1.
+// indexHidden returns the index in s, from an offset on, of the first character that
+// [spellHidden] spells, or -1.
 func indexHidden(s string, from int, stay string) int {
 	for i := from; i < len(s); {
 		c := s[i]
@@ -115,8 +115,8 @@ func indexHidden(s string, from int, stay string) int {
 	return -1
 }
 
-// IsNeeded reports whether the text around the unseen character r at an offset needs it:
-// see [Visible].
+// IsNeeded reports whether the text around the unseen character r at an offset needs
+// it; see [Visible].
 func IsNeeded(s string, at int, r rune) bool {
 	switch {
 	case r == 0x200c || r == 0x200d: // the scripts without joiners come first in Unicode

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The table of what nobody sees is what Unicode says of it, as far as this Go knows
+// The table of invisible characters agrees with Unicode, as far as this Go knows
 // Unicode.
 func TestUnseen(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -25,7 +25,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// What the text around it needs stays, and everything else that nobody sees is spelt.
+// Characters that the text around them needs stay, and all other invisible ones are
+// spelt.
 func TestVisible(t *testing.T) {
 	const england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 	for in, want := range map[string]string{

@@ -11,17 +11,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A scan of an unchanged tree reads no folder: a folder's time stamps change with its
-// entries, so that one stat of each folder and of each SKILL.md is enough. The tree is
-// walked anew if a stamp of a folder is another, if it is so young that a later change
-// could have left it as it is, and on file systems that are not known to keep stamps.
+// A scan of an unchanged tree reads no folder. A folder's time stamps change with its
+// entries, so one stat of each folder and of each SKILL.md is enough. The tree is
+// walked anew if a folder's stamp differs, or is so young that a later change might not
+// alter it. It is also walked anew on file systems that are not known to keep stamps.
 
-// versions numbers the states of trees, for all sources of a process: one source may
-// replace another on the same root.
+// versions numbers the states of trees for all sources of a process, since one source
+// may replace another on the same root.
 var versions atomic.Uint64
 
 const (
-	// mostOdd bounds the links, and the entries that are no regular files, that are
+	// mostOdd bounds the links, and the entries that are not regular files, that are
 	// resolved again one by one.
 	mostOdd = 1000
 	// trusted is how long time stamps are believed before the tree is walked anyway.
@@ -35,7 +35,7 @@ type last struct {
 	folders []visited
 	bases   map[int]string // of the folders that a link led to, by their place in folders
 	links   []metLink
-	special []int // the bundles whose entry is no regular file, or has a fault
+	special []int // the bundles whose entry is not a regular file or has a fault
 	scan    skill.Scan
 	sure    bool // equal stamps prove that nothing has changed
 }
@@ -44,17 +44,18 @@ type last struct {
 type visited struct {
 	sub    string // below its base, or the root
 	sum    uint64 // of its stamp; unsure if that does not tell whether its entries change
-	bundle int32  // 1 + the place of its bundle in the scan; 0: it is no skill
+	bundle int32  // 1 + the index of its bundle in the scan; 0 if it is no skill
 }
 
 const unsure = 0
 
-// stampSeed is for sums of stamps: the stamps of 200,000 folders themselves are 8 MB.
+// stampSeed seeds the sums of stamps. The stamps of 200,000 folders themselves are 8
+// MB.
 var stampSeed = maphash.MakeSeed()
 
 func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
 
-// realOf is the real absolute path of a folder.
+// realOf returns the real absolute path of a folder.
 func (l *last) realOf(i int) string {
 	base, ok := l.bases[i]
 	if !ok {
@@ -64,8 +65,8 @@ func (l *last) realOf(i int) string {
 	return p.real()
 }
 
-// metLink is a link between the skills and where it led. A link cannot be changed, only
-// replaced, which its folder's stamp shows; what lies behind it can.
+// metLink is a link between the skills, with its target. A link cannot be changed, only
+// replaced, and its folder's stamp shows that. The target itself can change.
 type metLink struct{ at, target, why string }
 
 func followed(at string) (k metLink, err error) {
@@ -77,7 +78,7 @@ func followed(at string) (k metLink, err error) {
 }
 
 // statHandle is a handle that takes stamps by path. It may follow links on the way, so
-// that a stamp is good only for a comparison with a known one.
+// a stamp is good only for a comparison with a known one.
 type statHandle interface {
 	handle
 	// keepsTimes reports whether the folder is on a file system that is known to change a
@@ -86,8 +87,8 @@ type statHandle interface {
 	stamp(name string) (skill.Stamp, error)
 }
 
-// again is what a scan would leave now: l, or l with new stamps if only SKILL.md files
-// have changed. It is nil if the stamps do not prove that.
+// again returns what a scan would leave now: l, or a copy of l with new stamps if only
+// SKILL.md files have changed. It returns nil if the stamps do not prove that.
 func (s *Source) again(ctx context.Context, l *last, top handle, real string) *last {
 	h, ok := top.(statHandle)
 	if !ok || l == nil || !l.sure || l.real != real || time.Since(l.begun) > trusted {
@@ -136,8 +137,8 @@ func (s *Source) again(ctx context.Context, l *last, top handle, real string) *l
 }
 
 // pause yields the processor now and then, since system calls are too short for the
-// scheduler to take it away: a call would wait for the end of a time slice, 10 ms. It
-// reports whether to go on.
+// scheduler to preempt them. Without it, a call would wait for the end of a time slice,
+// 10 ms. It reports whether to go on.
 func pause(ctx context.Context, i int) bool {
 	if i%32 != 0 {
 		return true
@@ -146,7 +147,8 @@ func pause(ctx context.Context, i int) bool {
 	return ctx.Err() == nil
 }
 
-// entryOf is the path of a bundle's entry below the root, or an absolute one.
+// entryOf returns the path of a bundle's entry: absolute if a link led to the bundle,
+// else below the root.
 func entryOf(b *skill.Bundle) string {
 	switch {
 	case b.Link() != "":
@@ -157,7 +159,7 @@ func entryOf(b *skill.Bundle) string {
 	return b.Path + "/" + b.Entry
 }
 
-// examined examines an entry again, whatever it is.
+// examined examines an entry again, whatever its kind.
 func examined(b *skill.Bundle) (skill.Stamp, error) {
 	f := b.FS.(*folder)
 	h, err := f.enter()
@@ -172,14 +174,14 @@ func sameFault(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
-// stamped is a bundle with another stamp.
+// stamped returns a copy of a bundle with another stamp.
 func stamped(b *skill.Bundle, stamp skill.Stamp) *skill.Bundle {
 	now := &bundled{*b, *b.FS.(*folder)}
 	now.FS, now.Stamp = &now.folder, stamp
 	return &now.Bundle
 }
 
-// leave makes what the scan leaves for the next one.
+// leave builds the state that the scan leaves for the next one.
 func (w *walk) leave(scan skill.Scan) *last {
 	scan.Skills = nil // they are the caller's
 	l := &last{real: w.real, begun: w.begun, scan: scan, folders: make([]visited, len(w.folders)), bases: map[int]string{}, links: w.links}

@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Each change that a scan from nothing would see, the next scan sees; where there
-// is none, it is the same scan. All trees are laid out at once, since a stamp
-// proves something only when it is old enough.
+// The next scan sees each change that a scan from nothing would see; without a change,
+// it is the same scan. All trees are laid out at once, since a stamp proves something
+// only when it is old enough.
 func TestAgain(t *testing.T) {
 	t.Parallel() // it waits for stamps, like TestAgainRandom
 	file := func(name string) func(string) error {
@@ -137,7 +137,7 @@ func TestAgain(t *testing.T) {
 func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 
 // TestAgainRandom changes trees at random: a scan finds what a new source finds,
-// whatever came, went and changed before it.
+// whatever was added, removed or changed before it.
 func TestAgainRandom(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -212,7 +212,7 @@ func TestAgainYoung(t *testing.T) {
 			t.Fatal(err)
 		}
 		if time.Since(made) > skill.StampRacy/2 {
-			continue // a slow day: the tree may be old by now
+			continue // the machine is slow: the tree may be old by now
 		}
 		again, err := s.Scan(t.Context())
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// countingHandle counts what a folder is asked.
+// countingHandle counts the lookups in a folder.
 type countingHandle struct {
 	handle
 	asked *int
@@ -20,8 +20,8 @@ func (h countingHandle) readlink(name string) (string, error) {
 	return h.handle.readlink(name)
 }
 
-// A folder of links, each to the next, is listed with a few questions for each, not
-// with as many as a chain may have links.
+// Listing a folder of links, each to the next, takes a few lookups for each link, not
+// as many as a chain may have links.
 func TestChainIsAskedOnce(t *testing.T) {
 	root := t.TempDir()
 	const n = 500
@@ -48,7 +48,7 @@ func TestChainIsAskedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is at most maxLinks links away can be opened, and so is listed.
+	// A name at most maxLinks links away can be opened, and so is listed.
 	if len(got) != maxLinks+1 || got[0].Name() != fmt.Sprintf("l-%04d", n-maxLinks) {
 		t.Errorf("%d entries from %v", len(got), got[0])
 	}

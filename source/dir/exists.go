@@ -14,17 +14,16 @@ import (
 // equal but for case are few.
 const maxMatches = 16
 
-// HasFolder reports whether the root has a folder with exactly this name as a
-// direct child, a linked one included where links are followed.
+// HasFolder reports whether the root has a direct child folder with exactly this name.
+// It counts a linked folder if links are followed.
 func (s *Source) HasFolder(name string) bool {
 	return len(s.Folders(func(n string) bool { return n == name })) > 0
 }
 
-// Folders describes the folders that are direct children of the root and whose
-// names match, linked ones included where links are followed; 16 at most. It
-// compares with the root's entries, so that a file system that does not tell case
-// apart answers like the others, and nothing asked for becomes part of a path
-// that is not there.
+// Folders describes the root's direct child folders whose names match, at most 16. It
+// includes linked folders if links are followed. It compares with the root's entries,
+// so that a case-insensitive file system answers like the others. No requested name
+// becomes part of a path that does not exist.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	dir := s.opt.Root.Dir
 	top, err := s.door.folder(dir, false)
@@ -46,17 +45,17 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	return out
 }
 
-// lastList is what a root's folder held when it was last listed for [Source.Folders]. A name
-// that is not there is often asked for again, or another one is, and among 60,000 folders a
-// list costs 20 ms of processor.
+// lastList is what a root's folder held when [Source.Folders] last listed it. A missing
+// name is often asked for again, or another one is. Listing 60,000 folders costs 20 ms
+// of processor time.
 type lastList struct {
 	stamp    skill.Stamp
 	at       time.Time
 	children []child
 }
 
-// children are the entries of the root's folder that a scan has use for; none if it cannot
-// be listed. The last list is good as long as the folder's stamp proves it.
+// children returns the entries of the root's folder that a scan uses, or nil if it
+// cannot be listed. The last list is reused while the folder's stamp proves it.
 func (s *Source) children(top handle) []child {
 	begun := s.now()
 	stamp, proves := stampOf(top)
@@ -87,7 +86,8 @@ func (s *Source) children(top handle) []child {
 	return children
 }
 
-// stampOf is the stamp of a folder, and whether it changes with the folder's entries.
+// stampOf returns the stamp of a folder, and whether it changes with the folder's
+// entries.
 func stampOf(top handle) (stamp skill.Stamp, proves bool) {
 	h, ok := top.(statHandle)
 	if !ok || !h.keepsTimes() {
@@ -97,7 +97,7 @@ func stampOf(top handle) (stamp skill.Stamp, proves bool) {
 	return stamp, err == nil
 }
 
-// describe looks into a direct child of the root; ok is false where that is no
+// describe looks into a direct child of the root. ok is false if the child is not a
 // folder.
 func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
 	f.Name = c.name

@@ -28,8 +28,8 @@ func (d listingDoor) folder(dir string, plain bool) (handle, error) {
 	return listingHandle{h.(statHandle), d.lists}, nil
 }
 
-// A root that has not changed is not listed again to see that it has no folder of a name;
-// one that has is, and a folder that comes is found at once.
+// An unchanged root is not listed again to see that it lacks a folder of some name. A
+// changed root is, and a new folder is found at once.
 func TestAbsentFoldersCostOneList(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/notes.md": "x"})
 	if door, err := pickDoor().folder(root, false); err != nil {

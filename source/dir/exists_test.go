@@ -21,7 +21,7 @@ func TestHasFolder(t *testing.T) {
 	linked := true
 	for name, to := range map[string]string{"out": outside, "in": "empty", "tofile": "file", "nowhere": "gone"} {
 		if os.Symlink(to, filepath.Join(root, name)) != nil {
-			linked = false // not everybody may make links on Windows
+			linked = false // not every user may make links on Windows
 		}
 	}
 	for links, follows := range map[Links]map[string]bool{

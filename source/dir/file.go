@@ -15,7 +15,7 @@ type info struct {
 	name  string
 	mode  fs.FileMode
 	stamp skill.Stamp
-	// sys is what os gave, where the identity is not in the stamp.
+	// sys is what os returned, for systems on which the identity is not in the stamp.
 	sys fs.FileInfo
 }
 
@@ -29,7 +29,7 @@ func (i *info) Sys() any           { return nil }
 // Stamp is the file's identity; see [skill.StampOf].
 func (i *info) Stamp() skill.Stamp { return i.stamp }
 
-// named is the same info under the last part of a path.
+// named returns the same info under the last part of a path.
 func (i *info) named(name string) *info {
 	c := *i
 	c.name = path.Base(name)
@@ -43,7 +43,7 @@ func (i *info) same(j *info) bool {
 	return i.stamp.Dev == j.stamp.Dev && i.stamp.Inode == j.stamp.Inode
 }
 
-// infoOf converts what os says.
+// infoOf converts an [fs.FileInfo] that os returned.
 func infoOf(fi fs.FileInfo) *info {
 	i := &info{name: fi.Name(), mode: fi.Mode(), sys: fi}
 	i.stamp = skill.Stamp{Size: fi.Size(), MTime: fi.ModTime().UnixNano()}
@@ -51,8 +51,8 @@ func infoOf(fi fs.FileInfo) *info {
 	return i
 }
 
-// file is an opened regular file. It offers reading and nothing that could
-// change the file or tell where it lies.
+// file is an opened regular file. It offers reading, and nothing that could change the
+// file or reveal its location.
 type file struct {
 	f    *os.File
 	info *info

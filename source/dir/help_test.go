@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// doors are the ways to open that this system has. Every test of containment
-// runs through each.
+// doors returns the ways to open that this system has. Every test of containment runs
+// with each.
 func doors() map[string]door {
 	out := map[string]door{"root": rootDoor{}}
 	if _, ok := pickDoor().(rootDoor); !ok {
@@ -19,9 +19,9 @@ func doors() map[string]door {
 	return out
 }
 
-// tree makes files below a fresh folder: a name that ends in "/" is a folder, a
-// value that begins with "->" a link, any other value the file's content. The
-// folder's real path is returned.
+// tree makes files below a fresh folder and returns the folder's real path. A name that
+// ends in "/" is a folder, a value that begins with "->" a link, any other value the
+// file's content.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

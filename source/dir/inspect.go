@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Hidden counts the dot-entries of a skill's folder, which are never listed, read
-// or hashed: a file counts as one, and so does a folder with all that is in it. It
-// returns the paths of at most limit of them, sorted. No link is followed.
+// Hidden counts the dot-entries of a skill's folder, which are never listed, read or
+// hashed. A file counts as one, and so does a folder with everything in it. Hidden
+// returns the paths of at most limit of them, sorted. It follows no link.
 func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
 	err = f.with("readdir", ".", func(h handle) error {
 		paths, count = nil, 0
@@ -37,7 +37,7 @@ func hidden(ctx context.Context, h handle, at string, note func(path string)) er
 		d.close()
 	}
 	if err != nil && at != "." {
-		return nil // an unreadable folder hides what it hides
+		return nil // the hidden entries of an unreadable folder are not counted
 	}
 	if err != nil {
 		return err
@@ -56,10 +56,9 @@ func hidden(ctx context.Context, h handle, at string, note func(path string)) er
 	return nil
 }
 
-// Names lists at most limit names in the folder that is the root's direct child of
-// exactly this name, sorted, dot-entries left out; ok is false where
-// [Source.HasFolder] would be. It is for telling an author which file stands where
-// SKILL.md should.
+// Names lists at most limit names in the root's direct child folder of exactly this
+// name, sorted and without dot-entries. ok is false if [Source.HasFolder] would be. Use
+// it to tell an author which file is in the place of SKILL.md.
 func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	if !s.HasFolder(name) {
 		return nil, false

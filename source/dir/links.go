@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// opened is a skill's folder while the links in one of its folders are judged. The
-// zero value is ready.
+// opened is a skill's folder while the links in one of its folders are judged. The zero
+// value is ready to use.
 type opened struct{ h *remembering }
 
 // enter opens the folder once.
@@ -36,8 +36,8 @@ func (o *opened) close() {
 	}
 }
 
-// link decides what becomes of a link that the walk met in p. in is for the skill that
-// holds p.
+// link decides what becomes of a link that the walk met in p. in is the open folder of
+// the skill that holds p.
 func (w *walk) link(out *found, p *place, name string, in *opened) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, mend string) {
@@ -63,7 +63,7 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
-		// Any other is a file beside the skills.
+		// Any other link leads to a file beside the skills.
 		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
 			say(RuleLinkToFile, "is a link to the file "+skill.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
 		}
@@ -90,8 +90,8 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	}
 }
 
-// bound is the folder that a link in p must stay below, "" for none: a direct
-// child of the root was placed there by the root's owner.
+// bound returns the folder that a link in p must stay below, or "" if there is no
+// bound. A direct child of the root was placed there by the root's owner.
 func (w *walk) bound(p *place) string {
 	if p.path == "." && w.source.opt.Links == LinksFollow {
 		return ""
@@ -99,8 +99,8 @@ func (w *walk) bound(p *place) string {
 	return p.bound
 }
 
-// inSkill asks the skill that holds p, whose rule it is, what keeps a link in it from
-// being followed; nil if nothing does.
+// inSkill asks the skill that holds p, which makes the rule, why a link in it is not
+// followed. It returns nil if nothing prevents that.
 func (w *walk) inSkill(p *place, name string, in *opened) error {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {
@@ -109,19 +109,19 @@ func (w *walk) inSkill(p *place, name string, in *opened) error {
 	folder := w.folder(p.skill, 0)
 	f := &folder
 	if checkName(rel) != nil {
-		return nil // no name that is served
+		return nil // not a name that is served
 	}
 	err := errThroughLink
 	if h := in.enter(f); h != nil {
 		_, _, err = locate(h, rel, f)
 	}
-	if errors.Is(err, errThroughLink) { // somebody is changing the folder: look afresh
+	if errors.Is(err, errThroughLink) { // the folder is changing: look again
 		_, err = f.Stat(rel)
 	}
 	return err
 }
 
-// resolve finds the real folder that a link leads to.
+// resolve returns the real folder that a link leads to.
 func resolve(link string) (string, error) {
 	fi, err := os.Stat(link)
 	if err != nil {
@@ -136,8 +136,8 @@ func resolve(link string) (string, error) {
 	return filepath.EvalSymlinks(link)
 }
 
-// linksTo lists the links that an absolute path passes through, as far as it
-// exists: each by the real path of its folder.
+// linksTo lists the links that an absolute path passes through, as far as the path
+// exists. Each link is named by the real path of its folder.
 func linksTo(path string) (links []string) {
 	if !filepath.IsAbs(path) {
 		return nil
@@ -194,12 +194,12 @@ const (
 	textSize  = 256
 )
 
-// mayBeLink: a regular file without an ending, as git writes a link to a folder
-// where the system, or the user, has no links (core.symlinks=false).
+// mayBeLink reports whether c is a regular file without an extension. Git writes a link
+// to a folder like this if the system or the user has no links (core.symlinks=false).
 func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
 
-// linksAsText reports the files of the root that hold nothing but the path that a
-// link to a skill's folder would have.
+// linksAsText reports the files of the root that hold only the path that a link to a
+// skill's folder would have.
 func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 	tried := 0
 	for _, c := range children {
@@ -222,8 +222,8 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 	return out
 }
 
-// isPath: the text is one line that names a folder relative to its own, or from the
-// top, in the way of any system.
+// isPath reports whether text is one line that names a folder by a relative or an
+// absolute path, in the syntax of any system.
 func isPath(text string) bool {
 	if len(text) > textSize || !utf8.ValidString(text) || skill.OneLine(text) != text {
 		return false

@@ -9,14 +9,15 @@ import (
 	"slices"
 )
 
-// ReadDir lists a directory in name order, without dot-entries. A file or folder
-// whose name cannot be asked for (a backslash, bytes that are not UTF-8) is listed,
-// so that nobody takes the rest for all; it cannot be opened. A link appears as what it leads to within the folder;
-// one that leads nowhere or out of the folder is left out.
+// ReadDir lists a directory in name order, without dot-entries. It lists a file or
+// folder whose name cannot be asked for (a backslash, bytes that are not UTF-8). Such
+// an entry cannot be opened; it is listed so that the list is complete. A link appears
+// as what it leads to within the folder. A link that leads nowhere or out of the folder
+// is left out.
 //
-// Links to directories are listed only where the directory was itself reached
-// without one and is not below its target. Otherwise two links to "." would
-// unfold into 2^40 paths under a plain walk. Asked for by name, they all work.
+// Links to directories are listed only if the directory itself was reached without a
+// link and is not below the link's target. Otherwise two links to "." would unfold into
+// 2^40 paths under a plain walk. All of them work when asked for by name.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	err := f.with("readdir", name, func(h handle) error {
@@ -42,8 +43,8 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 
 var errNotDirectory = errors.New("not a directory")
 
-// shown filters the raw entries of the directory at dir. linked: the caller came
-// there through a link.
+// shown filters the raw entries of the directory at dir. linked reports that the caller
+// reached it through a link.
 func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
 	h = &remembering{handle: h}
 	out := make([]fs.DirEntry, 0, len(raw))
@@ -71,9 +72,9 @@ func (f *folder) shown(h handle, dir string, linked bool, raw []fs.DirEntry) ([]
 	return out, nil
 }
 
-// remembering asks for each name once. Links of one directory often lead to each
-// other: without it, ten thousand of them are looked up forty times each. What it
-// remembers is a finding of one listing, like any path that [locate] returns.
+// remembering looks up each name once. Links of one directory often lead to each other:
+// without it, ten thousand of them are looked up forty times each. Its entries are
+// findings of one listing, like any path that [locate] returns.
 type remembering struct {
 	handle
 	stats   map[string]statted
@@ -139,8 +140,8 @@ func (e entry) Type() fs.FileMode          { return e.typ }
 func (e entry) Info() (fs.FileInfo, error) { return e.h.Stat(e.at) }
 func (e entry) String() string             { return fs.FormatDirEntry(e) }
 
-// dirFile is an opened directory. It holds no descriptor; its entries are read
-// when they are first asked for.
+// dirFile is an opened directory. It holds no descriptor; its entries are read on first
+// use.
 type dirFile struct {
 	folder  *folder
 	path    string

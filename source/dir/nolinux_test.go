@@ -2,5 +2,5 @@
 
 package dir
 
-// device makes none: the numbers of devices differ from system to system.
+// device makes no device, since device numbers differ from system to system.
 func device(string) {}

@@ -9,12 +9,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// What a scan meets and does not serve, without being asked: each gets a notice.
+// A scan gives a notice, unasked, for each entry that it meets and does not serve.
 
-// near reports a file that was probably meant as the SKILL.md of the folder p, which has
-// none: one that is nearly called so and begins as a SKILL.md does, or that [isShouted].
-// In a skill it must have a name and a description too, since other files are the
-// skill's own, and whether to rename it is its author's choice.
+// near reports a file that was probably meant as the SKILL.md of the folder p, which
+// has none. Such a file has a similar name and begins as a SKILL.md does, or its name
+// [isShouted]. In a skill it must have a name and a description too. Other files are
+// the skill's own, and renaming them is its author's choice.
 func (w *walk) near(out *found, p *place, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
@@ -42,15 +42,15 @@ func (w *walk) near(out *found, p *place, h handle, children []child) {
 	}
 }
 
-// isShouted reports whether a name is about no other thing than a SKILL.md: it has the
-// word in capitals, or in letters that only look like its own. A skills.md is a text
+// isShouted reports whether a name can only mean a SKILL.md. It has the word in
+// capitals, or letters that only look like those of the word. A skills.md is a text
 // about skills, unless it begins as a SKILL.md does.
 func isShouted(name string) bool {
 	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// begins reports whether a file begins as a SKILL.md does, and whether it has a name and
-// a description, too.
+// begins reports whether a file begins as a SKILL.md does, and whether it also has a
+// name and a description.
 func begins(h handle, name string) (fence, whole bool) {
 	if h == nil {
 		return false, false
@@ -72,8 +72,7 @@ func begins(h handle, name string) (fence, whole bool) {
 
 // odd reports an entry that is neither a folder nor a regular file nor a symbolic link.
 // Windows has junctions, which lead to folders as links do, and which Go takes for
-// neither; a pipe, a socket or a device matters in a skill only, whose files it would be
-// one of.
+// neither. A pipe, a socket or a device matters only in a skill, as one of its files.
 func odd(out *found, p *place, c child) {
 	n := skill.Notice{Path: join(p.path, c.name), Rule: RuleSpecial,
 		Message: "is a pipe, a socket or a device, and is never served", Mend: "remove it, or put a regular file in its place"}
@@ -86,7 +85,7 @@ func odd(out *found, p *place, c child) {
 		n.Rule, n.Message = RuleLinkIgnored, "is a junction, or another kind of link that is not followed"
 		n.Mend = "make it a symbolic link, as mklink /D does, or give the folder that it leads to as a root"
 	}
-	out.notices, out.texts = append(out.notices, n), true // rare enough to look at all again
+	out.notices, out.texts = append(out.notices, n), true // rare enough to scan everything again
 }
 
 func join(folder, name string) string {

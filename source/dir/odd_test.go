@@ -34,7 +34,7 @@ type junction struct{ fs.DirEntry }
 func (junction) IsDir() bool       { return false }
 func (junction) Type() fs.FileMode { return fs.ModeIrregular }
 
-// A junction is not followed, and that is said, beside the skills and in one.
+// A junction beside the skills or in one is not followed, and a notice says so.
 func TestJunctionsAreNoticed(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/junction-x/file": "", "junction-y/SKILL.md": "", "b/junction-z/SKILL.md": ""})
 	scan := scanned(t, junctions{rootDoor{}}, root)

@@ -17,11 +17,11 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// maxTries bounds how often a name is resolved again because somebody changed
-// the folder meanwhile.
+// maxTries bounds how often a name is resolved again because the folder changed
+// meanwhile.
 const maxTries = 8
 
-// errLinkLoop is no [skill.ErrOutside]: a link that leads back to itself leads
+// errLinkLoop is not a [skill.ErrOutside]: a link that leads back to itself leads
 // nowhere. It satisfies errors.Is(err, syscall.ELOOP).
 var errLinkLoop error = linkLoop{}
 
@@ -30,25 +30,25 @@ type linkLoop struct{}
 func (linkLoop) Error() string        { return "link loop" }
 func (linkLoop) Is(target error) bool { return target == error(syscall.ELOOP) }
 
-// errDotEntry refuses a link to a file that is never read. By its own name such a
-// file does not exist, so by a link it does not either.
+// errDotEntry refuses a link to a file that is never read. Such a file does not exist
+// by its own name, so it does not exist by a link either.
 var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
-// errThroughLink says that a link lies on the way to a name. It never leaves
+// errThroughLink says that the way to a name passes through a link. It never leaves
 // this package.
 var errThroughLink = errors.New("passes through a link")
 
-// A door opens folders. There are two: openat2 on Linux, [os.Root] elsewhere
-// and where the kernel or a sandbox refuses openat2.
+// A door opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
+// the kernel or a sandbox refuses openat2.
 type door interface {
-	// folder opens the folder at an absolute path. The user named that path, so
-	// links are followed, unless plain: then no part of it may be a link.
+	// folder opens the folder at an absolute path. The user named that path, so links
+	// are followed. If plain is set, no part of the path may be a link.
 	folder(dir string, plain bool) (handle, error)
 }
 
-// A handle is an open folder. Names are slash-separated, valid by
-// [fs.ValidPath], and looked up beneath the folder without passing a link:
-// where one lies on the way the error is errThroughLink.
+// A handle is an open folder. Names are slash-separated, valid by [fs.ValidPath], and
+// looked up beneath the folder without passing a link. If a link is on the way, the
+// error is errThroughLink.
 type handle interface {
 	// enter opens a folder beneath.
 	enter(name string) (handle, error)
@@ -58,37 +58,37 @@ type handle interface {
 	// open opens a regular file for reading. It never blocks, and fails with
 	// skill.ErrNotRegular on anything else.
 	open(name string) (*file, error)
-	// list enters a folder and reads its entries, in no order. Only Name and Type
-	// of the entries may be used. Reading can fail halfway: wherever there is a
-	// handle it must be closed.
+	// list enters a folder and reads its entries, in no order. Only Name and Type of
+	// the entries may be used. Reading can fail halfway: a handle that is not nil must
+	// be closed even then.
 	list(name string) (handle, []fs.DirEntry, error)
 	close()
 }
 
-// folder is one skill's folder as a file system. It holds no descriptor: each
-// call opens the folder, does its work and closes it, so that ten thousand
-// skills cost ten thousand strings. It implements [fs.StatFS] and
-// [fs.ReadDirFS]; links are shown as what they lead to, so there is no
-// [fs.ReadLinkFS].
+// folder is one skill's folder as a file system. It holds no descriptor: each call
+// opens the folder, does its work and closes it. Ten thousand skills cost ten thousand
+// strings. It implements [fs.StatFS] and [fs.ReadDirFS]. Links appear as what they lead
+// to, so there is no [fs.ReadLinkFS].
 type folder struct {
 	*ground
 	sub string // the skill's folder below base, "." for base itself
 }
 
-// ground is where folders lie: one for nearly all that were reached without a link.
+// ground is the location of folders. Nearly all that were reached without a link share
+// one.
 type ground struct {
 	door  door
 	base  string // absolute path
-	plain bool   // base was resolved: no part of it may be a link by now
-	alias string // another absolute path of base, "" for none; where base may pass links, the real one
-	dev   uint64 // of the folders' file system, where that is known to keep stamps; else 0
+	plain bool   // base was resolved: no part of it may be a link now
+	alias string // another absolute path of base, "" for none; the real one if base may pass links
+	dev   uint64 // of the folders' file system if that is known to keep stamps, else 0
 }
 
-// self are the absolute paths by which links may name the folder that they lie in.
+// self returns the absolute paths by which links may name the folder that holds them.
 func (f *folder) self() self {
 	of := func(base string) string {
 		if base == "" || runtime.GOOS == "windows" {
-			return "" // there a path's spelling says little: such links lead out
+			return "" // on Windows a path's spelling says little: such links lead out
 		}
 		return path.Join(base, f.sub)
 	}
@@ -139,9 +139,9 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return out, err
 }
 
-// with opens the folder, runs one piece of work in it and closes it. Work that
-// met a link where it had just seen none is done again: somebody is changing
-// the folder. Errors name only the path within the skill.
+// with opens the folder, runs one piece of work in it and closes it. Work that meets a
+// link that was not there just before is done again, since the folder is changing.
+// Errors name only the path within the skill.
 func (f *folder) with(op, name string, work func(handle) error) error {
 	err := checkName(name)
 	if err == nil {
@@ -182,8 +182,8 @@ func (f *folder) enter() (handle, error) {
 	return top, err
 }
 
-// checkName refuses what can name no file of a skill on any system. Dot-entries
-// are never listed, read or hashed, so they do not exist.
+// checkName refuses names that no file of a skill has on any system. Dot-entries are
+// never listed, read or hashed, so they do not exist.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
 		return fs.ErrInvalid
@@ -200,9 +200,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// locate follows name to an entry that is no link, and returns the path of that
-// entry within the folder. The path is a finding, not a promise: whoever opens it
-// must again forbid links.
+// locate follows name to an entry that is not a link, and returns that entry's path
+// within the folder. The path is a finding, not a promise: a caller that opens it must
+// forbid links again.
 func locate(h handle, name string, f *folder) (string, *info, error) {
 	in, err := h.lstat(name)
 	if err == nil && in.Mode()&fs.ModeSymlink == 0 {
@@ -224,15 +224,15 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 	return real, in, nil
 }
 
-// self are absolute paths of one folder: the real one, in which no part is a
-// link, and another. Either may be "", for not known.
+// self holds absolute paths of one folder: the real one, in which no part is a link,
+// and another. Either may be "" if it is not known.
 type self struct{ real, alias string }
 
-// back takes a link's target that leaves the folder, from the absolute path at
-// on, and returns what is left of it once it is in the folder again. Only the
-// folder's own paths are walked, by their spelling: the disk outside is not
-// asked, so that nothing there decides what is read. What comes back is looked up
-// beneath the folder like any other name, so a wrong guess leads nowhere else.
+// back follows a link's target that leaves the folder, from the absolute path at on. It
+// returns the rest of the target once that is in the folder again. It walks only the
+// folder's own paths, by their spelling. It does not ask the disk outside, so that
+// nothing there decides what is read. The result is looked up beneath the folder like
+// any other name, so a wrong guess leads nowhere else.
 func (me self) back(at string, rest []string) (inside []string, ok bool) {
 	for {
 		switch {
@@ -248,7 +248,7 @@ func (me self) back(at string, rest []string) (inside []string, ok bool) {
 			continue
 		case "..":
 			if !above(me.real, at) {
-				return nil, false // behind a link, where ".." is not what is written before
+				return nil, false // behind a link, ".." is not the part that is written before it
 			}
 			at = path.Dir(at)
 			continue
@@ -259,15 +259,15 @@ func (me self) back(at string, rest []string) (inside []string, ok bool) {
 	}
 }
 
-// above reports whether dir is the path or one of the folders that hold it.
+// above reports whether dir is p or one of the folders that hold p.
 func above(p, dir string) bool {
 	return p == dir || p != "" && (dir == "/" || strings.HasPrefix(p, dir+"/"))
 }
 
-// follow resolves the links in name one by one. The kernel could do it faster,
-// but it would pass dot-entries, and would not tell a loop from an escape. A link
-// is judged by where it leads: one that goes by way of the outside and comes back
-// into the folder has not left it (contract 001 resolves before it checks).
+// follow resolves the links in name one by one. The kernel could do it faster, but it
+// would allow dot-entries, and would not tell a loop from an escape. A link is judged
+// by its target. A link that goes through the outside and comes back into the folder
+// has not left it (contract 001 resolves before it checks).
 func follow(h handle, name string, me self) (string, error) {
 	rest := strings.Split(name, "/")
 	var done []string
@@ -325,8 +325,8 @@ func follow(h handle, name string, me self) (string, error) {
 	return strings.Join(done, "/"), nil
 }
 
-// bare takes the paths out of an error: what the system says about a path below
-// the user's home is nobody's business but the user's.
+// bare takes the paths out of an error. What the system says about a path below the
+// user's home concerns only the user.
 func bare(err error) error {
 	for {
 		var p *fs.PathError
@@ -337,7 +337,7 @@ func bare(err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
-		return fs.ErrNotExist // a file in a folder's place: nothing can be there
+		return fs.ErrNotExist // a file in a folder's place: nothing can be below it
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return skill.ErrNotRegular // opening a socket or a device without a driver
 	}

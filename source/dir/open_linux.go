@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pickDoor prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes
-// often EPERM, kernels that do not know a flag E2BIG or EINVAL.
+// pickDoor prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes often
+// EPERM, and kernels that do not know a flag E2BIG or EINVAL.
 var pickDoor = sync.OnceValue(func() door {
 	fd, err := openat2(unix.AT_FDCWD, ".", unix.O_PATH|unix.O_DIRECTORY, beneath)
 	if err != nil {
@@ -26,12 +26,12 @@ var pickDoor = sync.OnceValue(func() door {
 	return kernelDoor{}
 })
 
-// beneath keeps a lookup below its folder and away from links of either kind.
-// No mount is crossed unasked by this; a mount is the administrator's doing.
+// beneath keeps a lookup below its folder and refuses links of either kind. It does not
+// forbid mounts: a mount is the administrator's doing.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
-// kernelDoor lets the kernel forbid links during the very lookup that opens, so
-// that nothing can be swapped in between.
+// kernelDoor lets the kernel forbid links during the lookup that opens, so that nothing
+// can be swapped in between.
 type kernelDoor struct{}
 
 func (kernelDoor) folder(dir string, plain bool) (handle, error) {
@@ -61,7 +61,8 @@ func (h fdHandle) enter(name string) (handle, error) {
 func (h fdHandle) lstat(name string) (*info, error) {
 	var st unix.Stat_t
 	if !strings.Contains(name, "/") {
-		// One part, not "..", last link not followed: nowhere to be led to.
+		// One part, not "..", last link not followed: nothing can redirect the
+		// lookup.
 		flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
 		if err := retry(func() error { return unix.Fstatat(int(h), name, &st, flags) }); err != nil {
 			return nil, err
@@ -93,9 +94,9 @@ func (h fdHandle) readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// open looks before it opens. Opening a device can have effects (a watchdog, a
-// tape), and O_NONBLOCK does not prevent those; the look costs a microsecond or
-// two, and only somebody who may create devices can win the race after it.
+// open looks before it opens. Opening a device can have effects (a watchdog, a tape),
+// and O_NONBLOCK does not prevent those. The look costs a microsecond or two. Only a
+// user with the right to create devices can win the race after it.
 func (h fdHandle) open(name string) (*file, error) {
 	in, err := h.lstat(name)
 	switch {
@@ -118,7 +119,7 @@ func (h fdHandle) open(name string) (*file, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	// A regular file has no use for it, and os would ask the poller about it.
+	// A regular file does not need O_NONBLOCK, and os would ask the poller about it.
 	unix.SetNonblock(fd, false)
 	return &file{f: os.NewFile(uintptr(fd), name), info: infoOfStat(name, &st)}, nil
 }
@@ -133,8 +134,8 @@ func (h fdHandle) list(name string) (handle, []fs.DirEntry, error) {
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 
-// children reads the entries as the system writes them (getdents64(2)): most are
-// files that a scan has no use for, and cost nothing here.
+// children reads the entries as the system writes them (getdents64(2)). Most are files
+// that a scan does not use, and cost nothing here.
 func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 	if err != nil {
@@ -177,8 +178,8 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	}
 }
 
-// direntName is where the name begins in an entry: behind the inode, the offset,
-// the entry's size and its type.
+// direntName is the offset of the name in an entry: after the inode, the offset, the
+// entry's size and its type.
 const direntName = 19
 
 func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error) {
@@ -201,8 +202,8 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	}
 	buf = buf[:cap(buf)]
 	n := 0
-	// An empty file is read too: one that the system makes up as it is read, or that
-	// cannot be read, has the size 0.
+	// An empty file is read too. A file that the system makes up as it is read, or
+	// that cannot be read, has the size 0.
 	size := max(before.Size, 1)
 	for int64(n) < size {
 		m := 0
@@ -228,8 +229,8 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	return buf[:n], stamp, nil
 }
 
-// keepsTimes: those that are on this list. Others may as well, or may not: a server
-// far away, or a program, decides.
+// keepsTimes reports whether the file system is on this list. Others may keep stamps as
+// well, or may not: a remote server, or a program, decides.
 func (h fdHandle) keepsTimes() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(h), &st) != nil {
@@ -260,8 +261,8 @@ type readHandle struct {
 
 func (h readHandle) close() { h.file.Close() }
 
-// openat2 opens and names what refused: a link met where none is allowed is
-// errThroughLink, a step out of the folder skill.ErrOutside.
+// openat2 opens a name and maps a refusal: errThroughLink for a forbidden link,
+// skill.ErrOutside for a step out of the folder.
 func openat2(at int, name string, flags, resolve uint64) (int, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve}
 	fd := -1
@@ -278,8 +279,8 @@ func openat2(at int, name string, flags, resolve uint64) (int, error) {
 	return fd, err
 }
 
-// retry repeats a call that a signal interrupted, or that openat2 gave up
-// because something was renamed meanwhile (EAGAIN, openat2(2)).
+// retry repeats a call that a signal interrupted, or that openat2 gave up because of a
+// rename meanwhile (EAGAIN, openat2(2)).
 func retry(call func() error) error {
 	var err error
 	for range 128 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Opening a device can have effects, so it is not even opened to be refused. The
-// kernel tells who opens: of a look it says nothing.
+// Opening a device can have effects, so it is not even opened to be refused. inotify
+// reports opens, but not stats.
 func TestSpecialIsNeverOpened(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x"})
 	special(t, filepath.Join(root, "s"))
@@ -31,7 +31,7 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 	}
 }
 
-// The quickest swap there is: one call exchanges the skill's folder and a link.
+// The fastest swap: one call exchanges the skill's folder and a link.
 func TestRaceExchange(t *testing.T) {
 	race(t, func(fsys *folder) string {
 		got, _ := readAll(fsys, "SKILL.md")
@@ -50,7 +50,7 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// A folder that is replaced is watched again, although its path was all along.
+// A folder that is replaced is watched again, although its path stays the same.
 func TestWatchReplacedFolder(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "new/SKILL.md": "x"})
 	root := filepath.Join(base, "r")

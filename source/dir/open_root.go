@@ -14,15 +14,15 @@ import (
 )
 
 // rootDoor opens through [os.Root], which never leaves a folder but follows links
-// within it. So a path is walked here one part at a time: each part is looked at,
-// opened, and compared with what was looked at.
+// within it. So a path is walked here one part at a time: each part is examined,
+// opened, and compared with what was examined.
 type rootDoor struct{}
 
 func (rootDoor) folder(dir string, plain bool) (handle, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		if fi, statErr := os.Stat(dir); statErr == nil && !fi.IsDir() {
-			err = syscall.ENOTDIR // os says so in an error of its own
+			err = syscall.ENOTDIR // os reports this with an error of its own
 		}
 		return nil, err
 	}
@@ -36,9 +36,9 @@ func (rootDoor) folder(dir string, plain bool) (handle, error) {
 	return rootHandle{r}, nil
 }
 
-// isPlain checks that r is the folder at dir and that no part of dir is a link.
-// It is best effort: each part on the way would have to be opened to be sure, and
-// not every parent of a readable folder is readable.
+// isPlain checks that r is the folder at dir and that no part of dir is a link. It is
+// best effort: to be sure, it would have to open each part on the way. Not every parent
+// of a readable folder is readable.
 func isPlain(r *os.Root, dir string) error {
 	opened, err := r.Stat(".")
 	if err != nil {
@@ -79,7 +79,7 @@ func (h rootHandle) at(name string, work func(*os.Root) error) error {
 	return rootHandle{next}.at(rest, work)
 }
 
-// step opens the folder of that name in r, which must not be a link.
+// step opens the folder called name in r. It must not be a link.
 func step(r *os.Root, name string) (*os.Root, error) {
 	looked, err := r.Lstat(name)
 	switch {
@@ -182,8 +182,8 @@ func (h rootHandle) list(name string) (handle, []fs.DirEntry, error) {
 	return in, entries, err
 }
 
-// mapRoot gives os.Root's refusal our name. The error it returns is not
-// exported (golang.org/issue/67002), its text is all there is.
+// mapRoot maps os.Root's refusal to [skill.ErrOutside]. The error that os.Root returns
+// is not exported (golang.org/issue/67002); only its text identifies it.
 func mapRoot(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) && strings.Contains(p.Err.Error(), "path escapes from parent") {

@@ -19,8 +19,8 @@ import (
 
 const secret = "SECRET-OUTSIDE"
 
-// hostile is a root with one skill, s, and everything around it that must not
-// be read through it.
+// hostile is a root with one skill, s, and everything around it that must not be read
+// through it.
 func hostile(t testing.TB) (root string) {
 	root = tree(t, map[string]string{
 		"s/SKILL.md":             "main",
@@ -142,8 +142,8 @@ func TestOpen(t *testing.T) {
 
 func shorten(s string) string { return s[:min(len(s), 40)] }
 
-// checkError insists that an error is about the name in the skill and does not
-// tell where the skill lies.
+// checkError requires that an error names the path in the skill and does not reveal the
+// skill's location.
 func checkError(t *testing.T, err error, root string) {
 	t.Helper()
 	if err == nil {
@@ -168,7 +168,7 @@ func readAll(fsys fs.FS, name string) (string, error) {
 	return string(b), err
 }
 
-// A pipe blocks whoever opens it, a device may do anything. Neither is opened.
+// Opening a pipe blocks, and opening a device may do anything. Neither is opened.
 func TestOpenSpecial(t *testing.T) {
 	root := hostile(t)
 	special(t, filepath.Join(root, "s"))
@@ -220,7 +220,7 @@ func TestReadDir(t *testing.T) {
 		".": {
 			"d case", "f chain.md", "d folder.md", "f inside.md", "f new\nline.md",
 			"f " + longName(), "d real", "d realdir", "f SKILL.md", "f \x01control.md",
-			"f back\\slash.md", "f bad\xffutf8.md", // there, and not to be had
+			"f back\\slash.md", "f bad\xffutf8.md", // listed, but cannot be opened
 		},
 		"real":    {"d deep", "f link-to-file.md", "f up.md"},
 		"realdir": {"d deep", "f link-to-file.md", "f up.md"},
@@ -257,7 +257,7 @@ func TestReadDir(t *testing.T) {
 	}
 }
 
-// The standard library's own suite, over a tree that it can walk.
+// The standard library's own suite runs on a tree that it can walk.
 func TestFS(t *testing.T) {
 	root := tree(t, map[string]string{
 		"s/SKILL.md": "main", "s/a/b/c.md": "c", "s/a/link.md": "->b/c.md", "s/d": "->a",
@@ -272,7 +272,7 @@ func TestFS(t *testing.T) {
 	}
 }
 
-// Links to directories could make a small tree endless for whoever walks it.
+// Links to directories could make a walk of a small tree endless.
 func TestWalkIsFinite(t *testing.T) {
 	files := map[string]string{"s/SKILL.md": "x", "s/p": "->.", "s/q": "->."}
 	for i := range 25 {
@@ -296,7 +296,7 @@ func TestWalkIsFinite(t *testing.T) {
 	}
 }
 
-// A hard link is the file itself: nothing tells it from a file of the skill.
+// A hard link is the file itself: nothing distinguishes it from a file of the skill.
 func TestHardLinkIsAFile(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x", "other.md": "shared"})
 	if err := os.Link(filepath.Join(root, "other.md"), filepath.Join(root, "s/hard.md")); err != nil {
@@ -308,8 +308,8 @@ func TestHardLinkIsAFile(t *testing.T) {
 	}
 }
 
-// A skill's folder, or a folder on the way to a linked one, that becomes a link
-// after the scan leads nowhere.
+// A skill's folder, or a folder on the way to a linked one, leads nowhere if it becomes
+// a link after the scan.
 func TestFolderSwappedForLink(t *testing.T) {
 	for doorName, d := range doors() {
 		t.Run(doorName, func(t *testing.T) {
@@ -335,8 +335,7 @@ func TestFolderSwappedForLink(t *testing.T) {
 	}
 }
 
-// What the system says about a folder that is gone names its absolute path; we
-// do not.
+// The system's error for a folder that is gone names its absolute path; ours does not.
 func TestErrorsKeepPathsToThemselves(t *testing.T) {
 	root := tree(t, map[string]string{"file": "x"})
 	for doorName, d := range doors() {
@@ -355,7 +354,7 @@ func TestErrorsKeepPathsToThemselves(t *testing.T) {
 	}
 }
 
-// The identity of a file is the same whichever way it was asked for.
+// The identity of a file does not depend on how it was looked up.
 func TestStamp(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "one", "s/link.md": "->SKILL.md"})
 	var first skill.Stamp

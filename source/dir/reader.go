@@ -8,29 +8,29 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// child is an entry of a folder that a scan has use for: a folder, a link, a
-// spelling of SKILL.md, a name that is nearly one, or what is no regular file.
+// child is an entry of a folder that a scan uses. It is a folder, a link, a spelling of
+// SKILL.md, a name that is nearly one, or an entry that is not a regular file.
 type child struct {
 	name                  string
 	folder, link, regular bool
-	irregular             bool // a junction of Windows, or what else Go has no kind for
+	irregular             bool // a junction of Windows, or an entry that Go has no kind for
 }
 
-// reader is what one worker needs to read folders and files again and again.
+// reader is what one worker needs to read folders and files repeatedly.
 type reader struct {
 	entries []byte      // of a folder, as the system wrote them
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder that is being visited
-	texts   bool        // keep also what a link may have become
+	texts   bool        // also keep files that may be links stored as text
 	file    []byte
 }
 
-// readers are used again from one level to the next.
+// readers are reused from one level to the next.
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// children opens a folder and reads its entries, without those that a scan has no
-// use for, in no order. They are valid until the next call. Wherever there is a
-// handle it must be closed.
+// children opens a folder and reads its entries in no order, without those that a scan
+// does not use. They are valid until the next call. A handle that is not nil must be
+// closed, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	r.kept, r.stamp = r.kept[:0], skill.Stamp{}
 	if q, ok := top.(quickHandle); ok {
@@ -43,16 +43,16 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	return h, r.kept, err
 }
 
-// quickHandle is a handle that reads without what a scan has no use for.
+// quickHandle is a handle that skips what a scan does not use.
 type quickHandle interface {
 	handle
 	children(sub string, r *reader) (handle, []child, error)
-	// read reads a regular file that was just looked at, like [skill.ReadFile]
-	// without its patience. The bytes are valid until the next call.
+	// read reads a regular file that was just examined, like [skill.ReadFile] but
+	// without its retries. The bytes are valid until the next call.
 	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
 }
 
-// add keeps an entry that a scan has use for.
+// add keeps an entry that a scan uses.
 func (r *reader) add(c child) {
 	if !c.dull() || r.texts && c.mayBeLink() {
 		r.kept = append(r.kept, c)
@@ -64,7 +64,7 @@ func childOf(e fs.DirEntry) child {
 	return child{e.Name(), e.IsDir(), t&fs.ModeSymlink != 0, t.IsRegular(), t&fs.ModeIrregular != 0 && !e.IsDir()}
 }
 
-// dull reports whether a scan has no use for an entry.
+// dull reports whether a scan does not use an entry.
 func (c child) dull() bool {
 	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !skill.NearMain(c.name)
 }

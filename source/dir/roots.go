@@ -11,13 +11,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// wellKnown is one row of the table: where one client keeps skills.
+// wellKnown is one row of the table: the folders in which one client keeps skills.
 type wellKnown struct {
-	label   string // with "-project" or "-user" behind it, the root's label
+	label   string // the root's label without its suffix "-project" or "-user"
 	project string // below a project's folder; empty for none
 	user    string // below the home folder; empty for none
 	client  string
-	source  string // where that is documented, or the client's own command that lists it
+	source  string // the page that documents it, or the client's own command that lists it
 }
 
 // wellKnownRoots are in order of precedence. Contract 002 fixes the first two
@@ -48,16 +48,16 @@ var wellKnownRoots = []wellKnown{
 	{"opencode-home", "", ".opencode/skills", "OpenCode", "opencode debug skill, 1.18.33"},
 }
 
-// WellKnown lists the folders in which clients keep skills, first match first,
-// whether they exist or not. projects are the absolute folders that are worked
-// in, home is the user's; either may be empty.
+// WellKnown lists the folders in which clients keep skills, first match first, whether
+// they exist or not. projects are absolute project folders, home is the user's; either
+// may be empty.
 //
-// Each project stands for itself and its parents up to the repository's root,
-// see [Repository]. A root's label is the row's with "-user", or with "-project"
-// for the first of those folders and "-project-2", "-project-3" for the next
-// ones: a label says how far up a folder lies, not what else exists. The home
-// folder is never a project, so that its roots count once, as global; and of
-// roots that are one real folder only the first is listed.
+// Each project contributes itself and its parents up to the repository's root, see
+// [Repository]. A root's label is the row's with "-user", or with "-project" for the
+// first of those folders and "-project-2", "-project-3" for the next. A label says how
+// far up a folder is, not what else exists. The home folder is never a project, so that
+// its roots count once, as global. Of roots that are one real folder, only the first is
+// listed.
 func WellKnown(projects []string, home string) []skill.Root {
 	folders := projectFolders(projects, home)
 	var out []skill.Root
@@ -86,7 +86,7 @@ func WellKnown(projects []string, home string) []skill.Root {
 	return out
 }
 
-// projectFolders are the projects with their parents, each real folder once and
+// projectFolders returns the projects with their parents, each real folder once and
 // without the home folder.
 func projectFolders(projects []string, home string) []string {
 	seen := map[string]bool{}
@@ -108,9 +108,8 @@ func projectFolders(projects []string, home string) []string {
 	return out
 }
 
-// Repository lists dir and its parents up to the one that holds ".git", which is
-// a folder, or a file in a linked work tree. Outside a repository it lists dir
-// alone.
+// Repository lists dir and its parents up to the one that holds ".git", which is a
+// folder, or a file in a linked work tree. Outside a repository it lists only dir.
 func Repository(dir string) (chain []string) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {
@@ -124,8 +123,8 @@ func Repository(dir string) (chain []string) {
 	}
 }
 
-// realBelow is [realPath] of a path below a folder. Few of the well-known ones are
-// there: of the others the first part is looked for, and the folder resolved once.
+// realBelow is [realPath] of a path below a folder. Few of the well-known folders
+// exist. If the first part of sub is missing, folder is resolved only once.
 func realBelow(folder, sub string, reals map[string]string) string {
 	first, _, _ := strings.Cut(sub, "/")
 	sub = filepath.FromSlash(sub)

@@ -102,7 +102,7 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
-// A folder that is there or not is found by the same real path.
+// A folder has the same real path whether it exists or not.
 func TestRealBelow(t *testing.T) {
 	base := tree(t, map[string]string{
 		"home/.agent/skills/": "", "home/.config/agents/": "", "home/.wave/skills": "->../../elsewhere", "elsewhere/": "",

@@ -14,48 +14,47 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Links says which links to folders a scan follows. Links within a skill are
-// none of its business: they are resolved when a file is opened, and never lead
-// out of the skill.
+// Links says which links to folders a scan follows. It does not concern links within a
+// skill: they are resolved when a file is opened, and never lead out of the skill.
 type Links int
 
 const (
-	// LinksFollow follows a link that is a direct child of the root wherever it
-	// leads, since the root's owner placed it there, and a deeper one where it
-	// stays below the root.
+	// LinksFollow follows a link that is a direct child of the root to any target,
+	// since the root's owner placed it there. It follows a deeper link if that stays
+	// below the root.
 	LinksFollow Links = iota
 	// LinksInside follows only links that stay below the root.
 	LinksInside
-	// LinksNever follows none.
+	// LinksNever follows no links.
 	LinksNever
 )
 
 // Options are what a [Source] needs to know about its root.
 type Options struct {
 	Root skill.Root
-	// Required makes a missing root an error rather than an empty scan: the user
-	// asked for this one.
+	// Required makes a missing root an error rather than an empty scan, since the user
+	// asked for this root.
 	Required bool
 	Links    Links
-	// Load makes the first scan load each skill while its folder is open, for a third of
-	// what reading it costs afterwards; see [skill.Scan.Skills].
+	// Load makes the first scan load each skill while its folder is open, for a third
+	// of the cost of reading it afterwards; see [skill.Scan.Skills].
 	Load bool
-	// Watches is what the sources of one process should share; nil gives the
-	// source one of its own.
+	// Watches is what the sources of one process should share. If it is nil, the
+	// source has its own.
 	Watches *Watches
 }
 
-// Source finds the skills below one folder. Its methods may be called from
-// several goroutines.
+// Source finds the skills below one folder. Its methods may be called from several
+// goroutines.
 type Source struct {
 	opt  Options
 	root *skill.Root // opt.Root, for bundles, which may outlive the source
 	door door
-	now  func() time.Time // time.Now; tests have another
+	now  func() time.Time // time.Now, replaced in tests
 
 	mu      sync.Mutex
-	last    *last         // what the last scan left; nil where there is no root
-	listed  *lastList     // for [Source.Folders]; nil if there is none that a stamp proves
+	last    *last         // what the last scan left; nil if the root is missing
+	listed  *lastList     // for [Source.Folders]; nil if no stamp proves a list
 	scanned chan struct{} // poked after each scan
 	watch   watchState
 }
@@ -79,11 +78,11 @@ func New(opt Options) *Source {
 // Root is the root this source was made for.
 func (s *Source) Root() skill.Root { return s.opt.Root }
 
-// Scan looks at every folder below the root and describes the skills found.
-// It fails where the root cannot be read at all, or ctx ends; whatever is wrong
-// further down becomes a notice or a bundle's fault. A root that is not there,
-// or is no folder any more, is Missing, with an error beside it where that is
-// one: [Options.Required], or something else in its place.
+// Scan looks at every folder below the root and describes the skills that it finds. It
+// fails if the root cannot be read at all, or if ctx ends. A fault further down becomes
+// a notice or a bundle's fault. A root that does not exist, or is no longer a folder,
+// is Missing. Scan then fails if [Options.Required] is set, or if something else is in
+// the root's place.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	dir := s.opt.Root.Dir
 	real, err := realRoot(dir)
@@ -122,8 +121,8 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// failed is the scan of a root that yields none. Of one that is not there the
-// watch learns that its folders have gone, so that it looks out for the next.
+// failed returns the scan of a root that yields no bundles. If the root is missing, the
+// watch learns that its folders have gone, so that it watches for their return.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
 	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder)}
@@ -137,8 +136,8 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
-// dangling says which link on the way to a root that is not there leads nowhere,
-// if one does: somebody meant there to be a root.
+// dangling reports a link to nowhere on the way to a missing root, if there is one.
+// Such a link shows that a root was meant to be there.
 func dangling(root string) []skill.Notice {
 	for at := root; filepath.Dir(at) != at; at = filepath.Dir(at) {
 		in, err := os.Lstat(at)
@@ -165,7 +164,7 @@ func (s *Source) remember(l *last) {
 	s.told()
 }
 
-// told says that a scan has ended.
+// told signals that a scan has ended.
 func (s *Source) told() {
 	select {
 	case s.scanned <- struct{}{}:
@@ -173,9 +172,10 @@ func (s *Source) told() {
 	}
 }
 
-// Check says what keeps the folder at an absolute path from being a root:
+// Check reports what keeps the folder at an absolute path from being a root. That is
 // [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop
-// ([syscall.ELOOP]) or what else the system says; nil where nothing does.
+// ([syscall.ELOOP]) or another error of the system. It returns nil if the folder can be
+// a root.
 func Check(dir string) error {
 	real, err := realRoot(dir)
 	if err != nil {
@@ -192,7 +192,7 @@ func Check(dir string) error {
 	return nil
 }
 
-// FS is the folder at an absolute path, read as a skill's folder is: contained,
+// FS returns the folder at an absolute path, read as a skill's folder is: contained,
 // and without its dot-entries. The folder itself may be a link.
 func FS(dir string) (fs.FS, error) {
 	real, err := realRoot(dir)
@@ -214,14 +214,15 @@ func realRoot(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// bundled is a bundle with its file system, as one object: there are many.
+// bundled is a bundle with its file system as one object, since there are many.
 type bundled struct {
 	skill.Bundle
 	folder folder
 }
 
-// bundle describes the skill at p, whose folder holds the given spellings of
-// SKILL.md and is on a device that keeps stamps, or 0; its entry is not examined yet.
+// bundle describes the skill at p, whose folder holds the given spellings of SKILL.md.
+// dev is the folder's device if that keeps stamps, else 0. The entry is not examined
+// yet.
 func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
@@ -237,8 +238,8 @@ func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
 	return b
 }
 
-// keepSame puts the bundles of the scan before in the place of equal ones: the skills
-// that were read then hold those.
+// keepSame replaces bundles by equal ones of the scan before, which the skills that
+// were read then hold.
 func keepSame(now, before []*skill.Bundle) {
 	for i, b := range now {
 		for len(before) > 0 && before[0].Path < b.Path {
@@ -255,14 +256,14 @@ func sameBundle(a, b *skill.Bundle) bool {
 	return a == b || a.Same(b) && in.sub == now.sub && *in.ground == *now.ground
 }
 
-// choose splits the spellings of SKILL.md, which are sorted, into the one that
-// is served and the others.
+// choose splits the sorted spellings of SKILL.md into the one that is served and the
+// others.
 func choose(spellings []string) (entry string, others []string) {
 	for _, want := range skill.EntryNames {
 		for i, have := range spellings {
 			if have == want {
 				others = append(others, spellings[:i]...)
-				return want, append(others, spellings[i+1:]...) // one text for all skills
+				return want, append(others, spellings[i+1:]...) // all skills share one text
 			}
 		}
 	}
@@ -280,7 +281,7 @@ func examine(h handle, name string, f *folder) (skill.Stamp, error) {
 	case err == nil && !in.Mode().IsRegular():
 		err = skill.ErrNotRegular
 	case err == nil && in.Mode().Perm()&0o444 != 0o444:
-		// Somebody may not read it, maybe we. Only an open tells.
+		// Not every user may read it, perhaps not this one. Only an open tells.
 		err = tryOpen(h, real)
 	}
 	if err != nil {

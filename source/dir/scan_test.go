@@ -28,7 +28,7 @@ func TestScan(t *testing.T) {
 		name    string
 		files   map[string]string
 		links   Links
-		root    string // below the tree, where not the tree itself
+		root    string // below the tree, unless it is the tree itself
 		paths   []string
 		notices []string
 	}{
@@ -273,7 +273,7 @@ func TestBundle(t *testing.T) {
 }
 
 // Skills hold the bundles that they were read from, and the source holds those of its
-// last scan: what has not changed is there once.
+// last scan. An unchanged bundle exists once.
 func TestBundlesAreShared(t *testing.T) {
 	for doorName, d := range doors() {
 		root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x", "c/SKILL.md": "x", "c/skill.md": "x"})
@@ -413,8 +413,8 @@ func TestScanFolderLimit(t *testing.T) {
 	}
 }
 
-// A link to the file system's root must not make a scan endless. What is found
-// there is nobody's business here.
+// A link to the file system's root must not make a scan endless. The findings there do
+// not matter to this test.
 func TestScanLinkToEverything(t *testing.T) {
 	defer func(n int) { maxFolders = n }(maxFolders)
 	maxFolders = 2000
@@ -460,7 +460,7 @@ func TestScanIsDeterministic(t *testing.T) {
 	}
 }
 
-// A file where a folder of the way should be: nothing can be there.
+// If a file is in the place of a folder on the way, nothing can be below it.
 func TestScanRootBelowFile(t *testing.T) {
 	base := tree(t, map[string]string{".claude": "", "file": ""})
 	root := filepath.Join(base, ".claude", "skills")
@@ -478,14 +478,14 @@ func TestScanRootBelowFile(t *testing.T) {
 	}
 }
 
-// There are many bundles: memory is given out in sizes of 128 and 144 bytes.
+// There are many bundles, and the allocator has sizes of 128 and 144 bytes.
 func TestBundleIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[bundled]().Size(); n > 128 {
 		t.Errorf("a bundle takes %d bytes, not 128", n)
 	}
 }
 
-// TestScanLoads: the first scan loads skills as skill.Load does, and later ones load none.
+// TestScanLoads checks that only the first scan loads skills, as skill.Load does.
 func TestScanLoads(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a/SKILL.md": "---\nname: a\ndescription: A.\n---\n", "a/in/SKILL.md": "---\nname: in\ndescription: Nested.\n---\n",

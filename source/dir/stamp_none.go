@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// openNonblock has no counterpart here, and there are no pipes in folders.
+// openNonblock has no counterpart here: folders hold no pipes.
 const openNonblock = 0
 
-// fillStamp has nothing to add: size and time of change are all that a stat tells.
+// fillStamp adds nothing: a stat gives only the size and the modification time.
 func fillStamp(*skill.Stamp, fs.FileInfo) {}

@@ -38,12 +38,12 @@ func special(t testing.TB, dir string) {
 	t.Cleanup(func() { l.Close() })
 	l.SetUnlinkOnClose(false)
 	must(t, os.Rename(short+"/s", filepath.Join(dir, "socket.md")))
-	// Needs privileges; the test skips it where it is absent.
+	// This needs privileges; the test skips the device if it is missing.
 	device(filepath.Join(dir, "zero.md"))
 }
 
-// race swaps a name between something of the skill and a way out of it while
-// it is read, and insists that no read ever yields a byte from outside.
+// race swaps a name between something of the skill and a way out of it while it is
+// read. It requires that no read ever yields a byte from outside.
 func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i int) error) {
 	turns := 20_000
 	if testing.Short() {
@@ -62,7 +62,7 @@ func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i 
 				var err error
 				for i := 0; !stop.Load() && err == nil; i++ {
 					err = swap(root, i)
-					// Let the good state last a moment, or no read meets it.
+					// The good state must last a moment, or no read meets it.
 					for end := time.Now().Add(20 * time.Microsecond); time.Now().Before(end); {
 					}
 				}
@@ -88,7 +88,8 @@ func race(t *testing.T, read func(fsys *folder) string, swap func(dir string, i 
 	}
 }
 
-// put replaces a name by a link to target, or by a file or folder moved there.
+// put replaces a name with a link to target, or with a file or folder that it moves
+// there.
 func put(root, name, target string) error {
 	at, tmp := filepath.Join(root, name), filepath.Join(root, "tmp")
 	if err := os.Symlink(target, tmp); err != nil {
@@ -106,8 +107,8 @@ func TestRaceFile(t *testing.T) {
 	})
 }
 
-// A file that becomes a link between the look and the open must not be followed,
-// not even within the skill: it could lead to a dot-entry.
+// A file that becomes a link between the look and the open must not be followed, not
+// even within the skill. The link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
 	race(t, func(fsys *folder) string {
 		got, _ := readAll(fsys, "f.md")
@@ -162,7 +163,7 @@ func TestRaceSkillFolder(t *testing.T) {
 	})
 }
 
-// A pipe in a file's place, at the worst moment, must still not block.
+// A pipe that replaces a file at the worst moment must not block either.
 func TestRacePipe(t *testing.T) {
 	done := make(chan struct{})
 	var reads atomic.Int64
@@ -198,7 +199,7 @@ func TestRacePipe(t *testing.T) {
 	}
 }
 
-// Modes are nothing to root, so the test runs itself again as nobody.
+// Root ignores file modes, so the test runs itself again as the user nobody.
 func TestPermissions(t *testing.T) {
 	if dir := os.Getenv("KNACK_TEST_MODE_DIR"); dir != "" {
 		checkPermissions(t, dir)
@@ -304,7 +305,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// What stands where SKILL.md should be decides the fault; nothing blocks.
+// The kind of entry in SKILL.md's place decides the fault; nothing blocks.
 func TestScanSpecialEntry(t *testing.T) {
 	kinds := map[string]string{"pipe": "pipe.md", "socket": "socket.md", "device": "zero.md"}
 	root := tree(t, map[string]string{"x/": ""})
@@ -322,8 +323,8 @@ func TestScanSpecialEntry(t *testing.T) {
 	}
 }
 
-// A pipe or a socket in a skill is none of its files, and that is said; beside the
-// skills it concerns no one.
+// A pipe or a socket in a skill is not one of its files, and a notice says so. Beside
+// the skills it gets no notice.
 func TestSpecialFilesAreNoticed(t *testing.T) {
 	for name, d := range doors() {
 		root := tree(t, map[string]string{"a/SKILL.md": "", "a/b/": "", "c/": ""})

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxDepth is how many levels below the root are searched: twice the bound
+	// maxDepth is how many levels below the root are searched. It is twice the bound
 	// that loses 1.9 % of 145,005 skills in 91 public repositories.
 	maxDepth = 12
 	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
@@ -27,7 +27,7 @@ const (
 	maxNotices = 1000
 )
 
-// maxFolders bounds one scan: ten times the largest tree it is made for. A
+// maxFolders bounds one scan: ten times the largest tree it is made for. It is a
 // variable for the tests.
 var maxFolders = 1_000_000
 
@@ -49,26 +49,26 @@ const (
 	RuleSpecial       = skill.RuleID("file-special")
 )
 
-// A place is a folder to visit. There are many, all at once.
+// A place is a folder to visit. Many exist at once.
 type place struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill  *place // the innermost skill it lies in, maybe itself
+	skill  *place // the innermost skill that holds it, maybe itself
 	sum    uint64 // of its stamp before its entries were read
-	sure   bool   // that stamp would tell if they changed
-	bundle int32  // 1 + the place of the skill that it is in the scan; 0: it is none
+	sure   bool   // that stamp would show that they changed
+	bundle int32  // 1 + the index of its skill in the scan; 0 if it is no skill
 }
 
-// origin is what all places have in common that were reached in one way. It does
-// not change.
+// origin is what all places that were reached in one way have in common. It does not
+// change.
 type origin struct {
 	base   string // real absolute path of the root, or of what the last link on the way led to
 	bound  string // real path that links from here must stay below
 	linked bool   // reached through a link below the root
 }
 
-// real is the real absolute path of a place.
+// real returns the real absolute path of a place.
 func (p *place) real() string {
 	if p.sub == "." {
 		return p.base
@@ -77,7 +77,8 @@ func (p *place) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder is the place as a file system, of a device that keeps stamps, or 0.
+// folder returns the place as a file system. dev is its device if that keeps stamps,
+// else 0.
 func (w *walk) folder(p *place, dev uint64) folder {
 	s := w.source
 	switch {
@@ -92,20 +93,20 @@ func (w *walk) folder(p *place, dev uint64) folder {
 	return folder{ground: &other, sub: p.sub}
 }
 
-// groundOf is where the folders of a root lie that no link leads to.
+// groundOf returns the ground of a root's folders that no link leads to.
 func (s *Source) groundOf(real string) *ground {
 	return &ground{door: s.door, base: s.opt.Root.Dir, alias: real}
 }
 
-// walk is one scan. It goes level by level, so that of two ways to one real
-// folder the shorter is met first; on one level folders come before links, then
-// path order decides. Each real folder is visited once, which ends every loop.
+// walk is one scan. It goes level by level, so that of two ways to one real folder it
+// meets the shorter first. On one level folders come before links, then path order
+// decides. Each real folder is visited once, which ends every loop.
 type walk struct {
 	source  *Source
 	top     handle // the root, open during the scan
 	ground  *ground
 	real    string            // the root's real path
-	load    bool              // each skill, while its folder is open
+	load    bool              // load each skill while its folder is open
 	seen    map[string]string // path by real path; nil while no link was met
 	folders []*place
 	results []result // of the level that was visited last
@@ -115,25 +116,25 @@ type walk struct {
 
 	begun   time.Time
 	keeps   bool   // the root's file system is known to keep stamps
-	dev     uint64 // which one that is
-	sure    bool   // so far nothing speaks against believing the stamps
+	dev     uint64 // the device of that file system
+	sure    bool   // so far nothing speaks against the stamps
 	links   []metLink
-	alone   bool            // with one worker
+	alone   bool            // use one worker
 	special map[string]bool // paths of the skills whose entry was not listed as a regular file
 }
 
 // foundSkill is a skill as the scan found it.
 type foundSkill struct {
 	bundle *skill.Bundle
-	skill  *skill.Skill // nil: it was not loaded
-	folder int          // its place in walk.folders
+	skill  *skill.Skill // nil if it was not loaded
+	folder int          // its index in walk.folders
 }
 
-// result is what becomes of a visit: there are many, all at once.
+// result is the outcome of a visit. Many exist at once.
 type result struct {
 	foundSkill
 	folders []*place
-	more    *found // all, where there is more than that
+	more    *found // everything, if there is more than that
 }
 
 func resultOf(f *found) result {
@@ -235,8 +236,8 @@ func (w *walk) next(level []*place, results []result, depth int) []*place {
 	return next
 }
 
-// claimed leaves out the folders that another path came to first. Only a link
-// can lead to a folder a second time, so that without one there is nothing to note.
+// claimed leaves out the folders that another path reached first. Only a link can lead
+// to a folder a second time, so without one there is nothing to record.
 func (w *walk) claimed(next []*place) []*place {
 	if w.seen == nil {
 		if !slices.ContainsFunc(next, func(p *place) bool { return p.linked }) {
@@ -250,7 +251,7 @@ func (w *walk) claimed(next []*place) []*place {
 	return slices.DeleteFunc(next, func(p *place) bool { return !w.claim(p) })
 }
 
-// claim takes a real folder for the path that came to it first.
+// claim records a real folder for the path that reached it first.
 func (w *walk) claim(p *place) bool {
 	real := p.real()
 	first, taken := w.seen[real]
@@ -273,16 +274,16 @@ func (w *walk) notice(ns ...skill.Notice) {
 	}
 }
 
-// visitAll visits one level's folders, in parallel. Two workers for each
-// processor keep it busy while others wait for the disk, and bound the
-// descriptors. A refresh on a disk of this machine has one, so that a processor is
-// left to those whose calls are answered meanwhile.
+// visitAll visits one level's folders in parallel. Two workers for each processor keep
+// it busy while others wait for the disk, and bound the descriptors. A refresh on a
+// local disk has one worker, which leaves a processor to the calls that are answered
+// meanwhile.
 func (w *walk) visitAll(ctx context.Context, level []*place) []result {
-	w.results = slices.Grow(w.results[:0], len(level)) // again and again
+	w.results = slices.Grow(w.results[:0], len(level)) // reused for each level
 	out := w.results[:len(level)]
 	var at atomic.Int64
 	progress := skill.Progress(ctx)
-	some := 1 // that a worker takes at once, so that they need not wait for each other's counting
+	some := 1 // how many a worker takes at once, so that workers need not wait for each other's counting
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
@@ -301,8 +302,8 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 				progress.Add(1)
 				out[i] = resultOf(&found)
 			}
-			// The calls of the system are too short for the scheduler to give the processor
-			// away meanwhile: whoever is to answer would wait for the end of a time slice, 10 ms.
+			// System calls are too short for the scheduler to preempt them. Without
+			// this, a call would wait for the end of a time slice, 10 ms.
 			runtime.Gosched()
 		}
 	}
@@ -318,8 +319,8 @@ func (w *walk) visitAll(ctx context.Context, level []*place) []result {
 	return out
 }
 
-// visitsAtOnce is how many folders take some tenths of a millisecond, and visitsMany how
-// many there must be on a level for that to be a small part of it.
+// visitsAtOnce is the number of folders that take some tenths of a millisecond.
+// visitsMany is how many folders a level must have for that to be a small part of it.
 const visitsAtOnce, visitsMany = 8, 512
 
 // visit reads one folder.
@@ -369,9 +370,8 @@ func (w *walk) visit(p *place, r *reader) (out found) {
 	return out
 }
 
-// skill takes in the skill that a folder is, and hands it on while the folder is
-// open. An entry that was listed as a regular file need not be examined before it
-// is read, where it can be read.
+// skill records the skill that a folder is, and loads it while the folder is open. An
+// entry that was listed as a regular file is not examined first if it can be read.
 func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []string) {
 	dev := uint64(0)
 	if w.keeps && r.stamp.Dev == w.dev {
@@ -404,8 +404,8 @@ func (r *reader) regular(name string) bool {
 	return slices.Contains(r.kept, child{name: name, regular: true})
 }
 
-// below takes in the folders in a folder. They are visited one after the other, and lie
-// side by side in memory, and so do their paths.
+// below records the folders in a folder. They are visited one after the other, so they
+// are side by side in memory, and so are their paths.
 func (w *walk) below(out *found, p *place, children []child) {
 	n, size := 0, 0
 	for _, c := range children {
@@ -429,7 +429,7 @@ func (w *walk) below(out *found, p *place, children []child) {
 				Mend:    "rename the folder"})
 			continue
 		}
-		// A listed name is one part, and nothing in it is to be cleaned.
+		// A listed name is one part and needs no cleaning.
 		need := len(p.path) + len("/") + len(c.name)
 		if paths.Cap()-paths.Len() < need {
 			paths = strings.Builder{}
@@ -457,12 +457,12 @@ func (w *walk) below(out *found, p *place, children []child) {
 	}
 }
 
-// pathsAtOnce bounds the paths that are kept as long as one of them is, in bytes: a skill
-// that stays, while those around it come and go, keeps no more than that.
+// pathsAtOnce bounds, in bytes, the paths that are kept as long as one of them is. A
+// skill that stays, while those around it come and go, keeps no more than that.
 const pathsAtOnce = 512
 
-// unreadable reports a folder that could not be opened; one that has vanished
-// since its parent was read is not worth a word.
+// unreadable reports a folder that could not be opened. A folder that has vanished
+// since its parent was read gets no notice.
 func unreadable(p *place, err error) found {
 	out := found{err: bare(err)}
 	if errors.Is(out.err, fs.ErrNotExist) || errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrOutside) {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// pollEvery is how often the root is looked at when it cannot be watched:
-// contract 002 asks for a refresh at least every 30 s. A variable for the tests.
+// pollEvery is how often the root is looked at if it cannot be watched: contract 002
+// asks for a refresh at least every 30 s. It is a variable for the tests.
 var pollEvery = 30 * time.Second
 
-// maxWatches bounds the folders that the sources of one [Watches] watch together,
-// so that a large root does not use up what the user's editor needs. Linux
-// grants a user at least 8,192 and today about a million (max_user_watches,
-// inotify(7)); kqueue holds a descriptor for every file in a watched folder, and
-// macOS gives a process 10,240. A variable for the tests.
+// maxWatches bounds the folders that the sources of one [Watches] watch together, so
+// that a large root leaves enough for the user's editor. Linux grants a user at least
+// 8,192 and today about a million (max_user_watches, inotify(7)). kqueue holds a
+// descriptor for every file in a watched folder, and macOS gives a process 10,240. It
+// is a variable for the tests.
 var maxWatches = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
 
-// firstRest is how long a source rests before it watches its folders: clients wait for
-// their first answers then, and to watch one folder of many names takes the system
-// milliseconds. The scan that follows the watches sees what has changed meanwhile. A
-// variable for the tests.
+// firstRest is how long a source rests before it watches its folders. Clients wait for
+// their first answers then, and watching one folder of many names takes the system
+// milliseconds. The scan that follows the watches sees what has changed meanwhile. It
+// is a variable for the tests.
 var firstRest = 200 * time.Millisecond
 
 type watchState struct {
@@ -30,8 +30,8 @@ type watchState struct {
 	reason string
 }
 
-// Watching reports whether the system tells this source of changes, and if not,
-// why it polls.
+// Watching reports whether the system tells this source of changes and, if not, why the
+// source polls.
 func (s *Source) Watching() (on bool, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,11 +44,11 @@ func (s *Source) setWatch(on bool, reason string) {
 	s.watch = watchState{on, reason}
 }
 
-// Watch calls poke whenever something below the root may have changed, until ctx
-// ends. A poke is a hint: it stands for one event or several, comes from this
-// goroutine, and must not block. Watched are the folders that the last scan
-// visited, so whoever is poked should scan. Where watching fails, Watch polls;
-// see [Source.Watching]. Only one Watch may run at a time.
+// Watch calls poke whenever something below the root may have changed, until ctx ends.
+// A poke is a hint: it represents one event or several, comes from this goroutine, and
+// must not block. Watch watches the folders that the last scan visited, so a poke
+// should lead to a scan. If watching fails, Watch polls; see [Source.Watching]. Only
+// one Watch may run at a time.
 func (s *Source) Watch(ctx context.Context, poke func()) {
 	for ctx.Err() == nil {
 		err := s.follow(ctx, poke)
@@ -56,8 +56,8 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 			break
 		}
 		s.setWatch(false, watchFailure(err))
-		poke() // what happened while the watch broke down went unseen
-		// Other sources may make room; what the system lacks is not asked for again.
+		poke() // changes while the watch broke down went unseen
+		// Other sources may make room; a limit of the system is not tried again.
 		s.poll(ctx, poke, errors.As(err, new(noRoom)))
 	}
 	s.setWatch(false, "not started")
@@ -117,7 +117,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 	return nil
 }
 
-// paths are the real paths of the folders that a scan visited.
+// paths returns the real paths of the folders that a scan visited.
 func (l *last) paths(ctx context.Context) []string {
 	if l == nil {
 		return nil
@@ -146,7 +146,7 @@ func (s *Source) wait(ctx context.Context, f *follower, poke func()) error {
 	}
 }
 
-// watchFailure says in words why watching is not possible.
+// watchFailure says why watching is not possible.
 func watchFailure(err error) string {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
 		return "the system has no watches left: " + err.Error()

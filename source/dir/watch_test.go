@@ -14,8 +14,8 @@ import (
 
 func init() { firstRest = time.Millisecond }
 
-// watched runs a Watch whose pokes lead to scans, as in a catalogue, and hands
-// over a channel that gets the skills found after each.
+// watched runs a Watch whose pokes lead to scans, as in a catalogue. It returns a
+// channel that gets the skills found after each scan.
 func watched(t *testing.T, s *Source) <-chan string {
 	t.Helper()
 	found, stop := watching(t, s)
@@ -50,10 +50,10 @@ func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	return found, sync.OnceFunc(func() { cancel(); <-done; close(poked); <-scanned })
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must come.
 const patience = 30 * time.Second
 
-// settled takes scans until none has come for 50 ms.
+// settled receives scans until 50 ms pass without one.
 func settled(found ...<-chan string) {
 	for _, f := range found {
 		for quiet := false; !quiet; {
@@ -103,7 +103,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(reason)
 	}
 
-	add(t, root, map[string]string{"b/c/d/SKILL.md": "x"}) // folders in folders that are new
+	add(t, root, map[string]string{"b/c/d/SKILL.md": "x"}) // new folders in new folders
 	expect(t, found, "a b/c/d l")
 	add(t, root, map[string]string{"b/c/d/n/SKILL.md": "x"})
 	expect(t, found, "a b/c/d b/c/d/n l")
@@ -117,7 +117,7 @@ func TestWatch(t *testing.T) {
 	expect(t, found, "a z/c/d z/c/d/n z/c/d/n/o")
 	must(t, os.RemoveAll(filepath.Join(root, "z")))
 	expect(t, found, "a")
-	// Another folder takes a's place before anybody scans.
+	// Another folder takes a's place before the next scan.
 	add(t, base, map[string]string{"new/SKILL.md": "x"})
 	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(base, "old")))
 	must(t, os.Rename(filepath.Join(base, "new"), filepath.Join(root, "a")))
@@ -160,8 +160,8 @@ func TestWatchFallsBackToPolling(t *testing.T) {
 	})
 }
 
-// A root that was asked for comes back as any other does, though its absence is
-// an error meanwhile.
+// A required root comes back as any other does, though its absence is an error
+// meanwhile.
 func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x"})
 	root := filepath.Join(base, "r")
@@ -171,7 +171,7 @@ func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	must(t, os.RemoveAll(root))
 	add(t, root, map[string]string{"b/SKILL.md": "x"})
 	expect(t, found, "b")
-	// A file in its place, for a while.
+	// A file is in its place for a while.
 	must(t, os.RemoveAll(root))
 	must(t, os.WriteFile(root, nil, 0o644))
 	settled(found)

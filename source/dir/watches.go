@@ -15,22 +15,21 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watches watches folders for all sources of a process through one watcher of
-// the system: Linux grants a user 128 of them by default (max_user_instances,
-// inotify(7)), which the user's editor needs too. Sources that share a Watches
-// share the bound on watched folders; one that does not fit polls, and the
-// others keep what they have. It is open while a [Source.Watch] runs that uses
-// it, and holds nothing otherwise.
+// Watches watches folders for all sources of a process through one watcher of the
+// system. Linux grants a user 128 watchers by default (max_user_instances, inotify(7)),
+// which the user's editor needs too. Sources that share a Watches share the bound on
+// watched folders. A source that does not fit polls, and the others keep what they
+// have. A Watches is open while a [Source.Watch] uses it, and holds nothing otherwise.
 type Watches struct {
 	mu        sync.Mutex
-	fw        *fsnotify.Watcher // nil while nobody follows
+	fw        *fsnotify.Watcher // nil without followers
 	followers map[*follower]bool
 	spots     map[string]*spot // by name
 	ids       map[identity]*spot
 }
 
-// A spot is one watched folder. The system knows a folder once, by the first
-// name it was given; where it is mounted twice, some use it by another.
+// A spot is one watched folder. The system knows a folder once, by the first name it
+// was given. If the folder is mounted twice, some uses have another name.
 type spot struct {
 	name string
 	id   identity
@@ -39,11 +38,11 @@ type spot struct {
 
 type use struct {
 	by   *follower
-	path string // what that one calls the folder
+	path string // the follower's name for the folder
 }
 
-// follower is one running Watch. Its fields but the channels are guarded by the
-// lock of the Watches.
+// follower is one running Watch. The lock of the Watches guards its fields, except the
+// channels.
 type follower struct {
 	dir     string // the root as the user wrote it
 	root    string // its real path, as far as it exists
@@ -51,13 +50,13 @@ type follower struct {
 	links   map[string]bool // on the way to the root, by the real path of each
 	beside  map[string]bool // the folders that are watched for such a link alone
 	at      map[string]*spot
-	lost    bool          // a watch was lost that want is to renew
+	lost    bool          // a watch was lost, which want must renew
 	poked   chan struct{} // capacity 1
 	failed  chan error    // capacity 1
 }
 
-// identity tells folders apart whatever their names. It is zero where the system
-// does not say.
+// identity tells folders apart whatever their names. It is zero if the system gives
+// none.
 type identity struct{ dev, inode uint64 }
 
 func identify(path string) identity {
@@ -107,7 +106,7 @@ func (f *follower) fail(err error) {
 	}
 }
 
-// join takes a follower in; the first one opens the watcher.
+// join adds a follower; the first one opens the watcher.
 func (w *Watches) join(f *follower) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +123,7 @@ func (w *Watches) join(f *follower) error {
 	return nil
 }
 
-// leave gives back what only this follower used; the last one closes the watcher.
+// leave gives back what only this follower used; the last follower closes the watcher.
 func (w *Watches) leave(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,9 +137,9 @@ func (w *Watches) leave(f *follower) {
 	}
 }
 
-// want makes a follower watch exactly dirs, all or none of them; it does without
-// one that has gone or may not be read. changed: some were not watched yet, or
-// have gone, so that what happened to them since the scan went unseen.
+// want makes a follower watch exactly dirs, all of them or none. It does without a
+// folder that has gone or may not be read. changed reports that some were not watched
+// yet, or have gone, so that changes to them since the scan went unseen.
 func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +182,7 @@ func (w *Watches) want(f *follower, dirs []string) (changed bool, err error) {
 	return changed, nil
 }
 
-// has reports whether a follower lost none of the watches that it wanted.
+// has reports whether a follower still has all the watches that it wanted.
 func (w *Watches) has(f *follower) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,8 +206,8 @@ func (w *Watches) dropOthers(f *follower, dirs []string) {
 	}
 }
 
-// withLinks adds the folders in which the links on the way to the root lie: whoever
-// makes one of them lead elsewhere changes the root, and touches nothing in it.
+// withLinks adds the folders that hold the links on the way to the root. A change of
+// such a link changes the root, and touches nothing in it.
 func (f *follower) withLinks(dirs []string) []string {
 	f.links, f.beside = map[string]bool{}, map[string]bool{}
 	all := slices.Clone(dirs)
@@ -222,13 +221,13 @@ func (f *follower) withLinks(dirs []string) []string {
 	return all
 }
 
-// nearest is the nearest folder to the root that exists.
+// nearest returns the nearest folder to the root that exists.
 func (f *follower) nearest() string {
 	f.root = realPath(f.dir)
 	return nearest(f.root)
 }
 
-// add watches a folder for a follower, and reports whether it did not yet.
+// add watches a folder for a follower, and reports whether that is new.
 func (w *Watches) add(f *follower, path string) (bool, error) {
 	if f.at[path] != nil {
 		return false, nil
@@ -242,8 +241,8 @@ func (w *Watches) add(f *follower, path string) (bool, error) {
 	return true, nil
 }
 
-// gone reports whether an error says that there is no folder to watch at a path,
-// or none any more: a file or a link to nowhere may stand there, or on the way.
+// gone reports whether an error says that there is no folder to watch at a path. A file
+// or a link to nowhere may be there, or on the way.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
@@ -251,7 +250,7 @@ func gone(err error) bool {
 // unwatchable reports whether an error concerns one folder, not the watcher.
 func unwatchable(err error) bool { return gone(err) || errors.Is(err, fs.ErrPermission) }
 
-// spot finds a watched folder or makes it one.
+// spot returns a watched folder, and starts to watch it if necessary.
 func (w *Watches) spot(path string) (*spot, error) {
 	if s := w.spots[path]; s != nil {
 		return s, nil
@@ -287,13 +286,14 @@ func (w *Watches) drop(f *follower, path string) {
 	if w.ids[s.id] == s {
 		delete(w.ids, s.id)
 	}
-	w.fw.Remove(s.name) // fails where the folder has gone, and its watch with it
+	w.fw.Remove(s.name) // fails if the folder has gone, and its watch with it
 }
 
-// lose ends a watch that is worth nothing any more, and pokes who relied on it.
+// lose ends a watch that has become worthless, and pokes the followers that relied on
+// it.
 func (w *Watches) lose(s *spot) {
-	// The same folder under the name it was moved to: the system ends a watch for
-	// all names of it at once.
+	// This is the same folder under the name it was moved to: the system ends a watch
+	// for all its names at once.
 	if moved := w.ids[s.id]; moved != nil && moved != s {
 		delete(w.ids, s.id)
 		w.lose(moved)
@@ -305,8 +305,8 @@ func (w *Watches) lose(s *spot) {
 	}
 }
 
-// forget loses a folder that went away and all below it: another folder of that
-// name would be another one.
+// forget loses a folder that went away and everything below it. Another folder of that
+// name would be a different one.
 func (w *Watches) forget(name string) {
 	s := w.spots[name]
 	if s == nil {
@@ -321,7 +321,7 @@ func (w *Watches) forget(name string) {
 	w.lose(s)
 }
 
-// nearest is the nearest folder that exists, upwards from dir.
+// nearest returns the nearest folder that exists, upwards from dir.
 func nearest(dir string) string {
 	for {
 		if fi, err := os.Stat(dir); err == nil && fi.IsDir() {

@@ -10,9 +10,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// drain takes everything from the watcher at once, since it must never wait for
-// us: on some systems it answers Add from the goroutine that sends. What does
-// not fit into the queue counts as an overflow.
+// drain takes everything from the watcher at once, since the watcher must never wait
+// for us. On some systems it answers Add from the goroutine that sends. Events that do
+// not fit into the queue count as an overflow.
 func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	events, errs := make(chan fsnotify.Event, 4096), make(chan error, 16)
 	report := func(err error) {
@@ -62,8 +62,8 @@ func (w *Watches) dispatch(fw *fsnotify.Watcher, events <-chan fsnotify.Event, e
 	}
 }
 
-// event passes on what happened to those who watch the folder it happened in or
-// to, and keeps the watches in step.
+// event passes an event on to the followers that watch the folder it happened in or to.
+// It keeps the watches in step.
 func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,8 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	case w.fw != fw:
 		return
 	case e.Name == "":
-		// A watch has ended. Ours to end, or an unmount: nobody says which.
+		// A watch has ended, by our call or by an unmount: the event does not say
+		// which.
 		for f := range w.followers {
 			if !f.missing {
 				f.poke()
@@ -94,8 +95,8 @@ func (w *Watches) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	}
 }
 
-// tell pokes a follower to whom an event can matter. What it watches is extended
-// before the poke, so that what is written during the scan is seen.
+// tell pokes a follower if an event can matter to it. It adds new folders to the watch
+// before the poke, so that changes during the scan are seen.
 func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 	switch {
 	case f.links[name], f.beside[name]:
@@ -130,8 +131,8 @@ func (w *Watches) tell(f *follower, name string, op fsnotify.Op) {
 	f.poke()
 }
 
-// trouble deals with what the watcher complains of. Events that were lost may
-// have been of folders that are now others.
+// trouble handles an error of the watcher. Lost events may concern folders that have
+// been replaced.
 func (w *Watches) trouble(fw *fsnotify.Watcher, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,9 +159,9 @@ func (w *Watches) trouble(fw *fsnotify.Watcher, err error) {
 	}
 }
 
-// passing reports whether the watcher works on after an error: the queue ran
-// over, or a folder went away under its hands. EINVAL: it was moved, then
-// removed, and its watch with it (inotify_rm_watch(2)).
+// passing reports whether the watcher works on after an error: the queue overflowed, or
+// a watched folder went away. EINVAL means that the folder was moved, then removed, and
+// its watch with it (inotify_rm_watch(2)).
 func passing(err error) bool {
 	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) || unwatchable(err)
 }

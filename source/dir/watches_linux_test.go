@@ -54,8 +54,8 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	}
 }
 
-// One folder mounted in two places, as containers are given folders: the system
-// knows one watch, under one name.
+// A folder is mounted in two places, as containers are given folders: the system knows
+// one watch, under one name.
 func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	base := tree(t, map[string]string{"one/a/SKILL.md": "x", "two/": ""})
 	one, two := filepath.Join(base, "one"), filepath.Join(base, "two")
@@ -86,7 +86,7 @@ func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	expect(t, inTwo, "a b b/c d")
 }
 
-// The system's own limits, in a namespace of the test's own.
+// The test meets the system's own limits in a namespace of its own.
 func TestWatchesRunOut(t *testing.T) {
 	if limit := os.Getenv("KNACK_TEST_INOTIFY"); limit != "" {
 		runOut(t, limit)

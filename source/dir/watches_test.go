@@ -17,7 +17,7 @@ import (
 
 func shared(w *Watches) func(*Options) { return func(o *Options) { o.Watches = w } }
 
-// holds counts what is watched, and how often it is used.
+// holds counts the watched folders and their uses.
 func (w *Watches) holds() (folders, uses int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,7 +33,7 @@ func (w *Watches) open() bool {
 	return w.fw != nil
 }
 
-// until waits for a condition that another goroutine brings about.
+// until waits for a condition that another goroutine fulfils.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	testwait.Until(t, ok, what)
@@ -43,8 +43,8 @@ func isOn(s *Source) func() bool {
 	return func() bool { on, _ := s.Watching(); return on }
 }
 
-// Two sources on the same folders: one watch each, and what one gives back the
-// other keeps.
+// Two sources on the same folders have one watch for each folder. If one source gives a
+// watch back, the other keeps it.
 func TestWatchesAreCounted(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x"})
 	w := NewWatches()
@@ -84,8 +84,8 @@ func TestWatchesAreCounted(t *testing.T) {
 	expect(t, again, "b c d e")
 }
 
-// Two roots that are missing beside each other, as in a home folder: one watch,
-// and neither is poked by what concerns the other.
+// Two roots that are missing beside each other, as in a home folder, have one watch.
+// Neither is poked by events that concern the other.
 func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	home := tree(t, nil)
 	w := NewWatches()
@@ -104,8 +104,8 @@ func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	expect(t, two, "b")
 }
 
-// What does not fit polls and says so; the others keep their watches, and what
-// they give back is used.
+// A source that does not fit polls and says so. The others keep their watches, and the
+// watches that they give back are used.
 func TestWatchesBound(t *testing.T) {
 	defer func(n int, d time.Duration) { maxWatches, pollEvery = n, d }(maxWatches, pollEvery)
 	maxWatches, pollEvery = 4, 20*time.Millisecond
@@ -138,7 +138,7 @@ func TestWatchesBound(t *testing.T) {
 	})
 }
 
-// A folder that appears is not watched beyond the bound, not even until the scan.
+// A new folder is not watched beyond the bound, not even until the scan.
 func TestWatchesBoundBeforeTheScan(t *testing.T) {
 	defer func(n int) { maxWatches = n }(maxWatches)
 	maxWatches = 1
@@ -153,8 +153,8 @@ func TestWatchesBoundBeforeTheScan(t *testing.T) {
 	}
 }
 
-// A root can appear after the scan that missed it, and before its place is watched. What is
-// made in it then must not go unseen until the next scan.
+// A root can appear after the scan that missed it, and before its place is watched.
+// Changes in it must then not go unseen until the next scan.
 func TestWatchesRootAfterTheScan(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/": "", "r/.git/": "", "other/": ""})
 	root := filepath.Join(base, "r")
@@ -173,7 +173,7 @@ func TestWatchesRootAfterTheScan(t *testing.T) {
 	}
 }
 
-// A failure of the watcher itself reaches everybody.
+// A failure of the watcher itself reaches every follower.
 func TestWatchesTrouble(t *testing.T) {
 	defer func(d time.Duration) { pollEvery = d }(pollEvery)
 	pollEvery = 10 * time.Millisecond
@@ -205,7 +205,7 @@ func TestWatchesTrouble(t *testing.T) {
 	})
 }
 
-// silent is a Watches whose events nobody hears, as when the queue ran over.
+// silent is a Watches whose events are lost, as when the queue overflows.
 func silent(t *testing.T) *Watches {
 	fw, err := fsnotify.NewWatcher()
 	must(t, err)
@@ -223,7 +223,7 @@ func silent(t *testing.T) *Watches {
 	return w
 }
 
-// After an overflow, a folder may have been replaced without a word.
+// After an overflow, a folder may have been replaced without an event.
 func TestWatchesOverflow(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a folder has no identity there")
@@ -247,8 +247,8 @@ func TestWatchesOverflow(t *testing.T) {
 	}
 }
 
-// A scan sees a folder by its new name before the event of its move is heard.
-// The system knows one watch for both names, and ends it with the old one.
+// A scan sees a folder by its new name before the event of its move arrives. The system
+// knows one watch for both names, and ends it with the old one.
 func TestWatchesMovedFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a folder has no identity there")
@@ -275,8 +275,8 @@ func TestWatchesMovedFolder(t *testing.T) {
 	}
 }
 
-// What has gone since the scan was seen by nobody, so the scan must be repeated;
-// the folders that are there are watched on.
+// No event tells of folders that have gone since the scan, so the scan must be
+// repeated. The existing folders stay watched.
 func TestWatchesGoneFolder(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/": "", "r/file": "x"})
 	at := func(p string) string { return filepath.Join(base, p) }
@@ -329,9 +329,9 @@ func TestWatchesComeAndGo(t *testing.T) {
 	}
 }
 
-// A link on the way to a root, or in its place, that is made to lead elsewhere is
-// noticed at once, in place of the root itself or further up, there or missing;
-// what else happens beside it is not.
+// A link on the way to a root, or in its place, is noticed at once if its target
+// changes. This holds in place of the root itself or further up, for an existing or a
+// missing root. Other events beside it are not reported.
 func TestWatchesSeeLinksRetargeted(t *testing.T) {
 	base := tree(t, map[string]string{
 		"one/a/SKILL.md": "x", "two/b/SKILL.md": "x", "one/deep/skills/c/SKILL.md": "x", "two/deep/skills/d/SKILL.md": "x",
@@ -370,7 +370,7 @@ func TestWatchesSeeLinksRetargeted(t *testing.T) {
 	add(t, base, map[string]string{"four/other/e/none/f/SKILL.md": "x"})
 	retarget("links/gone", "../four")
 	expect(t, missing, "f")
-	// From now on the new place is the one that is watched.
+	// From now on the new place is watched.
 	add(t, base, map[string]string{"two/g/SKILL.md": "x"})
 	expect(t, root, "b deep/skills/d g")
 }

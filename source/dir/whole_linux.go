@@ -18,15 +18,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pass is one pass over a skill's files, with what it needs to be made again and
-// again.
+// pass is one pass over a skill's files, with the buffers that the next pass reuses.
 type pass struct {
 	ctx   context.Context
 	dev   uint64
 	begun time.Time
 	known []skill.File
 	files []skill.File
-	below []string // the folders in the folder that was taken in last, by their paths
+	below []string // the subfolders of the folder that was read last, by their paths
 	bytes int64
 
 	entries []byte // of a folder, as the system wrote them
@@ -42,7 +41,7 @@ func whole(ctx context.Context, f *folder, known []skill.File) ([]skill.File, bo
 	return wholeSince(ctx, f, known, time.Now())
 }
 
-// wholeSince answers with the state at a time at which the pass had not begun.
+// wholeSince returns the state at a time at which the pass had not begun.
 func wholeSince(ctx context.Context, f *folder, known []skill.File, begun time.Time) ([]skill.File, bool) {
 	p := newPass(ctx, f.dev, begun)
 	defer p.end()
@@ -68,7 +67,7 @@ func newPass(ctx context.Context, dev uint64, begun time.Time) *pass {
 	return p
 }
 
-// end hands back what is needed to make it.
+// end returns the pass to the pool.
 func (p *pass) end() {
 	clear(p.files)
 	clear(p.below)
@@ -76,13 +75,13 @@ func (p *pass) end() {
 	passes.Put(p)
 }
 
-// openForList opens the folder itself, to be read.
+// openForList opens the folder itself for reading.
 func (f *folder) openForList() (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY
 	if f.plain || f.base == f.alias {
 		return openat2(unix.AT_FDCWD, path.Join(f.base, f.sub), flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	}
-	// The root's own path may have links in it, and nothing behind it.
+	// The root's own path may have links in it; the path below it may not.
 	h, err := kernelDoor{}.folder(f.base, false)
 	if err != nil {
 		return -1, err
@@ -91,8 +90,8 @@ func (f *folder) openForList() (int, error) {
 	return openat2(int(h.(fdHandle)), f.sub, flags, beneath)
 }
 
-// folder takes in an open folder and those below it. prefix is its path with a
-// slash behind it, or empty.
+// folder records an open folder and those below it. prefix is its path with a slash
+// appended, or empty.
 func (p *pass) folder(fd int, prefix string) bool {
 	p.below = p.below[:0]
 	for {
@@ -128,7 +127,7 @@ func (p *pass) folder(fd int, prefix string) bool {
 	return true
 }
 
-// listed takes in entries of an open folder, as the system wrote them: its files, and
+// listed records entries of an open folder, as the system wrote them: its files, and
 // which folders it has.
 func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	for len(raw) > direntName {
@@ -155,17 +154,18 @@ func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	return true
 }
 
-// stood reports whether a folder has the entries that were listed since before the
-// pass began: all was listed by now, and what is as old as this stamp was so then.
+// stood reports whether a folder has had the listed entries since before the pass
+// began. All are listed by now, and a stamp this old proves that they were the same
+// then.
 func (p *pass) stood(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && p.settled(stampOfStat(&st))
 }
 
-// settled: what has this stamp now had it when the pass began.
+// settled reports whether a file or folder with this stamp had it when the pass began.
 func (p *pass) settled(s skill.Stamp) bool { return s.Dev == p.dev && !s.Racy(p.begun) }
 
-// file takes in a file of an open folder that was listed as a regular one.
+// file records a file of an open folder that was listed as a regular one.
 func (p *pass) file(dir int, path, name string) bool {
 	if p.ctx.Err() != nil || len(p.files) == skill.MaxFiles {
 		return false
@@ -187,7 +187,7 @@ func (p *pass) file(dir int, path, name string) bool {
 	return p.bytes <= skill.MaxSkillSize
 }
 
-// hash opens a file, and describes the bytes that it had when the pass began.
+// hash opens a file and describes the bytes that it had when the pass began.
 func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	fd, err := openat2(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 		return false
 	}
 	left := st.Size
-	// An empty file is read too: one that cannot be read has the size 0.
+	// An empty file is read too, since a file that cannot be read has the size 0.
 	in, err := fill(fd, p.content[:min(max(left, 1), int64(len(p.content)))])
 	if left <= int64(len(p.content)) {
 		f.Digest = sha256.Sum256(in)
@@ -221,7 +221,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	return err == nil && left == 0 && unix.Fstat(fd, &st) == nil && stampOfStat(&st) == f.Stamp
 }
 
-// fill reads until buf is full, or no more comes.
+// fill reads until buf is full or no more comes.
 func fill(fd int, buf []byte) ([]byte, error) {
 	n := 0
 	for n < len(buf) {

@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// later is when files that are made now have stamps that prove something.
+// later returns a time at which the stamps of files made now prove something.
 func later() time.Time { return time.Now().Add(skill.StampRacy + time.Second) }
 
-// one scans the only skill of a fresh root on a file system that keeps stamps.
+// one loads the only skill of a fresh root on a file system that keeps stamps.
 func one(t testing.TB, files map[string]string) (*skill.Skill, string) {
 	t.Helper()
 	root := tree(t, nil)
@@ -42,7 +42,7 @@ func longWay(ctx context.Context, s *skill.Skill) ([]skill.File, error) {
 
 const main = "---\nname: s\ndescription: S.\n---\n"
 
-// TestWholeIsTheManifest: one pass finds what the long way does.
+// TestWholeIsTheManifest checks that one pass finds what the long way does.
 func TestWholeIsTheManifest(t *testing.T) {
 	files := map[string]string{
 		"SKILL.md": main, "skill.md": "another spelling", "empty": "", "a/b/c.txt": "deep", "a.txt": "sorted before a/",
@@ -65,7 +65,8 @@ func TestWholeIsTheManifest(t *testing.T) {
 	}
 }
 
-// TestWholeLeavesToTheLongWay what needs words, or proof that no stamp gives.
+// TestWholeLeavesToTheLongWay covers skills that need a message, or proof that no stamp
+// gives.
 func TestWholeLeavesToTheLongWay(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "f"
 	many := map[string]string{"SKILL.md": main}
@@ -112,7 +113,7 @@ func TestWholeLeavesToTheLongWay(t *testing.T) {
 	}
 }
 
-// TestWholeReadsWhatHasChanged, and nothing else.
+// TestWholeReadsWhatHasChanged checks that Whole reads changed files and no others.
 func TestWholeReadsWhatHasChanged(t *testing.T) {
 	s, at := one(t, map[string]string{"SKILL.md": main, "a/x": "1", "b": "2"})
 	first, ok := wholeOf(s, nil)
@@ -121,7 +122,7 @@ func TestWholeReadsWhatHasChanged(t *testing.T) {
 	}
 	known := slices.Clone(first)
 	for i := range known {
-		known[i].Digest[0] ^= 1 // whoever reads the file finds out
+		known[i].Digest[0] ^= 1 // a read of the file reveals this
 	}
 	if got, ok := wholeOf(s, known); !ok || !slices.Equal(got, known) {
 		t.Errorf("read again: %v, %v", got, ok)
@@ -146,8 +147,8 @@ func TestWholeReadsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestWholeAllocates: for a file no more than its names, and the buffers are used
-// again.
+// TestWholeAllocates checks that a file costs no more allocations than its names, and
+// that buffers are reused.
 func TestWholeAllocates(t *testing.T) {
 	files := map[string]string{"SKILL.md": main}
 	for i := range 100 {
