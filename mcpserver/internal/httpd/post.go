@@ -43,6 +43,7 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 			h.unknown(w, r)
 		case r.Method == http.MethodDelete:
 			h.pass(w, carry(r, &Visit{Caller: c}), h.legacy, sent{})
+			h.sessions.forget(r.Header.Get("Mcp-Session-Id"), h.core.SDK)
 		default:
 			h.stream(w, carry(r, &Visit{Caller: c}), h.legacy, sent{}, c)
 		}

@@ -54,11 +54,28 @@ func (t *sessions) add(ss *mcp.ServerSession, token, owner string) {
 	s.timer = time.AfterFunc(t.begun, s.expire)
 	go func() {
 		_ = ss.Wait()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		s.timer.Stop()
-		delete(t.of, ss.ID())
+		t.remove(ss.ID())
 	}()
+}
+
+// forget removes a session that the SDK has ended before the client is told, so that the
+// client has its room at once.
+func (t *sessions) forget(id string, sdk *mcp.Server) {
+	for ss := range sdk.Sessions() {
+		if ss.ID() == id {
+			return
+		}
+	}
+	t.remove(id)
+}
+
+func (t *sessions) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.of[id]; s != nil {
+		s.timer.Stop()
+		delete(t.of, id)
+	}
 }
 
 // most is how long the session lasts without a request.
