@@ -21,13 +21,8 @@ type counted struct {
 }
 
 func (s counted) Scan(ctx context.Context) (skill.Scan, error) {
-	for range s.steps {
-		select {
-		case <-time.After(s.pause):
-			skill.Progress(ctx).Add(1)
-		case <-ctx.Done():
-			return skill.Scan{}, ctx.Err()
-		}
+	if err := testwait.Steps(ctx, s.steps, s.pause, func() { skill.Progress(ctx).Add(1) }); err != nil {
+		return skill.Scan{}, err
 	}
 	return s.memory.Scan(ctx)
 }

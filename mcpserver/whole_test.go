@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
@@ -23,13 +24,8 @@ type steady struct {
 }
 
 func (s steady) Scan(ctx context.Context) (skill.Scan, error) {
-	for range s.steps {
-		select {
-		case <-time.After(s.pause):
-			skill.Progress(ctx).Add(1)
-		case <-ctx.Done():
-			return skill.Scan{}, ctx.Err()
-		}
+	if err := testwait.Steps(ctx, s.steps, s.pause, func() { skill.Progress(ctx).Add(1) }); err != nil {
+		return skill.Scan{}, err
 	}
 	return s.Source.Scan(ctx)
 }

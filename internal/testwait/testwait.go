@@ -2,6 +2,7 @@
 package testwait
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -47,4 +48,17 @@ func Advance(d time.Duration) {
 	synctest.Wait()
 	time.Sleep(d) // takes no real time
 	synctest.Wait()
+}
+
+// Steps calls step after each of n pauses. It returns the context's error if that ends first.
+func Steps(ctx context.Context, n int, pause time.Duration, step func()) error {
+	for range n {
+		select {
+		case <-time.After(pause):
+			step()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
