@@ -229,34 +229,34 @@ func rootsOf(sources []Source) *[]skill.Root {
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
 // View returns a view of the current snapshot, and waits for the first one. It shows
-// the whole snapshot, or what the context's [Sight] shows of it.
+// the whole snapshot, or what the context's [Filter] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	select {
 	case <-c.ready:
-		return c.view(sightOf(ctx)), nil
+		return c.view(filterOf(ctx)), nil
 	default:
 	}
 	select {
 	case <-c.ready:
-		return c.view(sightOf(ctx)), nil
+		return c.view(filterOf(ctx)), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
 }
 
-// Now is [Catalog.View] through a sight, without waiting. It returns false before the
+// Now is [Catalog.View] through a filter, without waiting. It returns false before the
 // first snapshot.
-func (c *Catalog) Now(sight *Sight) (View, bool) {
+func (c *Catalog) Now(filter *Filter) (View, bool) {
 	select {
 	case <-c.ready:
-		return c.view(sight), true
+		return c.view(filter), true
 	default:
 		return View{}, false
 	}
 }
 
-func (c *Catalog) view(sight *Sight) View {
-	return View{Snapshot: c.current.Load().through(sight), catalog: c, sight: sight}
+func (c *Catalog) view(filter *Filter) View {
+	return View{Snapshot: c.current.Load().through(filter), catalog: c, filter: filter}
 }
 
 // SetSources replaces the sources and asks for a refresh.

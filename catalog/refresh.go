@@ -225,9 +225,9 @@ func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 	return c.looked, c.took
 }
 
-// SeenSince reports whether the last refresh took in a scan run of every root and none of
+// ScannedSince reports whether the last refresh took in a scan run of every root and none of
 // these began before t. A refresh may join runs that are under way, or go on without them.
-func (c *Catalog) SeenSince(t time.Time) bool {
+func (c *Catalog) ScannedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.seen.Before(t)
@@ -439,7 +439,7 @@ func gone(s *skill.Skill) bool {
 // snapshot, the catalogue takes it in first. The entry returned describes the bytes
 // returned; if they are no longer a skill, it is not Available. An entry that is gone
 // yields [fs.ErrNotExist]. If the disk blocks, Read returns when the context ends; see
-// [Within].
+// [Await].
 func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 	data, now, err := v.readMain(ctx, e)
 	Traced(ctx, now, skill.MainFile, data, err)
@@ -453,7 +453,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		}
 	}
 	for range 4 {
-		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
+		r, err := Await(ctx, v, e, func() reading { return readNow(e) })
 		switch {
 		case err != nil:
 			return nil, e, err
@@ -463,7 +463,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		if r.fresh == e.Skill {
 			return r.data, e, nil
 		}
-		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
+		now := v.catalog.reread(e, r.fresh, r.begun).through(v.filter).at(e)
 		switch {
 		case now == nil:
 			return nil, e, fs.ErrNotExist
@@ -508,7 +508,7 @@ func readNow(e *Entry) reading {
 
 // ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
 // at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
-// of the file, it returns those of [Within] and [Hold].
+// of the file, it returns those of [Await] and [Hold].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
 	data, stamp, err := readRoomy(ctx, v, e, path)
 	Traced(ctx, e, path, data, err)

@@ -54,7 +54,7 @@ func readRoomy(ctx context.Context, v View, e *Entry, path string) (data []byte,
 		most = smallRead
 	}
 	for range 4 {
-		f, err := Within(ctx, v, e, func() file {
+		f, err := Await(ctx, v, e, func() file {
 			data, stamp, err := e.ReadServed(path, most)
 			return file{data, stamp, err}
 		})

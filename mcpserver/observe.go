@@ -127,7 +127,7 @@ func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalo
 	}
 	seen := u.View.Snapshot != nil && find(u.View, q) != nil
 	if !seen {
-		whole, err := s.catalog.View(catalog.WithSight(ctx, nil))
+		whole, err := s.catalog.View(catalog.WithFilter(ctx, nil))
 		switch {
 		case err != nil:
 			return audit.Failed

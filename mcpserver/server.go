@@ -298,7 +298,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 
 // whole is view, and waits until all skills were read, for at most [wholeGrace].
 func (s *Server) whole(ctx context.Context) (catalog.View, error) {
-	if v, err := s.catalog.Whole(ctx, s.grace); err == nil {
+	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
 	}
 	return s.view(ctx)
@@ -328,7 +328,7 @@ func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Messag
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
-	v, err := s.catalog.Whole(ctx, s.grace)
+	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}

@@ -172,7 +172,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 		data []byte
 		err  error
 	}
-	d, err := catalog.Within(ctx, v, e, func() document {
+	d, err := catalog.Await(ctx, v, e, func() document {
 		data, err := readDocument(e)
 		return document{data, err}
 	})

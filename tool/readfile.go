@@ -209,7 +209,7 @@ func isDenied(e *catalog.Entry) bool {
 
 // vanished reports whether the skill's folder no longer exists.
 func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
-	gone, _ := catalog.Within(ctx, v, e, func() bool {
+	gone, _ := catalog.Await(ctx, v, e, func() bool {
 		_, err := fs.Stat(e.FS, ".")
 		return errors.Is(err, fs.ErrNotExist)
 	})
@@ -238,7 +238,7 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 // bound and then an ellipsis. Folders end in a slash. ok is false if the folder cannot be
 // listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
-	entries, err := catalog.Within(ctx, v, e, func() []fs.DirEntry {
+	entries, err := catalog.Await(ctx, v, e, func() []fs.DirEntry {
 		entries, err := fs.ReadDir(e.FS, folder)
 		if err != nil {
 			return nil

@@ -356,7 +356,7 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			files []skill.File
 			more  bool
 		}
-		l, within := catalog.Within(r.Context(), v, e, func() list {
+		l, within := catalog.Await(r.Context(), v, e, func() list {
 			files, more, _ := e.List(r.Context(), maxFiles)
 			return list{files, more}
 		})
