@@ -80,11 +80,11 @@ type Catalog struct {
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	gates     gates                        // bound the reads that calls wait for
-	manifests atomic.Pointer[[]*Manifests] // made of this catalogue
-	index     atomic.Pointer[index]        // the last index of a whole snapshot; the next one is made from it
-	turn      sync.Mutex                   // held while the index of a whole snapshot is made
-	ahead     atomic.Bool                  // index the first snapshot before the first search
+	gates     gates                 // bound the reads that calls wait for
+	manifests *manifests            // digests of the skills' files
+	index     atomic.Pointer[index] // the last index of a whole snapshot; the next one is made from it
+	turn      sync.Mutex            // held while the index of a whole snapshot is made
+	ahead     atomic.Bool           // index the first snapshot before the first search
 
 	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
@@ -210,7 +210,7 @@ func New(sources []Source, o Options) *Catalog {
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
-		logged:      map[string]bool{},
+		logged: map[string]bool{}, manifests: newManifests(),
 		subscribers: map[int]func(Diff){},
 	}
 	c.wanted.Store(rootsOf(sources))
@@ -350,6 +350,7 @@ func (c *Catalog) publish(next *Snapshot) {
 	if d.Empty() {
 		return
 	}
+	c.manifests.forget(d.Removed)
 	c.subMu.Lock()
 	c.pending = append(c.pending, d)
 	c.subMu.Unlock()

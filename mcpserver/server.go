@@ -115,7 +115,6 @@ type Server struct {
 	entry         string
 	private       bool
 	room          *limit.Budget // of answers that are not written yet
-	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
 	counts        httpd.Counts
@@ -138,7 +137,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{

@@ -179,7 +179,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 	if err == nil {
 		err = d.err
 	}
-	catalog.Traced(ctx, e, skill.MainFile, d.data, err)
+	e.RecordRead(ctx, skill.MainFile, d.data, err)
 	switch {
 	case err == nil:
 		return GetSkillResult{SkillName: name, Documentation: string(d.data)}

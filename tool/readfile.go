@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -178,7 +179,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
 	if !utf8.Valid(data) { // it is decoded into a copy, and some buffers beside it
-		if err := catalog.Hold(ctx, 2*int64(len(data))); err != nil {
+		if err := limit.Reserve(ctx, 2*int64(len(data))); err != nil {
 			return r, err
 		}
 	}

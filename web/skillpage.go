@@ -346,7 +346,7 @@ type fileRow struct {
 }
 
 func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
-	_, files, err := s.manifests.Of(r.Context(), v, e)
+	_, files, err := v.Manifest(r.Context(), e)
 	if r.Context().Err() != nil {
 		return r.Context().Err()
 	}
