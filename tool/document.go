@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -38,10 +39,10 @@ func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
 	if err != nil && ctx.Err() == nil && uri.Path() == engagePath && h.Engage != nil {
 		d, err = Document{Text: h.Engage(), ModelInvocable: true}, nil
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	if d.Fallback {
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	return d, err
 }

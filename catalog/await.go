@@ -21,12 +21,12 @@ const (
 // the tests.
 var busyPatience = 5 * time.Second
 
-// Within runs work that reads a skill's files, and waits for it no longer than the
+// Await runs work that reads a skill's files, and waits for it no longer than the
 // context lasts. It drops the result of work that ends later. If too many reads of the
 // skill or its root wait for a disk, the error is [skill.ErrBusy]; else it is the
 // context's. A panic of work reaches the caller. Reads that concern no skill do not use
-// Within; see [View.FoldersNow]. Within a context of [InPlace] it waits for work to end.
-func Within[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
+// Await; see [View.FoldersNow]. In a context of [InPlace] it waits for work to end.
+func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.gates.enter(ctx, place{e.Root.Label, e.Path})
 	if err != nil {
