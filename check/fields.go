@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -24,12 +26,12 @@ func unknownFields(s *subject) (out []Finding) {
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
 		mend := "put it under metadata: where no client needs it here"
-		if near := skill.NearField(f.Key); near != "" {
+		if near := typo.Field(f.Key); near != "" {
 			if _, there := s.doc.Field(near); !there {
 				mend = "write " + near + ": where that was meant, else " + mend
 			}
 		}
-		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
+		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), mend))
 	}
 	return out
 }
@@ -51,7 +53,7 @@ func reservedName(s *subject) []Finding {
 	if !ok || m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, "a name with "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "choose another name")}
+	return []Finding{s.field(f, "a name with "+display.Quote(m)+" in it is refused where skills are uploaded to Claude", "choose another name")}
 }
 
 func xmlDescription(s *subject) []Finding {
@@ -60,7 +62,7 @@ func xmlDescription(s *subject) []Finding {
 	if !ok || m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, "a description with the tag "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
+	return []Finding{s.field(f, "a description with the tag "+display.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
 }
 
 func allowedToolsForm(s *subject) []Finding {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -302,7 +303,7 @@ func (j *judged) faulty(f skill.Field) bool {
 // not count, since readers drop them; a block of lines keeps its line ends.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
-	return was == is || strings.Contains(is, "\n") && was == skill.OneLine(is)
+	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
 }
 
 // sameValue compares the old value with the new one. A name or description may become the

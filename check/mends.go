@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -283,7 +284,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 	}
 	what := "quoted the value"
 	if key != "" {
-		what += " of " + skill.Excerpt(key)
+		what += " of " + display.Excerpt(key)
 	}
 	for _, i := range []int{at, from} {
 		try(level, "put the text behind > or | on the next line", "put the text on the next line", j.unfold(i, to))
@@ -445,7 +446,7 @@ func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	for last > from+1 && strings.TrimSpace(j.lines[last-1].text) == "" {
 		last--
 	}
-	return j.splice(from, last, first[:colon+1]+" "+quote(skill.OneLine(f.Value.Text))+j.end(last-1)), level
+	return j.splice(from, last, first[:colon+1]+" "+quote(display.OneLine(f.Value.Text))+j.end(last-1)), level
 }
 
 func textsOf(lines []line) []string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -52,7 +54,7 @@ func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
 			continue
 		}
 		mend := "write one of " + strings.Join(severities, ", ")
-		if best := skill.Nearest(f.Value.Text, severities); best != "" {
+		if best := typo.Nearest(f.Value.Text, severities); best != "" {
 			mend = "did you mean " + best + "?"
 		}
 		d.add(RuleValue, f.Value.Position, at+"."+f.Key, mend, "%s is no severity", shown(f.Value))
@@ -69,7 +71,7 @@ func shown(v skill.Value) string {
 	case skill.Null:
 		return "nothing"
 	}
-	return skill.Quote(v.Text)
+	return display.Quote(v.Text)
 }
 
 // Over returns the section with the values of base for the keys that c lacks.

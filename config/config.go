@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -154,7 +156,7 @@ func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 // shows both.
 func lacks(v skill.Value, key string) bool {
 	isSection := v.Kind == skill.Map || v.Kind == skill.Null
-	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || skill.Nearest(f.Key, []string{key}) != "" })
+	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })
 }
 
 // unknown suggests the most similar name, or lists all of them.
@@ -164,7 +166,7 @@ func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 		where = " in " + at
 	}
 	mend := "the " + what + "s are " + strings.Join(known, ", ")
-	switch best := skill.Nearest(f.Key, known); {
+	switch best := typo.Nearest(f.Key, known); {
 	case best != "":
 		mend = "did you mean " + best + "?"
 	case len(known) == 1:
@@ -172,7 +174,7 @@ func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 	case len(known) > 12:
 		mend = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
 	}
-	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, skill.Quote(f.Key), where)
+	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, display.Quote(f.Key), where)
 }
 
 // boolean decodes true or false.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -167,7 +168,7 @@ func (d *decoder) word(at string, v skill.Value, mend string) string {
 func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
 	if v.Kind != skill.String || !slices.Contains(words, v.Text) {
 		mend := "write one of " + strings.Join(words, ", ")
-		if best := skill.Nearest(v.Text, words); v.Kind == skill.String && best != "" {
+		if best := typo.Nearest(v.Text, words); v.Kind == skill.String && best != "" {
 			mend = "did you mean " + best + "?"
 		}
 		d.add(RuleValue, v.Position, at, mend, "%s is not one of %s", shown(v), strings.Join(words, ", "))

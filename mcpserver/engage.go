@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -38,6 +39,6 @@ func (s *Server) unlistedFolder(uri skill.URI) *mcp.Resource {
 	description, _ := doc.Field("description")
 	return &mcp.Resource{
 		URI: skill.Scheme + engageBase + "/" + skill.MainFile, Name: engageBase,
-		Description: skill.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
+		Description: display.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
 	}
 }

@@ -110,6 +110,12 @@ func visible(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }
 
+// BeginsAsMain reports whether a text begins with a line ---, like a SKILL.md.
+func BeginsAsMain(head []byte) bool {
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
+	return strings.TrimRight(line, " \t\r") == "---"
+}
+
 // noFence returns the problem that explains why the text at pos is not frontmatter.
 func (d *Document) noFence(s string, pos, line int) (fence, bool) {
 	text, next := cutLine(s, pos)

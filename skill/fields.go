@@ -10,6 +10,9 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 )
 
 // judgeFields reads the fields that knack uses from the document.
@@ -75,7 +78,7 @@ func (s *Skill) judgeInvocation(d *Document) {
 		if len(f.Key) < len("user-invocable") {
 			continue // despite invisible characters and look-alike letters
 		}
-		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
+		key := strings.ReplaceAll(typo.Fold(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
 		}
@@ -103,13 +106,13 @@ func (s *Skill) judgeInvocation(d *Document) {
 func written(v Value) string {
 	switch {
 	case v.Kind == List || v.Kind == Map:
-		return Excerpt(string(v.AppendJSON(nil)))
+		return display.Excerpt(string(v.AppendJSON(nil)))
 	case v.Kind == Null && v.Text == "":
 		return "empty"
 	case v.Kind == String && (strings.TrimSpace(v.Text) == "" || plainKind(v.Text) != String):
-		return Quote(v.Text) // in quotes it is a different value
+		return display.Quote(v.Text) // in quotes it is a different value
 	}
-	return Excerpt(v.Text)
+	return display.Excerpt(v.Text)
 }
 
 // frontmatterAt returns the position for a missing field.
@@ -133,14 +136,14 @@ func (s *Skill) judgeName(d *Document) {
 	case f.Value.Kind == List || f.Value.Kind == Map:
 		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
 		return
-	case f.Value.Kind == Null || isBlank(f.Value.Text):
+	case f.Value.Kind == Null || display.IsBlank(f.Value.Text):
 		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
 		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
 		return
 	case f.Value.Kind != String:
-		s.problem(RuleNameType, p, "name", "name is not a string in YAML; its text "+Quote(f.Value.Text)+" is used", "quote the name")
+		s.problem(RuleNameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
 	}
 	s.Name = strings.TrimSpace(f.Value.Text)
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
@@ -150,7 +153,7 @@ func (s *Skill) judgeName(d *Document) {
 	case s.Name != f.Value.Text:
 		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
 	case !inPattern(s.Name):
-		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
+		s.problem(RuleNamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
 	if s.Name != s.Folder() {
 		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
@@ -165,13 +168,13 @@ func told(name string) string {
 		latin = latin || unicode.Is(unicode.Latin, r)
 		other = other || unicode.Is(unicode.Cyrillic, r) || unicode.Is(unicode.Greek, r)
 		if unicode.Is(unicode.Cf, r) || r != ' ' && unicode.IsSpace(r) {
-			return Spelt(name)
+			return display.Spelt(name)
 		}
 	}
 	if latin && other {
-		return Spelt(name)
+		return display.Spelt(name)
 	}
-	return Quote(name)
+	return display.Quote(name)
 }
 
 // oneName suggests how to make name and folder equal: rename the folder, since agents and
@@ -179,7 +182,7 @@ func told(name string) string {
 func (s *Skill) oneName() string {
 	switch {
 	case ValidName(s.Name):
-		return "rename the folder to " + Quote(s.Name)
+		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
 		return "write " + NameField(s.Folder())
 	}
@@ -207,7 +210,7 @@ func has(problems []Problem, id RuleID) bool {
 func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
 		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, display.Quote(f.Key)), "write the key in lower case: "+field+":")
 			return
 		}
 	}
@@ -221,7 +224,7 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	}
 	for _, f := range d.Fields {
 		if isForeign(f.Key) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, Quote(f.Key)), "write the key "+field+": in English; "+mend)
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, display.Quote(f.Key)), "write the key "+field+": in English; "+mend)
 			return
 		}
 	}
@@ -230,10 +233,10 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 
 // toldKey quotes a key, with escapes if a character is not what it looks like.
 func toldKey(key string) string {
-	if !isASCII(key) && seenKey(key) != strings.ToLower(key) {
-		return Spelt(key)
+	if !display.IsASCII(key) && typo.Fold(key) != strings.ToLower(key) {
+		return display.Spelt(key)
 	}
-	return Quote(key)
+	return display.Quote(key)
 }
 
 // suggestName turns any text into a valid name, for a suggestion.
@@ -242,7 +245,7 @@ func suggestName(s string) string {
 	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		// A word that cannot be written in a-z is left out whole, since the rest of it
 		// would not be a word.
-		if isASCII(word) {
+		if display.IsASCII(word) {
 			words = append(words, word)
 		}
 	}
@@ -279,8 +282,8 @@ func (s *Skill) judgeDescription(d *Document) {
 	}
 	p := f.Value.Position
 	switch {
-	case f.Value.Kind == Null || f.Value.Kind == String && isBlank(f.Value.Text),
-		(f.Value.Kind == List || f.Value.Kind == Map) && isBlank(plainText(f.Value)):
+	case f.Value.Kind == Null || f.Value.Kind == String && display.IsBlank(f.Value.Text),
+		(f.Value.Kind == List || f.Value.Kind == Map) && display.IsBlank(plainText(f.Value)):
 		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
 		return
 	case f.Value.Kind != String:
@@ -354,8 +357,8 @@ func (s *Skill) judgeMetadata(d *Document) {
 		}
 		mend := "write it as one text in quotes"
 		if m.Value.Kind != List && m.Value.Kind != Map {
-			mend = "put the value in quotes: " + OneLine(m.Key) + ": '" + OneLine(m.Value.Text) + "'"
+			mend = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
 		}
-		s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+Excerpt(m.Key)+" is not a string", mend)
+		s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", mend)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func FuzzParse(f *testing.F) {
@@ -30,7 +32,7 @@ func FuzzParse(f *testing.F) {
 		if now := fmt.Sprintf("%+v %s", s, s.Frontmatter); now != was {
 			t.Errorf("parts of the buffer are kept: %s, was %s", now, was)
 		}
-		if s.Available && (OneLine(s.Name) == "" || OneLine(s.Description) == "" || !utf8.ValidString(s.Name)) {
+		if s.Available && (display.OneLine(s.Name) == "" || display.OneLine(s.Description) == "" || !utf8.ValidString(s.Name)) {
 			t.Errorf("available as %q: %q", s.Name, s.Description)
 		}
 		if _, why := s.SkipReason(); why == s.Available {

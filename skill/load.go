@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Limits of fields in the specification, in characters.
@@ -173,7 +175,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 		if len(s.Others()) > 1 {
 			mend = "rename the one that is meant to SKILL.md, and delete the others"
 		}
-		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others(), " and "))), mend)
+		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
 		return nil, false
 	}
 	if s.Fault() != nil {
@@ -224,7 +226,7 @@ func (s *Skill) judgeFile() {
 		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
 	if s.Entry != "" && len(s.Others()) > 0 {
-		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
+		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
 		s.problem(RuleFolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func TestKeyOf(t *testing.T) {
@@ -42,7 +43,7 @@ func TestKeyOf(t *testing.T) {
 func TestKeyOfLongNames(t *testing.T) {
 	for _, unit := range []string{"A", "\u0301", "İ", "\xff"} {
 		long := "A" + strings.Repeat(unit, 5000)
-		if got := KeyOf(long); got != Key(OneLine(long)) {
+		if got := KeyOf(long); got != Key(display.OneLine(long)) {
 			t.Errorf("%q…: is %.20q…", long[:10], got)
 		}
 	}
@@ -86,56 +87,6 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%q: %v, %v", s, got, err)
 		}
 	}
-}
-
-func TestEcho(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                   "",
-		"Ünï/😀":                              "Ünï/😀",
-		"a\x00b\x1b[31m\x7f\u0085":           `a\x00b\x1b[31m\x7f\u0085`,
-		"a\nb\tc":                            `a\nb\tc`,
-		"\u202eevil\u2066\u200f":             `\u202eevil\u2066\u200f`,
-		"\u2028\u2029":                       `\u2028\u2029`,
-		"\xff\xfea":                          "\ufffda",
-		strings.Repeat("a", 256):             strings.Repeat("a", 256),
-		strings.Repeat("a", 257):             strings.Repeat("a", 256),
-		strings.Repeat("é", 129):             strings.Repeat("é", 128),
-		"a" + strings.Repeat("é", 128):       "a" + strings.Repeat("é", 127),
-		strings.Repeat("\x01", 1000):         strings.Repeat(`\x01`, 64),
-		strings.Repeat("\U000e0001\x02", 99): strings.Repeat(`\U000e0001\x02`, 18),
-		"a\u200bb\ufeff\U0001d173":           `a\u200bb\ufeff\U0001d173`,
-		"👩\u200d💻":                           "👩\u200d💻",
-	} {
-		got := Echo(in)
-		diff(t, "Echo", got, want)
-		if len(got) > EchoLimit || !utf8.ValidString(got) {
-			t.Errorf("%q: %d bytes", got, len(got))
-		}
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "a": "a", "a b": "a b", " a": "a", "a ": "a", "a  b": "a b", "a\r\n\tb": "a b", "a\u00a0\u2003b": "a b", "\x00a\x1bb\u0085": "a b",
-		"a\u2028b\u2029": "a b", "\u202ea\u200f b\u2069": "a b", "a \u200e b": "a b", "é  ü": "é ü", "a\xffb": "a\ufffdb", "\u202e": "", " \n ": "",
-	} {
-		diff(t, "OneLine", OneLine(in), want)
-		diff(t, "again", OneLine(OneLine(in)), want)
-	}
-}
-
-func TestCutBytes(t *testing.T) {
-	for _, c := range []struct {
-		s    string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, ""}, {"", 0, ""},
-	} {
-		diff(t, c.s, CutBytes(c.s, c.n), c.want)
-	}
-	diff(t, "Excerpt", Excerpt(strings.Repeat("é ", 40)), strings.Repeat("é ", 20)+"…")
-	diff(t, "Quote", Quote("a\nb"), "'a b'")
 }
 
 func TestDecodeText(t *testing.T) {
@@ -234,7 +185,7 @@ func FuzzBadControl(f *testing.F) {
 		if utf8.ValidString(s) && control != want {
 			t.Errorf("%q: a control character at %d, not %d", s, control, want)
 		}
-		if !isASCII(s[:wide]) || isASCII(s) && wide < min(want, len(s)) || utf8.ValidString(s[wide:]) != utf8.ValidString(s) {
+		if !display.IsASCII(s[:wide]) || display.IsASCII(s) && wide < min(want, len(s)) || utf8.ValidString(s[wide:]) != utf8.ValidString(s) {
 			t.Errorf("%q: ASCII until %d", s, wide)
 		}
 	})

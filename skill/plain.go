@@ -3,6 +3,9 @@ package skill
 import (
 	"fmt"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // A YAML parser reports what it expected next. This file reports the author's text, its
@@ -17,7 +20,7 @@ type complaint struct {
 }
 
 // reEntry matches a line with a key, up to the beginning of the value.
-var reEntry = later(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
+var reEntry = lazyregexp.New(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
 
 const (
 	// lastResort introduces the parser's own words.
@@ -91,7 +94,9 @@ func (c complaint) fault() *yamlFault {
 	return say("", "%s", c.parserWords())
 }
 
-func (c complaint) parserWords() string { return lastResort + CutBytes(OneLine(c.said), 160) }
+func (c complaint) parserWords() string {
+	return lastResort + display.CutBytes(display.OneLine(c.said), 160)
+}
 
 // colon explains a second colon.
 func (c complaint) colon(f *yamlFault) *yamlFault {
@@ -110,7 +115,7 @@ func (c complaint) colon(f *yamlFault) *yamlFault {
 		return f
 	}
 	if key, value, n := c.owner(c.at.Line - 1); n > 0 && value != "" {
-		f.message = fmt.Sprintf("the value of %s goes on in this line, which holds a colon and a blank", Excerpt(key))
+		f.message = fmt.Sprintf("the value of %s goes on in this line, which holds a colon and a blank", display.Excerpt(key))
 		f.mend = quoteMend(key) + "; or, if this is a field, indent it as the others"
 		return f
 	}
@@ -211,12 +216,12 @@ func (c complaint) escape(f *yamlFault) *yamlFault {
 	}
 	shown := []rune(c.from(f.position))
 	if strings.Contains(c.said, "Unicode") {
-		f.message = fmt.Sprintf("%s is no whole character", Excerpt(string(shown[:min(len(shown), 6)])))
+		f.message = fmt.Sprintf("%s is no whole character", display.Excerpt(string(shown[:min(len(shown), 6)])))
 		f.mend = "write the character itself"
 		return f
 	}
 	escape := string(shown[:min(len(shown), 2)])
-	f.message = fmt.Sprintf("in double quotes %s means nothing", Excerpt(escape))
+	f.message = fmt.Sprintf("in double quotes %s means nothing", display.Excerpt(escape))
 	if digits := map[string]int{`\x`: 2, `\u`: 4, `\U`: 8}[escape]; digits > 0 {
 		f.message = fmt.Sprintf("in double quotes %s wants %d hexadecimal digits behind it", escape, digits)
 	}
@@ -300,7 +305,9 @@ func isText(key string) bool {
 	return false
 }
 
-func quoteMend(key string) string { return "put the value in quotes: " + Excerpt(key) + ": '…'" }
+func quoteMend(key string) string {
+	return "put the value in quotes: " + display.Excerpt(key) + ": '…'"
+}
 
 func linesOf(s string) (lines []string) {
 	for pos := 0; pos < len(s); {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // A block that is not valid YAML is split at its top-level keys, and each field is read
@@ -18,11 +21,11 @@ import (
 // the specification's, or one that restricts the skill's use. reLooseKey matches any
 // other plain key: with blanks or letters beyond ASCII it may also be continued text.
 var (
-	reKey      = later(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
-	reGluedKey = later(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
-	reLooseKey = later(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
-	reConflict = later(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
-	reBlock    = later(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
+	reKey      = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
+	reGluedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
+	reLooseKey = lazyregexp.New(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
+	reConflict = lazyregexp.New(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
+	reBlock    = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
 // The bounds of the repair, so that a hostile block costs no more than a real one: the
@@ -111,7 +114,7 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 }
 
 func (d *Document) twice(key string, at, first Position) {
-	d.add(RuleYAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", Quote(key), first.Line), "delete one of the two")
+	d.add(RuleYAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
 }
 
 // conflict reports the first conflict marker of a merge.
@@ -274,11 +277,11 @@ func (c chunk) read() (part, *yamlFault) {
 func (c chunk) gluedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
-		f := syntaxFault(Position{1, at + 1}, "behind the colon of %s stands the space U+%04X, which is no blank to YAML", Excerpt(c.key), r)
+		f := syntaxFault(Position{1, at + 1}, "behind the colon of %s stands the space U+%04X, which is no blank to YAML", display.Excerpt(c.key), r)
 		f.mend = "delete it, and type a blank"
 		return f
 	}
-	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", Excerpt(c.key))
+	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", display.Excerpt(c.key))
 }
 
 // asText reads the chunk's value as text, because of a fault.
@@ -319,10 +322,10 @@ func (c chunk) text() string {
 		}
 		parts = append(parts, l)
 	}
-	text := OneLine(strings.Join(parts, "\n"))
+	text := display.OneLine(strings.Join(parts, "\n"))
 	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
 		if v, _, fault := parseYAML("v: " + text + "\n"); fault == nil && len(v.Fields) == 1 && v.Fields[0].Value.Kind == String {
-			return OneLine(v.Fields[0].Value.Text)
+			return display.OneLine(v.Fields[0].Value.Text)
 		}
 	}
 	return text
@@ -330,7 +333,7 @@ func (c chunk) text() string {
 
 // mendFor returns the certain fix of the common faults.
 func mendFor(c chunk, f *yamlFault) string {
-	value, key := c.value(), Excerpt(c.key)
+	value, key := c.value(), display.Excerpt(c.key)
 	switch {
 	case f.mend != "":
 		return f.mend

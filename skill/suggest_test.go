@@ -19,15 +19,7 @@ func TestSuggestName(t *testing.T) {
 }
 
 // A misspelt key of a missing field is named; another word is not.
-func TestNearField(t *testing.T) {
-	for key, want := range map[string]string{
-		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",
-		"description": "", "version": "", "tags": "", "disallowed-tools": "", "author": "", "date": "", "": "", "user-invokable": "user-invocable",
-	} {
-		if got := NearField(key); got != want {
-			t.Errorf("%s: %q, want %q", key, got, want)
-		}
-	}
+func TestMissingField(t *testing.T) {
 	for block, want := range map[string]Problem{
 		"name: a\ndescripton: d\n":        {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
 		"naem: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},

@@ -3,12 +3,10 @@ package skill
 import (
 	"math"
 	"math/big"
-	"math/bits"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Kind is the type of a frontmatter value by the YAML 1.2 core schema.
@@ -105,11 +103,6 @@ func digits(s, of string) int {
 	return i
 }
 
-// later compiles an expression at its first use: most processes never use it.
-func later(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 // plainKind resolves a plain scalar.
 func plainKind(s string) Kind {
 	switch s {
@@ -190,7 +183,7 @@ func (v *Value) appendJSON(b []byte) []byte {
 		if n, ok := jsonNumber(v.Text); ok {
 			return append(b, n...)
 		}
-		return AppendJSONString(b, v.Text)
+		return display.AppendJSONString(b, v.Text)
 	case List:
 		b = append(b, '[')
 		for i := range v.Items {
@@ -206,84 +199,11 @@ func (v *Value) appendJSON(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = AppendJSONString(b, v.Fields[i].Key)
+			b = display.AppendJSONString(b, v.Fields[i].Key)
 			b = append(b, ':')
 			b = v.Fields[i].Value.appendJSON(b)
 		}
 		return append(b, '}')
 	}
-	return AppendJSONString(b, v.Text)
-}
-
-// Swells reports whether a text is large, and more than twice as long as a JSON string:
-// nearly all of it is control characters.
-func Swells[T string | []byte](text T) bool {
-	if len(text) <= MaxSkillMD {
-		return false
-	}
-	more := 0
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
-			more++
-		case c < 0x20, c == 0x7f:
-			more += 5
-		}
-	}
-	return more > len(text)
-}
-
-// AppendJSONString appends s as a JSON string: quotes, backslashes and control characters
-// escaped, invalid UTF-8 as U+FFFD, everything else unchanged.
-func AppendJSONString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	begin := 0 // of the unchanged bytes
-	for i := 0; i < len(s); {
-		if i+8 <= len(s) {
-			changed := notInJSON(eight(s[i:]))
-			if changed == 0 {
-				i += 8
-				continue
-			}
-			i += bits.TrailingZeros64(changed) / 8
-		}
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				b = utf8.AppendRune(append(b, s[begin:i]...), r)
-				begin = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' && c != 0x7f {
-			i++
-			continue
-		}
-		b = append(b, s[begin:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		begin = i
-	}
-	return append(append(b, s[begin:]...), '"')
-}
-
-// notInJSON is 0 for eight bytes of printable ASCII that need no escape in a JSON string;
-// else its lowest bit is of the first other byte. A carry into the next byte can only come
-// from such a byte.
-func notInJSON(w uint64) uint64 {
-	return (^((w + ones*0x60) & ((w ^ ones*'"') + ones*0x7f) & ((w ^ ones*'\\') + ones*0x7f)) | (w + ones) | w) & tops
+	return display.AppendJSONString(b, v.Text)
 }

@@ -9,6 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // This file is the only one that knows the YAML library. The library parses to nodes, and
@@ -124,11 +126,11 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 	v := Value{Position: Position{n.Line, n.Column}}
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return v, syntaxFault(v.Position, "an alias (*%s) is not supported", Excerpt(n.Value))
+		return v, syntaxFault(v.Position, "an alias (*%s) is not supported", display.Excerpt(n.Value))
 	case n.Anchor != "":
-		return v, syntaxFault(v.Position, "an anchor (&%s) is not supported", Excerpt(n.Anchor))
+		return v, syntaxFault(v.Position, "an anchor (&%s) is not supported", display.Excerpt(n.Anchor))
 	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		return v, syntaxFault(v.Position, "a tag (%s) is not supported", Excerpt(n.Tag))
+		return v, syntaxFault(v.Position, "a tag (%s) is not supported", display.Excerpt(n.Tag))
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
 		// The library counts brackets and indentation separately.
@@ -146,7 +148,7 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 			v.Kind = plainKind(n.Value)
 		}
 		if v.Kind == Number && !v.Finite() {
-			w.note(RuleYAMLNotJSON, v.Position, "%s has no JSON form", Excerpt(v.Text))
+			w.note(RuleYAMLNotJSON, v.Position, "%s has no JSON form", display.Excerpt(v.Text))
 		}
 		return v, nil
 	case yaml.SequenceNode:
@@ -181,7 +183,7 @@ func (w *walker) fields(n *yaml.Node) ([]Field, *yamlFault) {
 			return fields, fault
 		}
 		if first, dup := seen[key.Text]; dup {
-			w.note(RuleYAMLDuplicate, key.Position, "the key %s stands twice", Quote(key.Text))
+			w.note(RuleYAMLDuplicate, key.Position, "the key %s stands twice", display.Quote(key.Text))
 			w.notes[len(w.notes)-1].first = first
 			continue
 		}
@@ -203,7 +205,7 @@ func (w *walker) key(n *yaml.Node) (Value, *yamlFault) {
 	case key.Kind == Null && key.Text == "":
 		w.note(RuleYAMLKeyType, key.Position, "no key stands before the colon")
 	case key.Kind != String:
-		w.note(RuleYAMLKeyType, key.Position, "the key %s is not a string", Quote(key.Text))
+		w.note(RuleYAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
 	case key.Text == "__proto__":
 		// Readers written in JavaScript refuse it, so a listing would fail there.
 		w.note(RuleYAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")

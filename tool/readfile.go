@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -77,7 +78,7 @@ func (r FileResult) result() Result {
 }
 
 func malformedFile(name, path string, err error) Result {
-	return FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
+	return FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -114,7 +115,7 @@ var (
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
+	r := fileRead{FileResult: FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -186,7 +187,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	switch {
 	case !ok:
 		r.cause = errBinary
-	case skill.Swells(text):
+	case display.Swells(text):
 		r.cause = errSwells
 	}
 	if r.cause != nil {
@@ -255,7 +256,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 		if len(names) == most {
 			return append(names, ellipsis), true
 		}
-		n := skill.Echo(d.Name())
+		n := display.Echo(d.Name())
 		if d.IsDir() {
 			n += "/"
 		}

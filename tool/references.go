@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -45,7 +46,7 @@ func warnings(data []byte) []string {
 		case fence == "":
 			for _, m := range linkTarget().FindAllStringSubmatch(codeSpan().ReplaceAllString(text, ""), -1) {
 				if target := m[1] + m[2]; leaves(target) && len(out) < warningLimit {
-					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, skill.Excerpt(strings.Trim(target, "<>"))))
+					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, display.Excerpt(strings.Trim(target, "<>"))))
 				}
 			}
 		}

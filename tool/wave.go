@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -142,7 +143,7 @@ func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) 
 	return ToolResult{
 		Success:     true,
 		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(ctx, e), data),
-		ShortResult: Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
+		ShortResult: Cut(e.Name+": "+display.OneLine(e.Description), shortLength),
 	}, nil
 }
 
@@ -212,7 +213,7 @@ func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetail
 		if d := deniedFolder(v, name); d != nil {
 			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
 		}
-		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
+		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", display.Echo(name))}
 		if skill.ValidName(name) {
 			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}
 		}
@@ -234,9 +235,9 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 		if pos := p.Position.String(); pos != "" {
 			at = pos + ": "
 		}
-		messages = append(messages, at+Cut(skill.OneLine(p.Message), reasonLength))
+		messages = append(messages, at+Cut(display.OneLine(p.Message), reasonLength))
 		if p.Mend != "" {
-			d.Suggestions = append(d.Suggestions, Cut(skill.OneLine(p.Mend), reasonLength))
+			d.Suggestions = append(d.Suggestions, Cut(display.OneLine(p.Mend), reasonLength))
 		}
 	}
 	d.Message = strings.Join(messages, "; ")
@@ -304,7 +305,7 @@ func typeOf(e *catalog.Entry) string {
 
 // refusal words a failure as the contract does.
 func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
-	name, available := skill.Echo(d.SkillName), listOf(v, strict(v), bullets, plain, Budget, "")
+	name, available := display.Echo(d.SkillName), listOf(v, strict(v), bullets, plain, Budget, "")
 	r := ToolResult{Error: fmt.Sprintf("Error invoking skill '%s': %s\n\nAvailable skills:\n%s", name, d.Message, available)}
 	switch d.Type {
 	case SkillNotFound:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -70,7 +71,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		}
 	}
 	if !p.Rendered {
-		cut := skill.CutBytes(text, maxShown)
+		cut := display.CutBytes(text, maxShown)
 		p.Cut = len(cut) < len(text)
 		if p.Source, err = lines(r, cut); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -270,7 +271,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			return err
 		}
 		n := utf8.RuneCountInString(res.Text)
-		text := skill.CutBytes(res.Text, maxAnswer)
+		text := display.CutBytes(res.Text, maxAnswer)
 		p.Answers = append(p.Answers, answered{
 			t.Name, string(args), text, res.IsError, n, n - utf8.RuneCountInString(text), tokensOf(int64(n)), i == 0,
 		})
@@ -282,7 +283,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 // argument appends one argument of a call. The caller adds them in the order of the
 // schema.
 func argument(args []byte, key, value string) []byte {
-	return skill.AppendJSONString(append(skill.AppendJSONString(args, key), ':'), value)
+	return display.AppendJSONString(append(display.AppendJSONString(args, key), ':'), value)
 }
 
 // argumentFor returns the argument with which a tool finds a skill: its URI, its folder

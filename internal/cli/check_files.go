@@ -14,6 +14,8 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -58,7 +60,7 @@ func (f *checkFlags) validate() error {
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
 			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
-			if best := skill.Nearest(id, ruleIDs()); best != "" {
+			if best := typo.Nearest(id, ruleIDs()); best != "" {
 				hint = "did you mean " + best + "?"
 			}
 			return usageError(hint, "--ignore %s: there is no such rule", id)
@@ -155,7 +157,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	if run.silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", skill.Count(run.silenced, "finding"), clean(run.files()))
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), clean(run.files()))
 	}
 	missing := run.failure(env)
 	switch {
@@ -168,7 +170,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return missing // the findings are printed already
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
 	}
 	return nil
 }
@@ -217,7 +219,7 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		}
 	}
 	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
+		return runError("mend these by hand, or let knack write them", "%s could not be written", display.Count(failed, "file"))
 	}
 	return nil
 }
@@ -293,7 +295,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+		return &failure{exitNo, fmt.Errorf("%s can be mended", display.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

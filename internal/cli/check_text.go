@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -31,8 +32,8 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		}
 		writeFinding(env, &b, f)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", skill.Count(len(run.skills), "skill"),
-		skill.Count(run.count(skill.SeverityError), "error"), skill.Count(run.count(skill.SeverityWarning), "warning"))
+	fmt.Fprintf(&b, "%s: %s, %s", display.Count(len(run.skills), "skill"),
+		display.Count(run.count(skill.SeverityError), "error"), display.Count(run.count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
 		fmt.Fprintf(&b, "; --fix mends %d", n)
 	}
@@ -40,7 +41,7 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		fmt.Fprintf(&b, "; --fix=guess mends %d more", n)
 	}
 	if n := run.silenced; n > 0 {
-		fmt.Fprintf(&b, "; %s left out by %s", skill.Count(n, "finding"), clean(run.files()))
+		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), clean(run.files()))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(&b, "; --info shows %d more", hidden)
@@ -113,4 +114,4 @@ func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
 	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
 }
 
-func oneLine(s string) string { return clean(skill.OneLine(s)) }
+func oneLine(s string) string { return clean(display.OneLine(s)) }

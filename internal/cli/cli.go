@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Exit statuses.
@@ -181,11 +181,11 @@ func between(low, high int, want string) cobra.PositionalArgs {
 // clean makes text fit for a terminal. It removes control and direction characters except
 // line ends and tabs, and escapes other invisible characters.
 func clean(s string) string {
-	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
-		if unicode.IsControl(r) || skill.IsBidiControl(r) {
+	return display.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
+		if unicode.IsControl(r) || display.IsBidiControl(r) {
 			return ""
 		}
-		return skill.Escaped(r)
+		return display.Escaped(r)
 	})
 }
 
@@ -206,6 +206,6 @@ func printJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
+	_, err := w.Write(display.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -195,7 +196,7 @@ func (f *configFile) refused() error {
 	p := f.problems[0]
 	hint := p.Mend
 	if n := len(f.problems) - 1; n > 0 {
-		hint += fmt.Sprintf(" (%s; knack config check shows all)", skill.Count(n, "further problem"))
+		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
 	}
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
 }
@@ -220,7 +221,7 @@ func (f *configFile) warnings() (all []string) {
 		if !s.Group {
 			continue
 		}
-		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		w := "a rule holds for the group " + display.Quote(s.Name) + ", and no token is in it"
 		if s.Near != "" {
 			w += ": did you mean " + s.Near + "?"
 		}
@@ -344,7 +345,7 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		_, err = io.WriteString(env.Stdout, b.String())
 	}
 	if n := len(out.Findings); err == nil && n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "problem"), skill.Count(len(files), "file")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), ""}
 	}
 	return err
 }

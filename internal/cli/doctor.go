@@ -10,7 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func doctorCommand(env *Env) *cobra.Command {
@@ -76,7 +76,7 @@ func tell(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked 
 		err = s.Print(cleaned{env.Stdout})
 	}
 	if err == nil && !s.Available {
-		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", skill.Echo(asked))}
+		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", display.Echo(asked))}
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func shellWord(path string) string {
 		home, rest = "~/", path[2:]
 	}
 	switch {
-	case !utf8.ValidString(rest) || clean(rest) != rest || skill.OneLine(rest) != rest:
+	case !utf8.ValidString(rest) || clean(rest) != rest || display.OneLine(rest) != rest:
 		var b strings.Builder
 		for _, c := range []byte(rest) {
 			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -18,14 +20,14 @@ import (
 func (w *walk) near(out *found, p *place, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
-		if c.folder || !skill.NearMain(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
+		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
 			continue
 		}
 		meant, whole := begins(h, c.name)
 		if p.skill == nil && !meant && !isShouted(c.name) || p.skill != nil && !whole {
 			continue
 		}
-		name := skill.Spelt(c.name)
+		name := display.Spelt(c.name)
 		n := skill.Notice{Path: p.path, Rule: RuleNearMiss, File: c.name, Meant: meant,
 			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {

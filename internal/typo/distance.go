@@ -1,6 +1,12 @@
-package skill
+// Package typo guesses the word, the key or the file name that a misspelt one was meant to be.
+package typo
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+)
 
 // Distance is the number of edits (insert, delete, replace, swap neighbours) that turn one
 // text into the other, or limit+1 if more are needed.
@@ -51,4 +57,17 @@ func runes(s string, buf []rune) []rune {
 		buf = append(buf, r)
 	}
 	return buf
+}
+
+// Nearest returns the candidate with the fewest edits from the typed text, or "" if none is
+// near: at most a third of the letters, and at most three, may differ.
+func Nearest(typed string, candidates []string) (best string) {
+	typed = strings.ToLower(display.CutBytes(typed, 64))
+	limit := min(max(utf8.RuneCountInString(typed)/3, 1), 3)
+	for _, c := range candidates {
+		if d := Distance(typed, strings.ToLower(c), limit); d <= limit {
+			best, limit = c, d-1
+		}
+	}
+	return best
 }

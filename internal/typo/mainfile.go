@@ -1,32 +1,36 @@
-package skill
+package typo
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
-// maxNear is longer than any name that resembles SKILL.md.
-const maxNear = 40
+// mainFile is the name of a skill's main file.
+const mainFile = "SKILL.md"
 
-// heldBack lists words by which authors mark a file as inactive.
-const heldBack = `draft|wip|local`
+// maxLength is longer than any name that resembles SKILL.md.
+const maxLength = 40
+
+// draftWords lists the words by which authors mark a file as inactive.
+const draftWords = `draft|wip|local`
 
 var (
-	reHeldBack = later(`(?i)^skills?[ ._-](?:` + heldBack + `)\b`)
-	reNearMain = later(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?)|[ ._-](?:` + heldBack + `))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
+	reDraft    = lazyregexp.New(`(?i)^skills?[ ._-](?:` + draftWords + `)\b`)
+	reMainFile = lazyregexp.New(`^skills?(?:(?: - |[ _-])?(?:\([0-9]+\)|[0-9]|copy(?: \([0-9]+\))?)|[ ._-](?:` + draftWords + `))?(?:\.[a-z]{2}(?:-[a-z]{2,4})?)?` +
 		`(?: ?(?:\.\.|[._,-])?(?:md|markdown|mdown|mkd|mdx|mdc|mdd|mmd|dm|txt|text|rtf|docx?|bak|orig|old|tmp)|~)+(?: \([0-9]+\))?$`)
-	reNearEnd = later(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
+	reStem = lazyregexp.New(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
 // lookalikes maps letters that look like those of SKILL.md.
 var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
 
-// NearMain reports whether a file's name was probably meant as SKILL.md: SKILLS.md,
-// skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it. Spellings that
-// differ in case do not count: they are [EntryNames] or reported as a fault of the file.
-func NearMain(name string) bool {
-	if !MayBeNearMain(name) || strings.EqualFold(name, MainFile) && isASCII(name) {
+// IsMainFile reports whether a file's name was probably meant as SKILL.md: SKILLS.md,
+// skill.md.txt, SKILL (1).md, SKIL.md, or a name that only looks like it. It returns false
+// for SKILL.md in any case.
+func IsMainFile(name string) bool {
+	if !MayBeMainFile(name) || len(name) == len(mainFile) && strings.EqualFold(name, mainFile) {
 		return false
 	}
 	plain := strings.Map(func(r rune) rune {
@@ -44,27 +48,21 @@ func NearMain(name string) bool {
 	switch {
 	case plain == "skill" || plain == "skills":
 		return name == "SKILL" || name == "SKILLS" // in lower case it could mean anything
-	case reNearMain().MatchString(plain), plain == "skillmd":
+	case reMainFile().MatchString(plain), plain == "skillmd":
 		return true
 	}
-	m := reNearEnd().FindStringSubmatch(plain)
+	m := reStem().FindStringSubmatch(plain)
 	return m != nil && isSlip(m[1])
 }
 
-// BeginsAsMain reports whether a text begins with a line ---, like a SKILL.md.
-func BeginsAsMain(head []byte) bool {
-	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
-	return strings.TrimRight(line, " \t\r") == "---"
-}
-
-// HeldBack reports whether a name that resembles SKILL.md marks the file as inactive:
+// IsDraft reports whether a name that resembles SKILL.md marks the file as inactive:
 // SKILL-draft.md, SKILL.local.md.
-func HeldBack(name string) bool { return reHeldBack().MatchString(name) }
+func IsDraft(name string) bool { return reDraft().MatchString(name) }
 
-// MayBeNearMain is a fast filter for [NearMain]: it looks at two letters, and is false for
-// most names for which NearMain is false.
-func MayBeNearMain[T string | []byte](name T) bool {
-	if len(name) < len("skil") || len(name) > maxNear {
+// MayBeMainFile is a fast filter for [IsMainFile]: it looks at two letters, and is false for
+// most names for which IsMainFile is false.
+func MayBeMainFile[T string | []byte](name T) bool {
+	if len(name) < len("skil") || len(name) > maxLength {
 		return false
 	}
 	first, second := name[0]|0x20, name[1]|0x20
@@ -90,12 +88,3 @@ func isSlip(stem string) bool {
 }
 
 var strokes = strings.NewReplacer("i", "l", "1", "l", "|", "l")
-
-// Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
-// invisible characters or look-alike letters.
-func Spelt(name string) string {
-	if !isASCII(name) || OneLine(name) != name {
-		return strconv.QuoteToASCII(name)
-	}
-	return name
-}

@@ -1,8 +1,10 @@
-package skill
+package display
 
 import (
 	"net/url"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // This file has the secret boundary of contract 004: the parts of a caller's URI that an
@@ -14,11 +16,11 @@ const redacted = "[redacted]"
 // anything after them, named credentials, and long runs, in which [hasSecret] requires
 // letters and digits.
 var (
-	tokenLike = later(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
-	named     = later(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
-	percent   = later(`%[0-9A-Fa-f]{2}`)
-	longRun   = later(`[A-Za-z0-9_+=]{24,}`)
-	anyScheme = later(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	tokenLike = lazyregexp.New(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
+	named     = lazyregexp.New(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
+	percent   = lazyregexp.New(`%[0-9A-Fa-f]{2}`)
+	longRun   = lazyregexp.New(`[A-Za-z0-9_+=]{24,}`)
+	anyScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
 // RedactURI returns the form of a URI for answers, errors and logs: in one line, without

@@ -1,8 +1,10 @@
-package skill
+package typo
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func TestDistance(t *testing.T) {
@@ -29,7 +31,7 @@ func FuzzDistance(f *testing.F) {
 	f.Add("kubernetes", "kuberentes")
 	f.Add("größe", "grösse")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		x, y := []rune(CutBytes(a, 12)), []rune(CutBytes(b, 12))
+		x, y := []rune(display.CutBytes(a, 12)), []rune(display.CutBytes(b, 12))
 		a, b = string(x), string(y)
 		want := edits(x, y)
 		for limit := range 4 {

@@ -1,10 +1,15 @@
-package skill
+// Package display makes texts from outside fit to be shown to people and models.
+//
+// A text of a skill, a client or a file system can contain control characters, invisible
+// characters, secrets and megabytes. The functions of this package shorten it, put it in one
+// line, escape it or redact it.
+package display
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -75,8 +80,8 @@ func OneLine(s string) string {
 	return b.String()
 }
 
-// isBlank reports whether [OneLine] leaves nothing of s.
-func isBlank(s string) bool {
+// IsBlank reports whether [OneLine] leaves nothing of s.
+func IsBlank(s string) bool {
 	for _, r := range s {
 		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsUnseen(r) {
 			return false
@@ -97,34 +102,6 @@ func isOneLine(s string) bool {
 	return prev != ' ' || s == ""
 }
 
-// AppendVisibleJSON appends a JSON text for people to look at. The value stays the
-// same; invisible characters, and those that drive a terminal, become escapes.
-func AppendVisibleJSON(b, text []byte) []byte {
-	from := 0
-	for i := 0; i < len(text); {
-		if text[i] < 0x7f { // below the blank are only the separators of values
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case r == utf8.RuneError:
-			b = utf8.AppendRune(append(b, text[from:i]...), r)
-		case !unicode.IsControl(r) && !IsUnseen(r):
-			i += size
-			continue
-		case r > 0xffff:
-			one, two := utf16.EncodeRune(r)
-			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x\u%04x`, one, two)
-		default:
-			b = fmt.Appendf(append(b, text[from:i]...), `\u%04x`, r)
-		}
-		i += size
-		from = i
-	}
-	return append(b, text[from:]...)
-}
-
 // Count returns a number with the word for the counted things, in the singular or
 // plural: "1 skill", "2 skills".
 func Count(n int, what string) string {
@@ -132,4 +109,23 @@ func Count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
+// invisible characters or look-alike letters.
+func Spelt(name string) string {
+	if !IsASCII(name) || OneLine(name) != name {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
+
+// IsASCII reports whether s consists of ASCII characters.
+func IsASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
