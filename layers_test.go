@@ -36,24 +36,25 @@ var directions = map[string][]string{
 	"internal/lazyregexp": {},
 	"internal/display":    {"internal/lazyregexp"},
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
+	"internal/ruleid":     {},
 
-	"skill":          {},
+	"skill":          {"internal/ruleid"},
 	"source/dir":     {"skill"}, // sources never import each other
 	"source/builtin": {"skill"},
 	"skillsext":      {"skill"},
 	"client":         {"edit"}, // one place knows how a file is replaced whole
 	"edit":           {},
-	"check":          {"skill"},
+	"check":          {"internal/ruleid", "skill"},
 	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":         {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
-	"catalog":                   {"skill", "search"},
+	"catalog":                   {"internal/ruleid", "skill", "search"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit":     {},
 	"limit":     {},
-	"tool":      {"catalog", "skill"},
+	"tool":      {"internal/ruleid", "catalog", "skill"},
 	"function":  {"tool"},
 	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
@@ -62,11 +63,11 @@ var directions = map[string][]string{
 	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"doctor": {"internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":    {"internal/ruleid", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search",
+		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.

@@ -8,6 +8,7 @@ import (
 	"path"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -63,7 +64,7 @@ func TestFixBlocks(t *testing.T) {
 
 func syntax(data []byte) bool {
 	for _, p := range skill.Parse(data).Problems {
-		if p.Rule == skill.RuleYAMLSyntax {
+		if p.Rule == ruleid.YAMLSyntax {
 			return true
 		}
 	}

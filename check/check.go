@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -193,7 +194,7 @@ func (s *subject) judge() []Finding {
 	}
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
-			if all[i].Rule == skill.RuleFileName {
+			if all[i].Rule == ruleid.FileName {
 				all[i].Fix = Guess // with two files, the intended one is unknown
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -121,7 +122,7 @@ func markFixable(s *subject, findings []Finding) {
 		}
 	}
 	for i := range findings {
-		if findings[i].Rule == skill.RuleFileSpelling {
+		if findings[i].Rule == ruleid.FileSpelling {
 			findings[i].Fix = Guess
 		}
 	}
@@ -210,9 +211,9 @@ func written(old, now []line) []string {
 
 // mendable lists the rules for which there is a fix.
 var mendable = map[skill.RuleID]bool{
-	skill.RuleFenceBlanks: true, skill.RuleFenceGlued: true, skill.RuleFenceLate: true, skill.RuleFenceUnclosed: true,
-	skill.RuleFenceOpener: true, skill.RuleYAMLSyntax: true, skill.RuleYAMLDuplicate: true, skill.RuleNameType: true,
-	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleDescriptionMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
+	ruleid.FenceBlanks: true, ruleid.FenceGlued: true, ruleid.FenceLate: true, ruleid.FenceUnclosed: true,
+	ruleid.FenceOpener: true, ruleid.YAMLSyntax: true, ruleid.YAMLDuplicate: true, ruleid.NameType: true,
+	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, RuleAllowedTools: true,
 }
 
 // judged is a file with the data that fixing needs.
@@ -256,10 +257,10 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
 	}
-	if from == "" && rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
+	if from == "" && rule != ruleid.YAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
 		return false // only the duplicate line may go
 	}
-	if from == "" && rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
+	if from == "" && rule != ruleid.NameMissing && !holdsInOrder(words(old.data), words(j.data)) {
 		return false // only a name may be added
 	}
 	was, is := old.body(), j.body()
@@ -292,7 +293,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 // faulty is set if the field was read as text because it is not valid YAML.
 func (j *judged) faulty(f skill.Field) bool {
 	for _, p := range j.doc.Problems {
-		if p.Field == f.Key && p.Rule == skill.RuleYAMLSyntax {
+		if p.Field == f.Key && p.Rule == ruleid.YAMLSyntax {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -48,20 +49,20 @@ func (j *judged) candidates(folder string) []candidate {
 			continue
 		}
 		switch p.Rule {
-		case skill.RuleFenceLate:
+		case ruleid.FenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
-		case skill.RuleFenceBlanks:
+		case ruleid.FenceBlanks:
 			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
-		case skill.RuleFenceGlued:
+		case ruleid.FenceGlued:
 			l := j.lines[at]
 			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))
-		case skill.RuleFenceUnclosed:
+		case ruleid.FenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
 				if level := j.closable(at+1, end); level != None {
 					try(p.Rule, end, level, "closed the frontmatter with ---", fmt.Sprintf("write --- on a line of its own below line %d", end), j.close(end))
 				}
 			}
-		case skill.RuleFenceOpener:
+		case ruleid.FenceOpener:
 			if !strings.HasPrefix(j.lines[at].text, "name:") && !strings.HasPrefix(j.lines[at].text, "description:") {
 				continue
 			}
@@ -74,24 +75,24 @@ func (j *judged) candidates(folder string) []candidate {
 					try(p.Rule, at, level, "put --- before and after the frontmatter", "write --- on lines of their own before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
 				}
 			}
-		case skill.RuleYAMLSyntax:
+		case ruleid.YAMLSyntax:
 			if p.Field == "name" {
 				continue // a name is never guessed
 			}
 			j.syntaxMends(p, at, func(level Level, what, ask string, data []byte) {
 				try(p.Rule, at, level, what, ask, data)
 			})
-		case skill.RuleYAMLDuplicate:
+		case ruleid.YAMLDuplicate:
 			try(p.Rule, at, Certain, "deleted the second of two equal lines", "delete the second of the two equal lines", j.dropTwin(at))
-		case skill.RuleNameType, skill.RuleDescriptionType:
+		case ruleid.NameType, ruleid.DescriptionType:
 			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
-		case skill.RuleNameMissing, skill.RuleDescriptionMissing:
+		case ruleid.NameMissing, ruleid.DescriptionMissing:
 			if level, data := j.renameKey(p.Field); data != nil {
 				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
 				out[len(out)-1].from, out[len(out)-1].to = j.meant(p.Field), p.Field
 				continue
 			}
-			if p.Rule != skill.RuleNameMissing {
+			if p.Rule != ruleid.NameMissing {
 				continue
 			}
 			has := slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
@@ -234,7 +235,7 @@ func (j *judged) closable(from, to int) Level {
 	}
 	doc := skill.Parse([]byte("---\n" + block.String() + "---\n"))
 	for _, p := range doc.Problems {
-		if p.Rule != skill.RuleYAMLSyntax {
+		if p.Rule != ruleid.YAMLSyntax {
 			continue
 		}
 		f, ok := doc.Field(p.Field)

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -313,7 +314,7 @@ func (r *Report) limits() []string {
 			switch f.Rule {
 			case check.RuleFilesMany, check.RuleFilesLarge:
 				out = append(out, path.Dir(e.Place())+": "+brief(f))
-			case skill.RuleFileTooLarge, skill.RuleFenceTooLong, skill.RuleNameLength, skill.RuleDescriptionLength:
+			case ruleid.FileTooLarge, ruleid.FenceTooLong, ruleid.NameLength, ruleid.DescriptionLength:
 				out = append(out, e.Place()+": "+brief(f))
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/source/dir"
@@ -27,16 +28,16 @@ type opinion []string
 // codes are the Inspector's for what check finds in a SKILL.md. Rules that it does
 // not have are not here.
 var codes = map[skill.RuleID]string{
-	skill.RuleNameMissing: "missing-name", skill.RuleNameSyntax: "missing-name", skill.RuleNameControl: "malformed-name",
-	skill.RuleNameType:    "missing-name", // the listing has no string to show
-	skill.RuleNamePattern: "malformed-name", skill.RuleNameLength: "malformed-name", skill.RuleNameFolder: "name-path-mismatch",
-	skill.RuleDescriptionMissing: "missing-description", skill.RuleDescriptionType: "missing-description",
-	skill.RuleDescriptionLength: "malformed-description",
+	ruleid.NameMissing: "missing-name", ruleid.NameSyntax: "missing-name", ruleid.NameControl: "malformed-name",
+	ruleid.NameType:    "missing-name", // the listing has no string to show
+	ruleid.NamePattern: "malformed-name", ruleid.NameLength: "malformed-name", ruleid.NameFolder: "name-path-mismatch",
+	ruleid.DescriptionMissing: "missing-description", ruleid.DescriptionType: "missing-description",
+	ruleid.DescriptionLength: "malformed-description",
 
-	skill.RuleFileEmpty: "frontmatter-absent", skill.RuleFenceMissing: "frontmatter-absent", skill.RuleFenceOpener: "frontmatter-absent",
-	skill.RuleFenceUnclosed: "frontmatter-absent", skill.RuleFenceLate: "frontmatter-absent", skill.RuleFenceGlued: "frontmatter-absent",
-	skill.RuleYAMLSyntax: "frontmatter-unparsable", skill.RuleYAMLDuplicate: "frontmatter-unparsable", skill.RuleYAMLMapping: "frontmatter-unparsable",
-	skill.RuleYAMLControl: "frontmatter-unparsable",
+	ruleid.FileEmpty: "frontmatter-absent", ruleid.FenceMissing: "frontmatter-absent", ruleid.FenceOpener: "frontmatter-absent",
+	ruleid.FenceUnclosed: "frontmatter-absent", ruleid.FenceLate: "frontmatter-absent", ruleid.FenceGlued: "frontmatter-absent",
+	ruleid.YAMLSyntax: "frontmatter-unparsable", ruleid.YAMLDuplicate: "frontmatter-unparsable", ruleid.YAMLMapping: "frontmatter-unparsable",
+	ruleid.YAMLControl: "frontmatter-unparsable",
 }
 
 // unfiltered lists every skill below a folder, whatever is wrong with it: with its

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // Limits of one SKILL.md, in bytes.
@@ -79,10 +81,10 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	wide, control := survey(s)
 	switch {
 	case name != "":
-		d.add(RuleFileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
+		d.add(ruleid.FileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
 		return
 	case !utf8.ValidString(s[wide:]):
-		d.add(RuleFileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
+		d.add(ruleid.FileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
 		return
 	}
 	f, ok := d.findFence(s)
@@ -91,7 +93,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 	}
 	d.Body = f.body
 	if i := indexLoneCR(s, f.body); i >= 0 {
-		d.add(RuleTextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
+		d.add(ruleid.TextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
 	}
 	// The values keep only the block alive, not the file.
 	block := keep(s[f.start:f.end])
@@ -100,7 +102,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 		control = f.body + indexBadControl(s[f.body:])
 	}
 	if control < len(s) {
-		d.add(RuleTextControl, positionOf(s, control), "", "a control character stands in the text", "delete it")
+		d.add(ruleid.TextControl, positionOf(s, control), "", "a control character stands in the text", "delete it")
 	}
 }
 
@@ -145,7 +147,7 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 	var fault *yamlFault
 	if !safe {
 		if i := strings.IndexByte(block, 0); i >= 0 {
-			d.add(RuleYAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
+			d.add(ruleid.YAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
 			return
 		}
 		fault = unsafeCharacter(block)
@@ -161,7 +163,7 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
 			// Without a blank after the colons of the keys, YAML reads it all as one plain
 			// text.
-			fault = &yamlFault{rule: RuleYAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
+			fault = &yamlFault{rule: ruleid.YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
 		}
 		if fault == nil {
 			d.takeRoot(v, notes, shift)
@@ -174,16 +176,16 @@ func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
 
 func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Position) {
 	for _, n := range notes {
-		d.Repaired = d.Repaired || n.rule == RuleYAMLDuplicate
+		d.Repaired = d.Repaired || n.rule == ruleid.YAMLDuplicate
 		d.Problems = append(d.Problems, n.problem(shift))
 	}
 	switch v.Kind {
 	case Map:
 		d.Fields = shiftFields(v.Fields, shift)
 	case Null:
-		d.add(RuleYAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
+		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
 	default:
-		d.add(RuleYAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+		d.add(ruleid.YAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 	}
 }
 
@@ -191,15 +193,15 @@ func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Pos
 func (n yamlFault) problem(shift func(Position) Position) Problem {
 	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
 	switch n.rule {
-	case RuleYAMLDuplicate:
+	case ruleid.YAMLDuplicate:
 		p.Message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
 		p.Mend = "delete one of the two"
-	case RuleYAMLKeyType:
+	case ruleid.YAMLKeyType:
 		p.Mend = "quote the key"
 		if strings.HasPrefix(p.Message, "no key") {
 			p.Mend = "write the key, or delete the line"
 		}
-	case RuleYAMLNotJSON:
+	case ruleid.YAMLNotJSON:
 		p.Mend = "quote the value, or rename the key"
 	}
 	return p
@@ -230,7 +232,7 @@ func unsafeCharacter(block string) *yamlFault {
 	}
 	for i, r := range block {
 		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
-			return &yamlFault{rule: RuleYAMLSyntax, position: positionOf(block, i),
+			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
 				message: fmt.Sprintf("the character U+%04X must not stand here", r), mend: "delete the character"}
 		}
 	}

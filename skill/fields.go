@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/internal/typo"
 )
 
@@ -95,9 +96,9 @@ func (s *Skill) judgeInvocation(d *Document) {
 		mend := fmt.Sprintf("write %s: %v", key, taken)
 		switch {
 		case f.Key != key:
-			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
 		case f.Value.Kind != Bool:
-			s.problem(RuleInvocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
+			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
 		}
 	}
 }
@@ -126,37 +127,37 @@ func frontmatterAt(d *Document) Position {
 func (s *Skill) judgeName(d *Document) {
 	f := d.field("name")
 	if f == nil {
-		if !has(d.Problems, RuleNameSyntax) {
-			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder())))
+		if !has(d.Problems, ruleid.NameSyntax) {
+			s.missing(d, ruleid.NameMissing, "name", "add a line "+NameField(suggestName(s.Folder())))
 		}
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == List || f.Value.Kind == Map:
-		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
+		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
 		return
 	case f.Value.Kind == Null || display.IsBlank(f.Value.Text):
-		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
+		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
-		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
+		s.problem(ruleid.NameControl, p, "name", "a control character or line break stands in name", "delete it")
 		return
 	case f.Value.Kind != String:
-		s.problem(RuleNameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
+		s.problem(ruleid.NameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
 	}
 	s.Name = strings.TrimSpace(f.Value.Text)
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
-		s.problem(RuleNameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
+		s.problem(ruleid.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
 	case !inPattern(s.Name):
-		s.problem(RuleNamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
 	}
 	if s.Name != s.Folder() {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
+		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
 	}
 }
 
@@ -277,24 +278,24 @@ func (s *Skill) judgeDescription(d *Document) {
 	const mend = "say in one or two sentences what the skill does and when to use it"
 	f := d.field("description")
 	if f == nil {
-		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
+		s.missing(d, ruleid.DescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == Null || f.Value.Kind == String && display.IsBlank(f.Value.Text),
 		(f.Value.Kind == List || f.Value.Kind == Map) && display.IsBlank(plainText(f.Value)):
-		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
+		s.problem(ruleid.DescriptionMissing, p, "description", "description is empty", mend)
 		return
 	case f.Value.Kind != String:
-		s.problem(RuleDescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
+		s.problem(ruleid.DescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
 	}
 	s.Description = strings.TrimSpace(plainText(f.Value))
 	if len(f.Value.Text) <= MaxDescription {
 		return // a text has at most as many characters as bytes
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
-		s.problem(RuleDescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
+		s.problem(ruleid.DescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
 	}
 }
 
@@ -325,14 +326,14 @@ func (s *Skill) judgeCompatibility(d *Document) {
 		return
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != String || n < 1 || n > MaxCompatibility {
-		s.problem(RuleCompatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
+		s.problem(ruleid.Compatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
 	}
 }
 
 // takenAsText reports whether the field was read as text because it is not valid YAML.
 func takenAsText(d *Document, key string) bool {
 	f := d.field(key)
-	return f != nil && f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
+	return f != nil && f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == ruleid.YAMLSyntax && p.Field == key })
 }
 
 // maxMetadata bounds the problems with values of one skill's metadata.
@@ -344,7 +345,7 @@ func (s *Skill) judgeMetadata(d *Document) {
 		return // its fault is reported already
 	}
 	if f.Value.Kind != Map {
-		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
+		s.problem(ruleid.Metadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
 		return
 	}
 	n := 0
@@ -359,6 +360,6 @@ func (s *Skill) judgeMetadata(d *Document) {
 		if m.Value.Kind != List && m.Value.Kind != Map {
 			mend = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
 		}
-		s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", mend)
+		s.problem(ruleid.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", mend)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // Limits of fields in the specification, in characters.
@@ -136,7 +137,7 @@ func (s *Skill) own() {
 // explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
 func (s *Skill) explainEmpty(d *Document, data []byte) {
 	for i, p := range s.Problems {
-		if p.Rule != RuleNameMissing && p.Rule != RuleDescriptionMissing {
+		if p.Rule != ruleid.NameMissing && p.Rule != ruleid.DescriptionMissing {
 			continue
 		}
 		f, ok := d.Field(p.Field)
@@ -175,7 +176,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 		if len(s.Others()) > 1 {
 			mend = "rename the one that is meant to SKILL.md, and delete the others"
 		}
-		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
+		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
 		return nil, false
 	}
 	if s.Fault() != nil {
@@ -193,20 +194,20 @@ func (s *Skill) readEntry() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, mend := RuleFileUnreadable, "see whether the disk and the file can be read at all"
+	rule, mend := RuleID(ruleid.FileUnreadable), "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):
-		rule, mend = RuleFileOutside, "put the file itself here, or link the whole folder into the root"
+		rule, mend = ruleid.FileOutside, "put the file itself here, or link the whole folder into the root"
 	case errors.Is(err, ErrNotRegular):
-		rule, mend = RuleFileNotRegular, "put a regular file there"
+		rule, mend = ruleid.FileNotRegular, "put a regular file there"
 	case errors.Is(err, ErrTooLarge):
-		rule, mend = RuleFileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
+		rule, mend = ruleid.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule, mend = RuleFileUnstable, "wait until whatever writes the file has finished"
+		rule, mend = ruleid.FileUnstable, "wait until whatever writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
-		rule, mend = RuleFileGone, "make the link point to a file, or delete it"
+		rule, mend = ruleid.FileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
-		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"
+		rule, mend = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
 	}
 	message := "cannot be read"
 	if why := Reason(err); why != message {
@@ -223,13 +224,13 @@ func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
 // publishable.
 func (s *Skill) judgeFile() {
 	if s.Entry != "" && s.Entry != MainFile {
-		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
+		s.problem(ruleid.FileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
 	if s.Entry != "" && len(s.Others()) > 0 {
-		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
+		s.problem(ruleid.FileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
-		s.problem(RuleFolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
+		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
 	sortProblems(s.Problems)
 	s.Available, s.Publishable = true, true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // loaded returns a skill in a folder "a" with the given SKILL.md.
@@ -98,7 +99,7 @@ func TestInvocationIsSaid(t *testing.T) {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
 		said := ""
 		for _, p := range s.Problems {
-			if p.Rule == RuleInvocation {
+			if p.Rule == ruleid.Invocation {
 				said += p.Position.String() + " " + p.Message + " (" + p.Mend + ")"
 			}
 		}
@@ -113,17 +114,17 @@ func TestLoadFaults(t *testing.T) {
 		b    *Bundle
 		want RuleID
 	}{
-		{&Bundle{FS: file(""), Odd: &Odd{Others: []string{"sKiLl.md"}}}, RuleFileName},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fmt.Errorf("link: %w", ErrOutside)}}, RuleFileOutside},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrNotRegular}}, RuleFileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fs.ErrPermission}}, RuleFilePermission},
-		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrUnstable}}, RuleFileUnstable},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: errors.New("disk on fire")}}, RuleFileUnreadable},
-		{&Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
-		{&Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
+		{&Bundle{FS: file(""), Odd: &Odd{Others: []string{"sKiLl.md"}}}, ruleid.FileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fmt.Errorf("link: %w", ErrOutside)}}, ruleid.FileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrNotRegular}}, ruleid.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, ruleid.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, ruleid.FileGone},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fs.ErrPermission}}, ruleid.FilePermission},
+		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, ruleid.FileTooLarge},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrUnstable}}, ruleid.FileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: errors.New("disk on fire")}}, ruleid.FileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file("\xff")}, ruleid.FileEncoding},
+		{&Bundle{Entry: MainFile, FS: file("")}, ruleid.FileEmpty},
 	} {
 		s := Load(c.b)
 		p, ok := s.SkipReason()
@@ -184,13 +185,13 @@ func TestBundleIsShared(t *testing.T) {
 // The table of rules is complete: unique ids, texts for each, and a rule that skips also
 // unpublishes.
 func TestRules(t *testing.T) {
-	for _, r := range Rules {
+	for _, r := range rules {
 		if r.ID == "" || r.Title == "" || r.Source == "" || r.Severity == "" || r.Skips && (!r.Unpublishes || r.Severity != SeverityError) || RuleOf(r.ID) != r {
 			t.Errorf("%+v", r)
 		}
 	}
-	if len(ruleByID) != len(Rules) {
-		t.Errorf("%d rules, %d ids", len(Rules), len(ruleByID))
+	if len(ruleByID) != len(rules) {
+		t.Errorf("%d rules, %d ids", len(rules), len(ruleByID))
 	}
 	diff(t, "unknown", RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning})
 }

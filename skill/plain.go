@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // A YAML parser reports what it expected next. This file reports the author's text, its
@@ -32,7 +33,7 @@ const (
 
 // fault words the complaint for an author.
 func (c complaint) fault() *yamlFault {
-	f := &yamlFault{rule: RuleYAMLSyntax, position: c.at}
+	f := &yamlFault{rule: ruleid.YAMLSyntax, position: c.at}
 	say := func(mend, format string, args ...any) *yamlFault {
 		f.mend, f.message = mend, fmt.Sprintf(format, args...)
 		return f

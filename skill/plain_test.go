@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // Text that authors write and YAML refuses, with the first problem of each block. The block
@@ -81,7 +83,7 @@ func TestPlainWords(t *testing.T) {
 	} {
 		got := "nothing"
 		for _, p := range Parse(fenced(block)).Problems {
-			if p.Rule == RuleYAMLSyntax {
+			if p.Rule == ruleid.YAMLSyntax {
 				got = p.Position.String() + " " + p.Message + " | " + p.Mend
 				break
 			}
@@ -98,7 +100,7 @@ func TestPlainWordsCorpus(t *testing.T) {
 	n := 0
 	look := func(name string, d *Document) {
 		for _, p := range d.Problems {
-			if p.Rule != RuleYAMLSyntax && p.Rule != RuleNameSyntax {
+			if p.Rule != ruleid.YAMLSyntax && p.Rule != ruleid.NameSyntax {
 				continue
 			}
 			n++
@@ -149,7 +151,7 @@ func TestEmptyByComment(t *testing.T) {
 		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
 		got := ""
 		for _, p := range problems {
-			if p.Rule == RuleNameMissing || p.Rule == RuleDescriptionMissing {
+			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
 				got += p.Position.String() + " " + p.Message + " | " + p.Mend
 			}
 		}

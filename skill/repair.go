@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // A block that is not valid YAML is split at its top-level keys, and each field is read
@@ -59,7 +60,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 	chunks := cutFields(block)
 	if len(chunks) == 0 {
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "write each field on a line of its own, as name: value"))
-		d.add(RuleYAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
 		return
 	}
 	found := d.conflict(block, shift)
@@ -93,7 +94,7 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 		if p.chunk.key != "name" {
 			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
 		} else {
-			d.add(RuleNameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
+			d.add(ruleid.NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
 			first["name"] = shift(Position{p.chunk.line, 1})
 			return true
 		}
@@ -114,7 +115,7 @@ func (d *Document) takePart(p part, first map[string]Position, shift func(Positi
 }
 
 func (d *Document) twice(key string, at, first Position) {
-	d.add(RuleYAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
+	d.add(ruleid.YAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
 }
 
 // conflict reports the first conflict marker of a merge.
@@ -123,7 +124,7 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 		text, next := cutLine(block, pos)
 		pos = next
 		if reConflict().MatchString(text) {
-			d.add(RuleYAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
+			d.add(ruleid.YAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
 			return true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 func TestYAML(t *testing.T) {
@@ -170,7 +172,7 @@ func TestYAMLDepth(t *testing.T) {
 	for i := 1; i <= MaxYAMLDepth; i++ {
 		deep += strings.Repeat(" ", i) + "x:\n"
 	}
-	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != RuleYAMLSyntax || d.Problems[0].Position.Line != 2+MaxYAMLDepth {
+	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != ruleid.YAMLSyntax || d.Problems[0].Position.Line != 2+MaxYAMLDepth {
 		t.Errorf("17 levels of mappings: %q", said(d.Problems))
 	}
 }

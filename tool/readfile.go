@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -205,7 +206,7 @@ func deniedFolder(v catalog.View, name string) *catalog.Denied {
 // isDenied reports whether a skill is skipped for lack of permission alone.
 func isDenied(e *catalog.Entry) bool {
 	p, _ := e.SkipReason()
-	return p.Rule == skill.RuleFilePermission
+	return p.Rule == ruleid.FilePermission
 }
 
 // vanished reports whether the skill's folder no longer exists.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -247,18 +248,18 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 // strictRules are the rules that the strict reader insists on, each with the kind
 // of failure it is.
 var strictRules = map[skill.RuleID]SkillErrorType{
-	skill.RuleFileOutside: SkillInaccessible, skill.RuleFilePermission: SkillInaccessible, skill.RuleFileNotRegular: SkillInaccessible,
-	skill.RuleFileGone: SkillSystemError, skill.RuleFileUnstable: SkillSystemError, skill.RuleFileUnreadable: SkillSystemError,
-	skill.RuleFileTooLarge: SkillInvalid, skill.RuleFileEncoding: SkillInvalid, skill.RuleFileEmpty: SkillInvalid, skill.RuleFileName: SkillInvalid,
+	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
+	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError,
+	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
 
-	skill.RuleFenceMissing: SkillMalformed, skill.RuleFenceOpener: SkillMalformed, skill.RuleFenceUnclosed: SkillMalformed, skill.RuleFenceTooLong: SkillMalformed,
-	skill.RuleFenceLate: SkillMalformed, skill.RuleFenceBlanks: SkillMalformed, skill.RuleFenceGlued: SkillMalformed,
-	skill.RuleYAMLSyntax: SkillMalformed, skill.RuleYAMLControl: SkillMalformed, skill.RuleYAMLDuplicate: SkillMalformed, skill.RuleYAMLMapping: SkillMalformed,
-	skill.RuleNameSyntax: SkillMalformed,
+	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
+	ruleid.FenceLate: SkillMalformed, ruleid.FenceBlanks: SkillMalformed, ruleid.FenceGlued: SkillMalformed,
+	ruleid.YAMLSyntax: SkillMalformed, ruleid.YAMLControl: SkillMalformed, ruleid.YAMLDuplicate: SkillMalformed, ruleid.YAMLMapping: SkillMalformed,
+	ruleid.NameSyntax: SkillMalformed,
 
-	skill.RuleNameMissing: SkillInvalid, skill.RuleNameControl: SkillInvalid, skill.RuleNameType: SkillInvalid, skill.RuleNamePattern: SkillInvalid,
-	skill.RuleNameLength: SkillInvalid, skill.RuleNameFolder: SkillInvalid,
-	skill.RuleDescriptionMissing: SkillInvalid, skill.RuleDescriptionType: SkillInvalid, skill.RuleDescriptionLength: SkillInvalid,
+	ruleid.NameMissing: SkillInvalid, ruleid.NameControl: SkillInvalid, ruleid.NameType: SkillInvalid, ruleid.NamePattern: SkillInvalid,
+	ruleid.NameLength: SkillInvalid, ruleid.NameFolder: SkillInvalid,
+	ruleid.DescriptionMissing: SkillInvalid, ruleid.DescriptionType: SkillInvalid, ruleid.DescriptionLength: SkillInvalid,
 }
 
 // faults are the problems that the strict reader does not let pass.

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
@@ -180,9 +181,9 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
-		file, rule = c.Skill.Entry, skill.RuleFileSpelling
+		file, rule = c.Skill.Entry, ruleid.FileSpelling
 	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
-		file, rule = c.Skill.Others()[0], skill.RuleFileName
+		file, rule = c.Skill.Others()[0], ruleid.FileName
 	}
 	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
 		return "", ""
