@@ -38,15 +38,16 @@ var directions = map[string][]string{
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
 
-	"skill":          {"internal/ruleid"},
-	"source/dir":     {"skill"}, // sources never import each other
-	"source/builtin": {"skill"},
-	"skillsext":      {"skill"},
-	"client":         {"edit"}, // one place knows how a file is replaced whole
-	"edit":           {},
-	"check":          {"internal/ruleid", "skill"},
-	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":         {},
+	"skill":             {"skill/frontmatter", "internal/ruleid"},
+	"skill/frontmatter": {"internal/ruleid"},
+	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
+	"source/builtin":    {"skill"},
+	"skillsext":         {"skill/frontmatter", "skill"},
+	"client":            {"edit"}, // one place knows how a file is replaced whole
+	"edit":              {},
+	"check":             {"skill/frontmatter", "internal/ruleid", "skill"},
+	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":            {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"catalog":                   {"internal/ruleid", "skill", "search"},
@@ -54,9 +55,9 @@ var directions = map[string][]string{
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit":     {},
 	"limit":     {},
-	"tool":      {"internal/ruleid", "catalog", "skill"},
+	"tool":      {"skill/frontmatter", "internal/ruleid", "catalog", "skill"},
 	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver": {"skill/frontmatter", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":  {},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
@@ -64,7 +65,7 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"internal/ruleid", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid",
@@ -93,7 +94,7 @@ var programs = []string{"bench"}
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
-	"go.yaml.in/yaml/v4":                     {"skill", "client"},
+	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
@@ -189,6 +190,7 @@ var rules = []rule{
 		{"tool", `package tool; import _ "github.com/modelcontextprotocol/go-sdk/mcp"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v4"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v3"`},
+		{"skill", `package skill; import _ "go.yaml.in/yaml/v4"`},
 		{"skill", `package skill; import _ "os/exec"`},
 		{"skill", `package skill; import "C"`},
 	}},

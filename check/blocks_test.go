@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/ruleid"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Fix keeps its promises for 15,418 real blocks of frontmatter, and repairs most of those
@@ -63,7 +63,7 @@ func TestFixBlocks(t *testing.T) {
 }
 
 func syntax(data []byte) bool {
-	for _, p := range skill.Parse(data).Problems {
+	for _, p := range frontmatter.Parse(data).Problems {
 		if p.Rule == ruleid.YAMLSyntax {
 			return true
 		}

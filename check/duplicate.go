@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 var nameDuplicate = Rule{RuleNameDuplicate, skill.SeverityWarning, GroupPortability, "knack", "no two skills have the same name; agents load the first"}
@@ -38,7 +39,7 @@ func Duplicate(r Report, other Place, isCopy bool) Finding {
 
 // NamePosition is where a SKILL.md has its name; zero if it has none.
 func NamePosition(data []byte) skill.Position {
-	f, _ := skill.Parse(data).Field("name")
+	f, _ := frontmatter.Parse(data).Field("name")
 	return f.Value.Position
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // fails is a folder in which SKILL.md cannot be opened.
@@ -70,7 +71,7 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	ruleid.FenceMissing:  {"# Git\n", sound},
 	ruleid.FenceOpener:   {"name: git\ndescription: d\n---\n", sound},
 	ruleid.FenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
-	ruleid.FenceTooLong:  {with("x: "+strings.Repeat("x", skill.MaxFrontmatter)+"\n", ""), with("x: "+strings.Repeat("x", skill.MaxFrontmatter-100)+"\n", "")},
+	ruleid.FenceTooLong:  {with("x: "+strings.Repeat("x", frontmatter.MaxSize)+"\n", ""), with("x: "+strings.Repeat("x", frontmatter.MaxSize-100)+"\n", "")},
 	ruleid.FenceLate:     {"\n" + sound, sound + "\n---\n"},
 	ruleid.FenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
 	ruleid.FenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // known lists the specification's fields.
@@ -72,14 +72,14 @@ func allowedToolsForm(s *subject) []Finding {
 	}
 	const mend = "write the tools in one line, separated by blanks"
 	switch f.Value.Kind {
-	case skill.Null:
+	case frontmatter.Null:
 		return nil
-	case skill.String:
+	case frontmatter.String:
 		if strings.Contains(outsideParens(f.Value.Text), ",") {
 			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by blanks", mend)}
 		}
 		return nil
-	case skill.List:
+	case frontmatter.List:
 		return []Finding{s.field(f, "the tools are a list; the specification wants one string", mend)}
 	}
 	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
@@ -103,9 +103,9 @@ func outsideParens(s string) string {
 
 // toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
 // reader would see other tools.
-func toolsOf(v skill.Value) (tools []string, ok bool) {
+func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	switch v.Kind {
-	case skill.String:
+	case frontmatter.String:
 		depth, begin := 0, 0
 		for i, r := range v.Text + " " {
 			switch {
@@ -123,9 +123,9 @@ func toolsOf(v skill.Value) (tools []string, ok bool) {
 		if depth != 0 {
 			return nil, false
 		}
-	case skill.List:
+	case frontmatter.List:
 		for _, item := range v.Items {
-			if item.Kind != skill.String {
+			if item.Kind != frontmatter.String {
 				return nil, false
 			}
 			tools = append(tools, item.Text)

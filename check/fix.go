@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Level is the certainty of a fix.
@@ -220,7 +221,7 @@ var mendable = map[skill.RuleID]bool{
 type judged struct {
 	data     []byte
 	text     string
-	doc      *skill.Document
+	doc      *frontmatter.Document
 	lines    []line
 	problems []skill.Problem // of the file and its fields
 	tools    bool            // allowed-tools has a form that other clients misread
@@ -228,7 +229,7 @@ type judged struct {
 
 func judgeBytes(data []byte, folder string) *judged {
 	s := (&skill.Skill{Bundle: &skill.Bundle{Path: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
-	j := &judged{data: data, text: string(data), doc: skill.Parse(data), problems: s.Problems}
+	j := &judged{data: data, text: string(data), doc: frontmatter.Parse(data), problems: s.Problems}
 	j.lines = linesOf(j.text)
 	_, tools := j.toolsMend()
 	j.tools = tools
@@ -280,7 +281,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 		now, ok := j.doc.Field(key)
 		switch {
 		case old.faulty(f):
-			if !ok || now.Value.Kind == skill.String && !sameText(f.Value.Text, now.Value.Text) {
+			if !ok || now.Value.Kind == frontmatter.String && !sameText(f.Value.Text, now.Value.Text) {
 				return false
 			}
 		case !ok || !sameValue(f.Key, f.Value, now.Value):
@@ -291,7 +292,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 }
 
 // faulty is set if the field was read as text because it is not valid YAML.
-func (j *judged) faulty(f skill.Field) bool {
+func (j *judged) faulty(f frontmatter.Field) bool {
 	for _, p := range j.doc.Problems {
 		if p.Field == f.Key && p.Rule == ruleid.YAMLSyntax {
 			return true
@@ -310,13 +311,13 @@ func sameText(was, is string) bool {
 // sameValue compares the old value with the new one. A name or description may become the
 // string that it should be, and allowed-tools may take its other form; nothing else may
 // change.
-func sameValue(key string, was, is skill.Value) bool {
+func sameValue(key string, was, is frontmatter.Value) bool {
 	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
 		return true
 	}
 	switch key {
 	case "name", "description":
-		return was.Text == is.Text && was.Kind != skill.List && was.Kind != skill.Map && is.Kind == skill.String
+		return was.Text == is.Text && was.Kind != frontmatter.List && was.Kind != frontmatter.Map && is.Kind == frontmatter.String
 	case "allowed-tools":
 		a, ok := toolsOf(was)
 		b, fine := toolsOf(is)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
@@ -212,7 +213,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if again, mends := Fix(got, folder, level); !bytes.Equal(again, got) {
 		t.Errorf("%s: mended again: %+v", name, mends)
 	}
-	was, is := skill.Parse(data), skill.Parse(got)
+	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {
 		// A misspelt key of a missing field is renamed; everything else is compared as
 		// usual.
@@ -224,7 +225,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 				at = where[0] + 1
 			}
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
-			was = skill.Parse(data)
+			was = frontmatter.Parse(data)
 		}
 	}
 	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
@@ -244,7 +245,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		all := regexp.MustCompile(`[\pL\pN]+`).FindAllString(seen, -1)
 		for i, w := range all {
 			for _, field := range []string{"name", "description"} {
-				key := skill.Document{Fields: []skill.Field{{Key: w}}}
+				key := frontmatter.Document{Fields: []frontmatter.Field{{Key: w}}}
 				if _, certain, _ := key.Meant(field); certain {
 					all[i] = field
 				}
@@ -277,7 +278,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	for _, f := range was.Fields {
 		now, ok := is.Field(f.Key)
 		// A name that reads as a number becomes the string that was written: 04, not 4.
-		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == skill.String && now.Value.Text == f.Value.Text
+		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == frontmatter.String && now.Value.Text == f.Value.Text
 		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && !quoted && !broken[f.Key] {
 			t.Errorf("%s: %s was %s and is %s", name, f.Key, a, b)
 		}

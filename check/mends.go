@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // The largest number of problems and bytes of frontmatter to fix; the longest real
@@ -20,7 +21,7 @@ const (
 )
 
 // isForAuthor reports whether a file is left to its author, without trying a fix.
-func isForAuthor(problems []skill.Problem, doc *skill.Document) bool {
+func isForAuthor(problems []skill.Problem, doc *frontmatter.Document) bool {
 	return len(problems) > maxMends || len(doc.Fields) > 0 && doc.Body > maxMended
 }
 
@@ -95,7 +96,7 @@ func (j *judged) candidates(folder string) []candidate {
 			if p.Rule != ruleid.NameMissing {
 				continue
 			}
-			has := slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
+			has := slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
 			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
 				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, skill.NameField(folder)+j.end(first)))
@@ -233,7 +234,7 @@ func (j *judged) closable(from, to int) Level {
 		}
 		block.WriteString(text + "\n")
 	}
-	doc := skill.Parse([]byte("---\n" + block.String() + "---\n"))
+	doc := frontmatter.Parse([]byte("---\n" + block.String() + "---\n"))
 	for _, p := range doc.Problems {
 		if p.Rule != ruleid.YAMLSyntax {
 			continue
@@ -354,7 +355,7 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 // begins reports whether a field begins on the line, well-formed or not.
 func (j *judged) begins(at int) bool {
 	return reField().MatchString(j.lines[at].text) || reOddField().MatchString(j.lines[at].text) ||
-		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
+		slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
 // quoteLine puts a value of one line in single quotes.
@@ -408,7 +409,7 @@ func (j *judged) unfold(at, to int) []byte {
 // then the fix is a guess.
 func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
-	if !ok || key == "name" || f.Value.Kind != skill.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
+	if !ok || key == "name" || f.Value.Kind != frontmatter.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
 		return nil, None
 	}
 	first := j.lines[from].text
@@ -475,7 +476,7 @@ func (j *judged) dropTwin(at int) []byte {
 // sees the same tools.
 func (j *judged) toolsMend() ([]byte, bool) {
 	f, ok := j.doc.Field("allowed-tools")
-	if !ok || j.faulty(f) || f.Value.Kind == skill.String && !strings.Contains(outsideParens(f.Value.Text), ",") {
+	if !ok || j.faulty(f) || f.Value.Kind == frontmatter.String && !strings.Contains(outsideParens(f.Value.Text), ",") {
 		return nil, false
 	}
 	tools, ok := toolsOf(f.Value)

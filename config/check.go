@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Check is the section check: changes to the rules of `knack check`.
@@ -25,10 +26,10 @@ const Off skill.Severity = "off"
 var severities = []string{string(Off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
-	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v skill.Value, c *Check) {
+	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v frontmatter.Value, c *Check) {
 		c.Strict = d.boolean("check.strict", v)
 	}},
-	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v skill.Value, c *Check) {
+	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v frontmatter.Value, c *Check) {
 		c.Rules = rules(d, v)
 	}},
 }
@@ -37,7 +38,7 @@ var ruleKeys = []Key{{
 	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` leaves them out, and does not mend them",
 }}
 
-func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
+func rules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
 	const at = "check.rules"
 	out := map[skill.RuleID]skill.Severity{}
 	for _, f := range d.fields(at, v) {
@@ -49,7 +50,7 @@ func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
 			d.unknown(f, at, "rule", ids)
 			continue
 		}
-		if to := f.Value.Text; f.Value.Kind == skill.String && slices.Contains(severities, to) {
+		if to := f.Value.Text; f.Value.Kind == frontmatter.String && slices.Contains(severities, to) {
 			out[skill.RuleID(f.Key)] = skill.Severity(to)
 			continue
 		}
@@ -62,13 +63,13 @@ func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
 	return out
 }
 
-func shown(v skill.Value) string {
+func shown(v frontmatter.Value) string {
 	switch v.Kind {
-	case skill.List:
+	case frontmatter.List:
 		return "a list"
-	case skill.Map:
+	case frontmatter.Map:
 		return "a section"
-	case skill.Null:
+	case frontmatter.Null:
 		return "nothing"
 	}
 	return display.Quote(v.Text)

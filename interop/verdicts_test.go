@@ -61,7 +61,7 @@ func list(t *testing.T, root string) *unfiltered {
 		if err != nil || r.Data == nil {
 			continue // nothing that a server could list
 		}
-		listed, dropped := frontmatter(t, r.Skill)
+		listed, dropped := listedFrontmatter(t, r.Skill)
 		u.files[uri.String()] = r.Data
 		u.skills = append(u.skills, &skillsext.Skill{URI: uri.String(), Frontmatter: listed,
 			Resources: skillsext.StaticResources(skillsext.Resource{URI: uri.String(), Digest: skill.DigestOf(r.Data).String(), Size: int64(len(r.Data))})})
@@ -70,10 +70,10 @@ func list(t *testing.T, root string) *unfiltered {
 	return u
 }
 
-// frontmatter is what was read, without a name or description that is no string:
+// listedFrontmatter is what was read, without a name or description that is no string:
 // such an entry would break the list, and every entry with it. dropped: there was
 // one, which the Inspector then misses in the list.
-func frontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
+func listedFrontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
 	t.Helper()
 	fields := map[string]json.RawMessage{}
 	if s.Frontmatter != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,7 +15,11 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
+
+// MaxSkillMD is the limit of a SKILL.md, in bytes (contract 000).
+const MaxSkillMD = 1 << 20
 
 // Limits of fields in the specification, in characters.
 const (
@@ -79,10 +84,10 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.Size, s.Digest = int32(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
-	d := parse(data, func(text string) string { return text }, scratch.fields)
+	d := frontmatter.ParseShared(data, scratch.fields)
 	s.Problems = d.Problems
 	if len(d.Fields) > 0 {
-		scratch.json = Value{Kind: Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
+		scratch.json = frontmatter.Value{Kind: frontmatter.Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
 		s.Frontmatter = bytes.Clone(scratch.json) // without the spare capacity of append
 	}
 	s.judgeFields(d)
@@ -103,15 +108,15 @@ func (s *Skill) stamped(stamp Stamp) {
 
 // scratch is reusable memory for reading one file.
 type scratch struct {
-	fields []Field
+	fields []frontmatter.Field
 	json   []byte
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{fields: make([]Field, 16)} }}
+var scratches = sync.Pool{New: func() any { return &scratch{fields: make([]frontmatter.Field, 16)} }}
 
 func (s *scratch) done() {
 	clear(s.fields)
-	if cap(s.json) > MaxFrontmatter {
+	if cap(s.json) > frontmatter.MaxSize {
 		s.json = nil
 	}
 	scratches.Put(s)
@@ -135,20 +140,19 @@ func (s *Skill) own() {
 }
 
 // explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
-func (s *Skill) explainEmpty(d *Document, data []byte) {
+func (s *Skill) explainEmpty(d *frontmatter.Document, data []byte) {
 	for i, p := range s.Problems {
 		if p.Rule != ruleid.NameMissing && p.Rule != ruleid.DescriptionMissing {
 			continue
 		}
 		f, ok := d.Field(p.Field)
-		lines := linesOf(string(data))
-		if n := f.KeyPosition.Line; ok && n > 0 && n <= len(lines) && f.Value.Kind == Null {
-			head, value, _ := strings.Cut(lines[n-1], ":")
+		if n := f.KeyPosition.Line; ok && f.Value.Kind == frontmatter.Null {
+			head, value, _ := strings.Cut(frontmatter.Line(data, n), ":")
 			if text := strings.TrimLeft(value, " \t"); strings.HasPrefix(text, "#") && text != value {
-				s.Problems[i].Position = Position{n, utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
+				s.Problems[i].Position = Position{Line: n, Column: utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
 				s.Problems[i].Message += ": a # begins a comment"
 				if p.Field != "name" {
-					s.Problems[i].Mend = quoteMend(p.Field)
+					s.Problems[i].Mend = "put the value in quotes: " + p.Field + ": '…'"
 				}
 			}
 		}
@@ -232,7 +236,7 @@ func (s *Skill) judgeFile() {
 	if s.Path != "" && !s.InURI() {
 		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
-	sortProblems(s.Problems)
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
 		r := RuleOf(p.Rule)

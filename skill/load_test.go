@@ -107,6 +107,27 @@ func TestInvocationIsSaid(t *testing.T) {
 	}
 }
 
+// A value that YAML reads as a comment is not one to its author.
+func TestEmptyByComment(t *testing.T) {
+	for block, want := range map[string]string{
+		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",
+		"name: #a\ndescription: d":              "2:7 name is empty: a # begins a comment | write name: a",
+		"name: a\ndescription:":                 "3:13 description is empty | say in one or two sentences what the skill does and when to use it",
+	} {
+		b := &Bundle{Path: "a", Entry: MainFile}
+		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
+		got := ""
+		for _, p := range problems {
+			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
+				got += p.Position.String() + " " + p.Message + " | " + p.Mend
+			}
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", block, got, want)
+		}
+	}
+}
+
 // Every failure to read a file has a reason and a fix.
 func TestLoadFaults(t *testing.T) {
 	file := func(text string) fs.FS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
@@ -196,24 +217,6 @@ func TestRules(t *testing.T) {
 	diff(t, "unknown", RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning})
 }
 
-func BenchmarkParse(b *testing.B) {
-	for _, c := range []struct{ name, block string }{
-		{"sound", "name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
-		{"repaired", "name: a\ndescription: Does a thing. Use it: when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
-	} {
-		data := append(fenced(c.block), strings.Repeat("A line of the body of the skill.\n", 180)...)
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				Parse(data)
-			}
-		})
-	}
-}
-
-// TestParsedAllocates bounds the allocations for each file, since ten thousand are read
-// before the first answer.
 func TestParsedAllocates(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")

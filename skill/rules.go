@@ -4,9 +4,32 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Rule is one row of the table below, the meaning of its findings.
+// A problem of a skill, found in its SKILL.md or in its folder.
+type (
+	// Problem is one finding about one skill.
+	Problem = frontmatter.Problem
+	// Position is a place in a SKILL.md.
+	Position = frontmatter.Position
+	// RuleID names the rule that a problem breaks.
+	RuleID = frontmatter.RuleID
+)
+
+// Severity is the severity of a problem for the author of a skill.
+type Severity string
+
+// The severities: an error breaks the Agent Skills specification or makes the
+// skill unusable, a warning works here and may fail elsewhere, an info is worth
+// knowing.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
+// Rule says what a rule requires, and what a skill that breaks it loses.
 type Rule struct {
 	ID       RuleID
 	Severity Severity

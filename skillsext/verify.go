@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Reason is the way in which a file failed verification.
@@ -101,7 +102,7 @@ func canonical(uri string) string {
 // every field, in both directions, mappings in any order, lists in order, numbers
 // by their value, no types converted.
 func FrontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
-	d := skill.Parse(data)
+	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
 		return nil, errors.New("it is no valid YAML mapping between two lines of ---")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Contract 003: its interfaces as a Go API, with its JSON names.
@@ -225,7 +226,7 @@ func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillF
 	s := &skill.Skill{Bundle: &skill.Bundle{Path: dir, Entry: file, FS: sub}}
 	if data, stamp, err := s.Read(); err == nil {
 		s = s.Parsed(data, stamp)
-		p.Content, p.Warnings = string(data[skill.Parse(data).Body:]), warnings(data)
+		p.Content, p.Warnings = string(data[frontmatter.Parse(data).Body:]), warnings(data)
 	} else {
 		s = skill.Load(s.Bundle)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // warningLimit bounds the warnings about one file.
@@ -32,7 +33,7 @@ func onDemand(expr string) func() *regexp.Regexp {
 // warnings returns the references of a SKILL.md's body that leave the skill's folder. They
 // are never followed; read_file_in_skill would refuse them.
 func warnings(data []byte) []string {
-	body := skill.Parse(data).Body
+	body := frontmatter.Parse(data).Body
 	line := 1 + strings.Count(string(data[:body]), "\n")
 	var out []string
 	fence := ""

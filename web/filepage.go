@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // maxShown is the maximum size, in bytes, of the text that a file page shows. The whole
@@ -64,7 +65,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		if r.URL.Query().Get("view") != viewSource {
 			body := text
 			if skill.Base(file) == skill.MainFile && encoding == "utf-8" {
-				body = text[skill.Parse(data).Body:]
+				body = text[frontmatter.Parse(data).Body:]
 			}
 			p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, file})
 			p.Rendered = p.Plain == ""

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/doctor"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -132,7 +133,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		p.Findings, p.Infos = findingsOf(d, data), fareOf(d).infos
 	default:
 		p.View = viewRead
-		body := string(data)[skill.Parse(data).Body:]
+		body := string(data)[frontmatter.Parse(data).Body:]
 		if p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); p.Plain != "" {
 			if p.Source, err = lines(r, body); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // A scan gives a notice, unasked, for each entry that it meets and does not serve.
@@ -62,14 +63,20 @@ func begins(h handle, name string) (fence, whole bool) {
 		return false, false
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, skill.MaxFrontmatter))
-	if err != nil || !skill.BeginsAsMain(head) {
+	head, err := io.ReadAll(io.LimitReader(f, frontmatter.MaxSize))
+	if err != nil || !opens(head) {
 		return false, false
 	}
-	d := skill.Parse(head)
+	d := frontmatter.Parse(head)
 	_, named := d.Field("name")
 	_, described := d.Field("description")
 	return true, named && described
+}
+
+// opens reports whether a text begins with a line ---.
+func opens(head []byte) bool {
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
+	return strings.TrimRight(line, " \t\r") == "---"
 }
 
 // odd reports an entry that is neither a folder nor a regular file nor a symbolic link.

@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"encoding/json"
@@ -165,14 +165,14 @@ func TestScalarJSON(t *testing.T) {
 func TestYAMLDepth(t *testing.T) {
 	nest := func(n int) []byte { return fenced("x: " + strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	// The mapping itself is the first level.
-	diff(t, "16 levels", said(Parse(nest(MaxYAMLDepth-1)).Problems), []string(nil))
-	diff(t, "17 levels", said(Parse(nest(MaxYAMLDepth)).Problems),
+	diff(t, "16 levels", said(Parse(nest(maxDepth-1)).Problems), []string(nil))
+	diff(t, "17 levels", said(Parse(nest(maxDepth)).Problems),
 		[]string{"yaml-syntax@2:19 x: more than 16 levels deep | nest it less deeply"})
 	deep := "x:\n"
-	for i := 1; i <= MaxYAMLDepth; i++ {
+	for i := 1; i <= maxDepth; i++ {
 		deep += strings.Repeat(" ", i) + "x:\n"
 	}
-	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != ruleid.YAMLSyntax || d.Problems[0].Position.Line != 2+MaxYAMLDepth {
+	if d := Parse(fenced(deep)); len(d.Problems) != 1 || d.Problems[0].Rule != ruleid.YAMLSyntax || d.Problems[0].Position.Line != 2+maxDepth {
 		t.Errorf("17 levels of mappings: %q", said(d.Problems))
 	}
 }
@@ -183,17 +183,17 @@ func TestHostileYAML(t *testing.T) {
 		t.Skip("megabytes of hostile text")
 	}
 	fill := func(unit, tail string) string {
-		return strings.Repeat(unit, (MaxFrontmatter-len(tail))/len(unit)) + tail
+		return strings.Repeat(unit, (MaxSize-len(tail))/len(unit)) + tail
 	}
 	var many, quoted, loose strings.Builder
-	for i := 0; many.Len() < MaxFrontmatter-40; i++ {
+	for i := 0; many.Len() < MaxSize-40; i++ {
 		fmt.Fprintf(&many, "k%d: a: b\n", i)
 	}
-	for i := 0; quoted.Len() < MaxFrontmatter-40; i++ {
+	for i := 0; quoted.Len() < MaxSize-40; i++ {
 		fmt.Fprintf(&quoted, "k%d: \"a\n", i)
 	}
 	loose.WriteString("name: a\n")
-	for i := 0; loose.Len() < MaxFrontmatter-40; i++ {
+	for i := 0; loose.Len() < MaxSize-40; i++ {
 		fmt.Fprintf(&loose, "k %d: a: b\n", i)
 	}
 	blocks := []string{

@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"math"
@@ -103,8 +103,8 @@ func digits(s, of string) int {
 	return i
 }
 
-// plainKind resolves a plain scalar.
-func plainKind(s string) Kind {
+// KindOf returns the kind of a plain scalar: a text without quotes on one line.
+func KindOf(s string) Kind {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
 		return Null

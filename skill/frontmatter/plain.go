@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"strings"
@@ -93,7 +93,7 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 			return v, false
 		}
 		key := r.text[:n]
-		if plainKind(key) != String || key == "__proto__" {
+		if KindOf(key) != String || key == "__proto__" {
 			return v, false
 		}
 		for i := range v.Fields {
@@ -297,7 +297,7 @@ func (r *plainReader) flow(i int) (items []Value, ok bool) {
 			if v.Text == "" || v.Text[0] == '-' {
 				return nil, false
 			}
-			v.Kind = plainKind(v.Text)
+			v.Kind = KindOf(v.Text)
 			if v.Kind == Number && !v.Finite() {
 				return nil, false
 			}
@@ -346,7 +346,7 @@ func (r *plainReader) plain(v *Value, text string, indent int) bool {
 		}
 		v.Text = b.String()
 	}
-	v.Kind = plainKind(v.Text)
+	v.Kind = KindOf(v.Text)
 	return v.Kind != Number || v.Finite()
 }
 

@@ -1,7 +1,16 @@
-package skill
+// Package frontmatter reads the frontmatter of a SKILL.md: a YAML mapping between two lines
+// of three dashes.
+//
+// [Parse] finds the block and reads it leniently. A block that is not valid YAML is split at
+// its top-level keys, so that a fault in one field does not affect the others. Every
+// deviation from the specification is a [Problem] with a position in the file.
+//
+// Values follow the YAML 1.2 core schema and are bounded in size and depth. Anchors, aliases,
+// merge keys and tags are faults. Nearly all real blocks use so little of YAML that a small
+// reader handles them (plain.go); a YAML library reads the others (yaml.go).
+package frontmatter
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,14 +18,14 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/typo"
 )
 
-// Limits of one SKILL.md, in bytes.
-const (
-	MaxSkillMD     = 1 << 20  // contract 000
-	MaxFrontmatter = 64 << 10 // knack; the longest real one has 9.6 kB
-)
+// MaxSize is the limit of a block between its fences, in bytes. The longest real one has 9.6
+// kB.
+const MaxSize = 64 << 10
 
 // Document is a parsed SKILL.md. Fields is the lenient reading; strictly read, the file is
 // valid if Problems has no error.
@@ -38,6 +47,22 @@ func Parse(data []byte) *Document {
 	return parse(data, strings.Clone, nil)
 }
 
+// ParseShared is [Parse] without copies: values and messages are parts of data, and Fields
+// uses the memory of room if it fits there.
+func ParseShared(data []byte, room []Field) *Document {
+	return parse(data, func(text string) string { return text }, room)
+}
+
+// Cut splits a SKILL.md into the block between its fences and the text after them. ok is
+// false if the file has no frontmatter.
+func Cut(data []byte) (block, body []byte, ok bool) {
+	f, ok := new(Document).findFence(textOf(data))
+	if !ok {
+		return nil, nil, false
+	}
+	return data[f.start:f.end], data[f.body:], true
+}
+
 // parse is Parse with two ways to save memory: keep copies the frontmatter, of which values
 // and messages are substrings, and the fields use room if they fit.
 func parse(data []byte, keep func(string) string, room []Field) *Document {
@@ -48,10 +73,6 @@ func parse(data []byte, keep func(string) string, room []Field) *Document {
 	d.boundProblems()
 	return d
 }
-
-// textOf returns bytes as a string without a copy. The bytes must not change while it is
-// used.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // maxProblems bounds the problems of one file: a hostile file can have one in every other
 // byte, and the catalogue keeps them all.
@@ -66,7 +87,7 @@ func (d *Document) boundProblems() {
 	rest := d.Problems[maxProblems:]
 	d.Problems = slices.Clone(d.Problems[:maxProblems])
 	for _, p := range rest {
-		if RuleOf(p.Rule).Skips {
+		if p.Rule == ruleid.NameSyntax { // the only one of them because of which a skill is skipped
 			d.Problems = append(d.Problems, p)
 			n--
 		}
@@ -107,9 +128,7 @@ func (d *Document) parse(s string, keep func(string) string, room []Field) {
 }
 
 func sortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
-	})
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 }
 
 // Field returns the top-level field with that key.
@@ -128,6 +147,22 @@ func (d *Document) field(key string) *Field {
 		}
 	}
 	return nil
+}
+
+// Meant returns the key that was probably meant as a missing field. It is certain if the
+// two differ only in invisible characters or look-alike letters.
+func (d *Document) Meant(field string) (f Field, certain, ok bool) {
+	for _, f := range d.Fields {
+		if f.Key != field && !display.IsASCII(f.Key) && typo.Fold(f.Key) == field {
+			return f, true, true
+		}
+	}
+	for _, f := range d.Fields {
+		if typo.Field(f.Key) == field {
+			return f, false, true
+		}
+	}
+	return Field{}, false, false
 }
 
 // JSON returns the frontmatter as one JSON object, every field as its author wrote it: key
@@ -223,135 +258,6 @@ func shiftValue(v *Value, shift func(Position) Position) {
 	shiftFields(v.Fields, shift)
 }
 
-// unsafeCharacter finds a character that must not reach a YAML parser: control characters,
-// line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
-// forbids.
-func unsafeCharacter(block string) *yamlFault {
-	if wide, control := survey(block); min(wide, control) == len(block) {
-		return nil
-	}
-	for i, r := range block {
-		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
-			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
-				message: fmt.Sprintf("the character U+%04X must not stand here", r), mend: "delete the character"}
-		}
-	}
-	return nil
-}
-
-// isBadControl reports whether r is a control character: C0 except tab and line ends, DEL,
-// C1.
-func isBadControl(r rune) bool {
-	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
-}
-
-// controls marks the ASCII characters of isBadControl with 1, and with 2 the first byte of
-// C1 in UTF-8.
-var controls = func() (t [256]byte) {
-	for c := range rune(utf8.RuneSelf) {
-		if isBadControl(c) {
-			t[c] = 1
-		}
-	}
-	t[0xc2] = 2
-	return t
-}()
-
-// indexBadControl returns the index of the first character of isBadControl in valid UTF-8,
-// or the text's length.
-func indexBadControl(s string) int {
-	_, control := survey(s)
-	return control
-}
-
-// survey checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
-// the index of the first character of isBadControl if the text is valid UTF-8. Each is the
-// text's length if there is no such byte.
-func survey(s string) (wide, control int) {
-	wide = len(s)
-	i := 0
-	for ; i+32 <= len(s); i += 32 {
-		// All four words at once, with line feeds among the ordinary bytes: a mispredicted
-		// branch costs more than the extra work.
-		part := s[i : i+32]
-		if (oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])))&tops == 0 {
-			continue
-		}
-		for at := i; at < i+32; at += 8 {
-			w := eight(s[at:])
-			if oddBytes(w)&tops == 0 {
-				continue
-			}
-			if w&tops != 0 {
-				wide = min(wide, at)
-			}
-			for k := at; k < at+8; k++ {
-				if badControlAt(s, k) {
-					return min(wide, k), k
-				}
-			}
-		}
-	}
-	for ; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			wide = min(wide, i)
-		}
-		if badControlAt(s, i) {
-			return min(wide, i), i
-		}
-	}
-	return wide, len(s)
-}
-
-// Masks for eight bytes at once: the lowest and the highest bit of each.
-const ones, tops = 0x0101010101010101, 0x8080808080808080
-
-// oddBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
-// DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
-// does not matter: that byte sets its own bit.
-func oddBytes(w uint64) uint64 {
-	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
-}
-
-// eight returns the first eight bytes of a text, the first one lowest.
-func eight(s string) uint64 {
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-func badControlAt(s string, i int) bool {
-	k := controls[s[i]]
-	return k == 1 || k == 2 && i+1 < len(s) && s[i+1] <= 0x9f
-}
-
-// isSeparator reports LINE SEPARATOR and PARAGRAPH SEPARATOR.
-func isSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
-
-// positionOf turns a byte offset into a position. A byte-order mark does not count as a
-// character of the first line: no editor shows it.
-func positionOf(s string, offset int) Position {
-	p := Position{1, 1}
-	begin := 0
-	if strings.HasPrefix(s, "\ufeff") && offset >= len("\ufeff") {
-		begin = len("\ufeff")
-	}
-	for i := begin; i < offset; i++ {
-		if endsLine(s, i) {
-			p.Line++
-			begin = i + 1
-		}
-	}
-	p.Column = utf8.RuneCountInString(s[begin:offset]) + 1
-	return p
-}
-
-func invalidAt(s string) int {
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(s)
-}
+// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// used.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

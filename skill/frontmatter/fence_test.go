@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"fmt"
@@ -182,11 +182,11 @@ func TestFenceLimit(t *testing.T) {
 		in   string
 		want []string
 	}{
-		{"---\n" + sized(MaxFrontmatter) + "---\n", nil},
-		{"---\n" + sized(MaxFrontmatter+1) + "---\n", tooLong},
-		{"---\n" + sized(MaxFrontmatter+1) + "text\n", tooLong},
-		{"---\n" + sized(MaxFrontmatter) + "text\n", tooLong},
-		{"---\n" + sized(MaxFrontmatter), []string{"fence-unclosed@1:1 the frontmatter is not closed | put the line --- after the last field"}},
+		{"---\n" + sized(MaxSize) + "---\n", nil},
+		{"---\n" + sized(MaxSize+1) + "---\n", tooLong},
+		{"---\n" + sized(MaxSize+1) + "text\n", tooLong},
+		{"---\n" + sized(MaxSize) + "text\n", tooLong},
+		{"---\n" + sized(MaxSize), []string{"fence-unclosed@1:1 the frontmatter is not closed | put the line --- after the last field"}},
 	} {
 		diff(t, fmt.Sprintf("%d bytes", len(c.in)), said(Parse([]byte(c.in)).Problems), c.want)
 	}

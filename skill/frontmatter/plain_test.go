@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"bufio"
@@ -129,7 +129,7 @@ func FuzzPlainReader(f *testing.F) {
 		f.Add(block)
 	}
 	f.Fuzz(func(t *testing.T, block string) {
-		if utf8.ValidString(block) && len(block) <= MaxFrontmatter {
+		if utf8.ValidString(block) && len(block) <= MaxSize {
 			agreePlain(t, block)
 		}
 	})

@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 // This file is the only one that knows the YAML library. The library parses to nodes, and
 // this file gives them their meaning by the YAML 1.2 core schema.
 
-// MaxYAMLDepth bounds the nesting of frontmatter. Measured over 145,005 skills
+// maxDepth bounds the nesting of frontmatter. Measured over 145,005 skills
 // the deepest is far below; the bound keeps a hostile document cheap.
-const MaxYAMLDepth = 16
+const maxDepth = 16
 
 // yamlFault is the reason why a block cannot be read as written.
 type yamlFault struct {
@@ -31,7 +31,7 @@ type yamlFault struct {
 }
 
 var yamlLimits = yaml.WithPlugin(loaderlimits.New(
-	loaderlimits.DepthValue(MaxYAMLDepth), loaderlimits.AliasNone()))
+	loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone()))
 
 // parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several
 // documents are faults: none of 145,005 real skills used them validly, and each can make
@@ -66,7 +66,7 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 }
 
 // ParseYAML parses a whole YAML document under the rules for frontmatter: one document, at
-// most [MaxYAMLDepth] deep, without anchors, aliases, merge keys, tags and control
+// most [maxDepth] deep, without anchors, aliases, merge keys, tags and control
 // characters. Positions refer to the text. With problems, the value holds the readable
 // part, which may be empty.
 func ParseYAML(text string) (Value, []Problem) {
@@ -135,8 +135,8 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode {
 		// The library counts brackets and indentation separately.
-		if w.depth++; w.depth > MaxYAMLDepth {
-			fault := syntaxFault(v.Position, "more than %d levels deep", MaxYAMLDepth)
+		if w.depth++; w.depth > maxDepth {
+			fault := syntaxFault(v.Position, "more than %d levels deep", maxDepth)
 			fault.mend = mendDepth
 			return v, fault
 		}
@@ -146,7 +146,7 @@ func (w *walker) value(n *yaml.Node) (Value, *yamlFault) {
 	case yaml.ScalarNode:
 		v.Text, v.Kind = n.Value, String
 		if n.Style&quotedStyles == 0 {
-			v.Kind = plainKind(n.Value)
+			v.Kind = KindOf(n.Value)
 		}
 		if v.Kind == Number && !v.Finite() {
 			w.note(ruleid.YAMLNotJSON, v.Position, "%s has no JSON form", display.Excerpt(v.Text))

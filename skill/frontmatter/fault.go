@@ -1,4 +1,4 @@
-package skill
+package frontmatter
 
 import (
 	"fmt"
@@ -88,7 +88,7 @@ func (c complaint) fault() *yamlFault {
 	case value != "" && strings.ContainsRune(">|", rune(value[0])):
 		return say("", "text stands behind %s on the same line", value[:1])
 	case strings.HasPrefix(c.said, "exceeded max depth"):
-		return say(mendDepth, "more than %d levels deep", MaxYAMLDepth)
+		return say(mendDepth, "more than %d levels deep", maxDepth)
 	case c.said == "found a comment without preceding whitespace":
 		return say("put a blank before the #, or the whole value in quotes", "a # stands right behind the value")
 	}
@@ -308,13 +308,4 @@ func isText(key string) bool {
 
 func quoteMend(key string) string {
 	return "put the value in quotes: " + display.Excerpt(key) + ": '…'"
-}
-
-func linesOf(s string) (lines []string) {
-	for pos := 0; pos < len(s); {
-		var text string
-		text, pos = cutLine(s, pos)
-		lines = append(lines, text)
-	}
-	return lines
 }

@@ -1,21 +1,13 @@
-package skill
+package frontmatter
 
-import "fmt"
-
-// RuleID names one rule of the table in rules.go, for example "name-missing".
-type RuleID string
-
-// Severity is the severity of a problem for the author of a skill.
-type Severity string
-
-// The severities: an error breaks the Agent Skills specification or makes the
-// skill unusable, a warning works here and may fail elsewhere, an info is worth
-// knowing.
-const (
-	SeverityError   Severity = "error"
-	SeverityWarning Severity = "warning"
-	SeverityInfo    Severity = "info"
+import (
+	"cmp"
+	"fmt"
 )
+
+// RuleID names the rule that a problem breaks, for example "yaml-syntax". Package skill has
+// the table of its rules.
+type RuleID string
 
 // Position is a place in a SKILL.md. Line and Column count from 1; Column
 // counts characters, not bytes. The zero Position means the whole file.
@@ -30,6 +22,12 @@ func (p Position) String() string {
 		return ""
 	}
 	return fmt.Sprintf("%d:%d", p.Line, p.Column)
+}
+
+// Compare returns a negative number if p is before q, 0 if they are equal, and a positive
+// number if p is after q.
+func (p Position) Compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
 // Problem is one finding about one skill.

@@ -1,6 +1,7 @@
-package skill
+package frontmatter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -38,7 +39,7 @@ func (d *Document) findFence(s string) (fence, bool) {
 			d.fenceOpened(text, line, before)
 			return d.findCloser(s, next, line+1)
 		case strings.TrimSpace(text) == "":
-			before = orElse(before, "a blank line stands")
+			before = cmp.Or(before, "a blank line stands")
 		case strings.HasPrefix(text, "<!--"):
 			end := strings.Index(s[pos:], "-->")
 			if end < 0 {
@@ -85,7 +86,7 @@ func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 			}
 			return f, d.fenceFits(f)
 		}
-		if next-f.start > MaxFrontmatter {
+		if next-f.start > MaxSize {
 			f.end = next
 			return f, d.fenceFits(f)
 		}
@@ -96,7 +97,7 @@ func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 }
 
 func (d *Document) fenceFits(f fence) bool {
-	if f.end-f.start <= MaxFrontmatter {
+	if f.end-f.start <= MaxSize {
 		return true
 	}
 	d.add(ruleid.FenceTooLong, Position{f.line - 1, 1}, "", "the frontmatter is longer than 64 KiB", "close it with the line --- after the last field, or move text into the body")
@@ -110,12 +111,6 @@ func visible(text string) string {
 		return ""
 	}
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
-}
-
-// BeginsAsMain reports whether a text begins with a line ---, like a SKILL.md.
-func BeginsAsMain(head []byte) bool {
-	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
-	return strings.TrimRight(line, " \t\r") == "---"
 }
 
 // noFence returns the problem that explains why the text at pos is not frontmatter.
@@ -178,73 +173,4 @@ func laterFence(s string, pos, line int) (int, bool) {
 		pos, line = next, line+1
 	}
 	return 0, false
-}
-
-// cutLine returns the line that begins at pos without its end, and where the next one
-// begins. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match
-// the lines that people see.
-func cutLine(s string, pos int) (string, int) {
-	for at := pos; at < len(s); at += lineWindow {
-		part := s[at:min(at+lineWindow, len(s))]
-		end := strings.IndexByte(part, '\n')
-		if end >= 0 {
-			part = part[:end]
-		}
-		if i := strings.IndexByte(part, '\r'); i >= 0 {
-			end = i
-		}
-		switch {
-		case end < 0:
-		case strings.HasPrefix(s[at+end:], "\r\n"):
-			return s[pos : at+end], at + end + 2
-		default:
-			return s[pos : at+end], at + end + 1
-		}
-	}
-	return s[pos:], len(s)
-}
-
-// lineWindow is the distance to which a line's end is searched at once. Without it, the
-// search for an LF would read the whole file for each line that ends with CR.
-const lineWindow = 512
-
-// lineEnds counts the line ends in s.
-func lineEnds(s string) (n int) {
-	for i := range len(s) {
-		if endsLine(s, i) {
-			n++
-		}
-	}
-	return n
-}
-
-// endsLine reports whether the byte at i is the last of a line.
-func endsLine(s string, i int) bool {
-	return s[i] == '\n' || loneCR(s, i)
-}
-
-func loneCR(s string, i int) bool {
-	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
-}
-
-// indexLoneCR returns the index of the first carriage return in s[:end] that ends a line
-// alone, or -1.
-func indexLoneCR(s string, end int) int {
-	for i := 0; i < end; i++ {
-		n := strings.IndexByte(s[i:end], '\r')
-		if n < 0 {
-			break
-		}
-		if i += n; loneCR(s, i) {
-			return i
-		}
-	}
-	return -1
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

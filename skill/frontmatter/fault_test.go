@@ -1,9 +1,6 @@
-package skill
+package frontmatter
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,53 +107,20 @@ func TestPlainWordsCorpus(t *testing.T) {
 		}
 	}
 	for _, part := range []string{"edge", "skills"} {
-		dir := filepath.Join(corpusDir(t), part)
-		for _, s := range loadAll(t, dir) {
-			if data, err := os.ReadFile(filepath.Join(dir, s.Path, s.Entry)); err == nil && s.Entry != "" {
-				look(s.Path, Parse(data))
+		err := filepath.WalkDir(filepath.Join(corpusDir(t), part), func(path string, e os.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() || !strings.EqualFold(e.Name(), "SKILL.md") {
+				return err
 			}
-		}
-	}
-	f, err := os.Open(filepath.Join(corpusDir(t), "frontmatter.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r struct{ Dir, Frontmatter string }
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			data, err := os.ReadFile(path)
+			look(path, Parse(data))
+			return err
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-		look(r.Dir, Parse(fenced(r.Frontmatter)))
 	}
+	realBlocks(t, func(block string) { look(block, Parse(fenced(block))) })
 	if n < 200 {
 		t.Errorf("only %d faults were met", n)
-	}
-}
-
-// A value that YAML reads as a comment is not one to its author.
-func TestEmptyByComment(t *testing.T) {
-	for block, want := range map[string]string{
-		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",
-		"name: #a\ndescription: d":              "2:7 name is empty: a # begins a comment | write name: a",
-		"name: a\ndescription:":                 "3:13 description is empty | say in one or two sentences what the skill does and when to use it",
-	} {
-		b := &Bundle{Path: "a", Entry: MainFile}
-		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
-		got := ""
-		for _, p := range problems {
-			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
-				got += p.Position.String() + " " + p.Message + " | " + p.Mend
-			}
-		}
-		if got != want {
-			t.Errorf("%q:\n got %s\nwant %s", block, got, want)
-		}
 	}
 }
