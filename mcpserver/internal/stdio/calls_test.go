@@ -516,6 +516,31 @@ func TestStdioCancellationsGoWhereTheCallIs(t *testing.T) {
 	}
 }
 
+// A call whose work hangs, as that of a disk does, is answered once it is taken back, and only
+// then. Its place and its id are free again.
+func TestStdioStuckCallIsTakenBack(t *testing.T) {
+	server := newStdioTools()
+	server.core = true
+	s := startStdio(t, server, &Options{MaxInFlight: 1})
+	s.initialize()
+	s.send(stdioCall("1", "stuck"))
+	server.await(t, 1)
+	s.send(stdioPing("2"))
+	s.want("2", -32000) // busy
+	s.send(stdioCancel("1"), stdioCancel("1"))
+	s.want("1", -32603)
+	s.send(stdioCall("1", "echo"))
+	s.want("1", 0)
+	close(server.open)
+	s.silent()
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+	if extra := len(s.out.messages); extra != 0 {
+		t.Errorf("%d answers too many", extra)
+	}
+}
+
 // A large answer is written in pieces, and nothing comes between them.
 func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	large := strings.Repeat("0123456789", 100_000)
