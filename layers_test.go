@@ -37,15 +37,16 @@ var directions = map[string][]string{
 	"internal/display":    {"internal/lazyregexp"},
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
+	"internal/naming":     {"skill/frontmatter"},
 
-	"skill":             {"skill/frontmatter", "internal/ruleid"},
+	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
 	"source/builtin":    {"skill"},
 	"skillsext":         {"skill/frontmatter", "skill"},
 	"client":            {"edit"}, // one place knows how a file is replaced whole
 	"edit":              {},
-	"check":             {"skill/frontmatter", "internal/ruleid", "skill"},
+	"check":             {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
 	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":            {},
 	// The measurement of search; another module measures another engine with it.
@@ -65,11 +66,11 @@ var directions = map[string][]string{
 	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid",
+		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -102,7 +103,7 @@ var outside = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog", "tool"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }
