@@ -46,11 +46,13 @@ var directions = map[string][]string{
 	"limit":     {},
 	"tool":      {"catalog", "skill"},
 	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":  {"skill"},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	// What every HTTP request passes, to MCP and to pages alike.
+	"internal/guard": {"access", "audit", "catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
@@ -32,7 +32,7 @@ type request struct {
 	client tool.Client
 	// session is nil if the call came as bytes over HTTP.
 	session *mcp.ServerSession
-	httpd.Caller
+	guard.Caller
 	room   *limit.Account
 	copies int64 // of what an answer holds that are made until it is written
 }
@@ -90,7 +90,7 @@ var errNoRoom = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too m
 // value is logged and never sent.
 func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
-	defer func() { s.counts.Call(r.method, out.failed) }()
+	defer func() { s.count(r.method, out.failed) }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

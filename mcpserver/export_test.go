@@ -6,14 +6,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // NewHTTPWithout is NewHTTP without the core: the SDK has every call.
 func NewHTTPWithout(s *Server, o HTTPOptions) (*HTTP, error) {
-	return newHTTP(s, o, func(wire.Call, wire.Params, httpd.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(wire.Call, wire.Params, guard.Caller, *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 		return nil, false
 	})
 }
@@ -32,7 +32,7 @@ func (s *Server) RunCounting(ctx context.Context, t *StdioTransport, taken func(
 
 // NewHTTPCounting is NewHTTP, and taken hears of each call that the core takes.
 func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
-	return newHTTP(s, o, func(c wire.Call, p wire.Params, from httpd.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
+	return newHTTP(s, o, func(c wire.Call, p wire.Params, from guard.Caller, init *mcp.InitializeParams) (func(context.Context) wire.Answer, bool) {
 		work, ok := s.take(c, p, from, init)
 		if ok {
 			taken()
@@ -42,7 +42,7 @@ func NewHTTPCounting(s *Server, o HTTPOptions, taken func()) (*HTTP, error) {
 }
 
 // SetRoom has answers share another budget. It is called before [NewHTTP].
-func (s *Server) SetRoom(b *limit.Budget) { s.room = b }
+func (s *Server) SetRoom(b *limit.Budget) { s.memory = b }
 
 // LookEvery sets how often files with a subscriber are looked at.
 func (s *Server) LookEvery(d time.Duration) { s.subscriptions.period = d }
@@ -68,4 +68,4 @@ func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
 
 // WaitForFirstLook has the server give roots up that are still not read after d.
-func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstLook = d }
+func (h *HTTP) WaitForFirstLook(d time.Duration) { h.firstScan = d }

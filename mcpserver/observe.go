@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -60,6 +60,15 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		}
 		s.observe(u)
 	}
+}
+
+// observeRequest returns the function that observes requests over HTTP which come to no
+// method, nil without an audit log.
+func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
+	if !s.audit {
+		return nil
+	}
+	return func(who access.Subject, e audit.Event) { s.observe(Use{Method: e.Method, Subject: who, Event: e}) }
 }
 
 // isUse are the methods that are uses of skills.
@@ -114,7 +123,7 @@ func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question
 		e.Result = s.resultOf(ctx, u, q, trace)
 		return e // what was read was not given out
 	}
-	e.Loaded = httpd.LoadsOf(trace)
+	e.Loaded = guard.Loaded(trace)
 	return e
 }
 

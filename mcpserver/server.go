@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
@@ -114,11 +115,11 @@ type Server struct {
 
 	entry         string
 	private       bool
-	room          *limit.Budget // of answers that are not written yet
+	memory        *limit.Budget // of answers that are not written yet
 	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
-	counts        httpd.Counts
+	calls         sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	told          sync.Map // what was logged of skills that are not published
@@ -138,7 +139,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -195,14 +196,14 @@ const sdkCopies = 6
 // door is the SDK's door: its middleware.
 func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		r := &request{method: method, params: paramsOf(req), Caller: httpd.Caller{Principal: s.access.Now().Of(access.Subject{})}}
+		r := &request{method: method, params: paramsOf(req), Caller: guard.Caller{Principal: s.access.Now().Of(access.Subject{})}}
 		r.session, _ = req.GetSession().(*mcp.ServerSession)
 		if v := httpd.VisitOf(req); v != nil {
 			if !v.Enter() {
-				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: httpd.TooManyCalls}
+				return nil, &jsonrpc.Error{Code: wire.CodeBusy, Message: guard.TooManyCalls}
 			}
 			defer v.Leave()
-			r.Caller, r.room = v.Caller, v.Room
+			r.Caller, r.room = v.Caller, v.Memory()
 		}
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
@@ -211,7 +212,7 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		if methods[method] != nil {
 			if r.copies = sdkCopies; r.room == nil {
-				r.room = s.room.Open(r.Share)
+				r.room = s.memory.Open(r.Share)
 				defer r.room.Close()
 			}
 			res, err := s.answer(ctx, r)

@@ -108,7 +108,7 @@ func decodedName(value string) (string, *jsonrpc.Error) {
 
 // objection is what keeps a message from the SDK because of its headers, nil if nothing
 // does. It decodes Mcp-Name.
-func (h *Handler) objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
+func objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
 	if !wellFormed(header) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed}
 	}
