@@ -42,17 +42,23 @@ var directions = map[string][]string{
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":     {"skill"}, // one place lists the invisible characters of a text
-	"limit":     {},
-	"tool":      {"catalog", "skill"},
-	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"audit":    {"skill"}, // one place lists the invisible characters of a text
+	"limit":    {},
+	"tool":     {"catalog", "skill"},
+	"function": {"tool"},
+	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/subscription", "internal/trail",
+		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":  {"skill"},
-	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	"mcpserver/internal/wire":   {"skill"},
+	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
 	// What every HTTP request passes, to MCP and to pages alike.
-	"internal/guard": {"access", "audit", "catalog", "limit", "skill"},
+	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "skill"},
+	// Requests in words of the audit log.
+	"internal/trail": {"access", "audit", "catalog", "skill"},
+	// Files that sessions wait for.
+	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
@@ -86,7 +92,7 @@ var programs = []string{"bench"}
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},

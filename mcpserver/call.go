@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -141,30 +140,4 @@ func plainCapabilities(raw []byte) bool {
 	}
 	var c *mcp.ClientCapabilities
 	return len(raw) > 0 && json.Unmarshal(raw, &c) == nil && c != nil
-}
-
-// paramsOf are a request's params in the form that both doors have.
-func paramsOf(req mcp.Request) (p wire.Params) {
-	from := reflect.ValueOf(req.GetParams())
-	if from.Kind() != reflect.Pointer || from.IsNil() {
-		return p
-	}
-	for name, to := range map[string]*string{"Cursor": &p.Cursor, "URI": &p.URI, "Name": &p.Name} {
-		if text := from.Elem().FieldByName(name); text.IsValid() {
-			*to = text.String()
-		}
-	}
-	switch from := req.GetParams().(type) {
-	case *mcp.CallToolParamsRaw:
-		p.Arguments = from.Arguments
-		p.Meta.CallID, _ = from.Meta["callId"].(string)
-	case *mcp.GetPromptParams:
-		p.Texts = from.Arguments
-	case *mcp.CompleteParams:
-		if from.Ref != nil {
-			p.Ref = wire.Ref(*from.Ref)
-		}
-		p.Argument = wire.Argument(from.Argument)
-	}
-	return p
 }

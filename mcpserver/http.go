@@ -14,13 +14,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/internal/guard"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
-	"github.com/knack-dev/knack/skill"
 )
 
 // Defaults of [HTTPOptions].
@@ -134,8 +131,8 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 			WriteTimeout: positive(o.WriteTimeout, defaultWriteTimeout),
 			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
 			MaxCalls:     positive(o.MaxCalls, defaultMaxCalls),
-			Memory:       s.memory, Limit: o.Limit, Access: s.access,
-			Observe: s.observeRequest(), Missing: s.missing, NotReady: h.notReady, Log: log,
+			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
+			Observe: s.observeRequest(), NotReady: h.notReady, Log: log,
 		},
 		MaxBody:           positive(o.MaxBody, defaultMaxBody),
 		MaxStreams:        positive(o.MaxStreams, defaultMaxStreams),
@@ -168,28 +165,6 @@ func (s *Server) take(c wire.Call, p wire.Params, from guard.Caller, init *mcp.I
 	}
 	r.Caller = from
 	return func(ctx context.Context) wire.Answer { return s.reply(ctx, c.ID, r) }, true
-}
-
-// missing distinguishes what the principal may not see from what does not exist.
-func (s *Server) missing(who access.Principal, asked string, fault error) audit.Result {
-	if asked == "" {
-		return audit.NotFound
-	}
-	q := &question{name: asked}
-	if strings.HasPrefix(asked, skill.Scheme) {
-		q = &question{uri: asked}
-	}
-	if view, ready := s.catalog.Now(who.Sight); ready && find(view, q) != nil {
-		return faultOf(fault, true)
-	}
-	whole, ready := s.catalog.Now(nil)
-	switch {
-	case ready && find(whole, q) != nil:
-		return audit.Denied
-	case !ready || whole.Unsure() != nil: // it may be there
-		return audit.Failed
-	}
-	return audit.NotFound
 }
 
 // notReady names the roots that were never read, empty without one. Anyone may ask, so that it

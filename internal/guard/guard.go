@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/limit"
 )
 
@@ -31,12 +32,11 @@ type Options struct {
 	Memory   *limit.Budget // of bytes that requests and answers hold
 	Limit    limit.Rate    // of each client; zero is no limit
 
-	Access *access.Gate
+	Access  *access.Gate
+	Catalog *catalog.Catalog // of which the pages show a part
 	// Observe is called with the audit event of each request that its handler does not
 	// log itself; nil without an audit log.
 	Observe func(who access.Subject, e audit.Event)
-	// Missing distinguishes what does not exist from what the principal may not see.
-	Missing func(who access.Principal, asked string, fault error) audit.Result
 	// NotReady says what the server still waits for; empty if it is ready.
 	NotReady func() string
 	// Refuse answers a refused request to anything but a page.

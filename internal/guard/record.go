@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/trail"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -140,7 +141,7 @@ func (x *record) log() {
 	}
 	e.Result = x.result(fine)
 	if e.Result == audit.OK && x.trace != nil {
-		e.Loaded = Loaded(x.trace)
+		e.Loaded = trail.Loaded(x.trace)
 	}
 	x.g.o.Observe(x.who.Subject, e)
 }
@@ -158,15 +159,7 @@ func (x *record) result(fine bool) audit.Result {
 	case x.status == http.StatusTooManyRequests:
 		return audit.Limited
 	case x.status == http.StatusNotFound && x.trace != nil:
-		return x.g.o.Missing(x.who, x.trace.Asked(), x.trace.Fault())
+		return trail.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
 	}
 	return audit.Failed
-}
-
-// Loaded returns what a request was given, for the audit log.
-func Loaded(trace *catalog.Trace) (out []audit.Load) {
-	for _, l := range trace.Loads() {
-		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
-	}
-	return out
 }

@@ -32,7 +32,7 @@ func httpParts() []part {
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{
 				{name: "no-cap-on-sessions", says: "sessions", changes: []change{{"mcpserver/internal/httpd/session.go", "!place.Try(1)", "!place.Try(0)"}}},
-				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"mcpserver/subscribe.go", "len(mine.texts) >= w.own || !mine.room.Try(1)", "len(mine.texts) < 0"}}},
+				{name: "no-cap-on-subscriptions", says: "subscriptions", changes: []change{{"internal/subscription/subscription.go", "len(mine.spellings) >= t.o.MaxOwn || !mine.room.Try(1)", "len(mine.spellings) < 0"}}},
 			}},
 		sharesPart(),
 	}
