@@ -39,14 +39,15 @@ var directions = map[string][]string{
 	"search":         {"skill"},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
-	"catalog":                   {"skill", "search"},
+	"reads":                     {"skill"}, // what one request read, for the audit log
+	"catalog":                   {"skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit":    {"skill"}, // one place lists the invisible characters of a text
-	"limit":    {},
-	"tool":     {"catalog", "skill"},
+	"limit":    {"skill"}, // its errors
+	"tool":     {"reads", "catalog", "limit", "skill"},
 	"function": {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/subscription", "internal/trail",
+	"mcpserver": {"reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"skill"},
@@ -54,15 +55,15 @@ var directions = map[string][]string{
 	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
 	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
 	// What every HTTP request passes, to MCP and to pages alike.
-	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "skill"},
+	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads", "skill"},
 	// Requests in words of the audit log.
-	"internal/trail": {"access", "audit", "catalog", "skill"},
+	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
 	// Files that sessions wait for.
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"web":    {"reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search",

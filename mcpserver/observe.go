@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/trail"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -43,9 +44,9 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		return ctx, func(bool) {}
 	}
 	u, q := useOf(r)
-	var trace *catalog.Trace
+	var trace *reads.Trace
 	if s.audit {
-		ctx, trace = catalog.WithTrace(ctx)
+		ctx, trace = reads.WithTrace(ctx)
 	}
 	return ctx, func(failed bool) {
 		if failed && !s.audit {
@@ -88,7 +89,7 @@ func useOf(r *request) (Use, trail.Asked) {
 }
 
 // eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, address string, q trail.Asked, trace *catalog.Trace, failed bool) audit.Event {
+func (s *Server) eventOf(ctx context.Context, u Use, address string, q trail.Asked, trace *reads.Trace, failed bool) audit.Event {
 	e := audit.Event{
 		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: address, Method: u.Method,
 		Asked: skill.RedactURI(cmp.Or(q.URI, q.Name)), File: skill.RedactURI(q.File), Result: audit.OK,
@@ -105,7 +106,7 @@ func (s *Server) eventOf(ctx context.Context, u Use, address string, q trail.Ask
 }
 
 // resultOf is the result of a request that was not answered with what it asked for.
-func (s *Server) resultOf(ctx context.Context, u Use, q trail.Asked, trace *catalog.Trace) audit.Result {
+func (s *Server) resultOf(ctx context.Context, u Use, q trail.Asked, trace *reads.Trace) audit.Result {
 	if q.Name == "" && q.URI == "" || ctx.Err() != nil {
 		return audit.Failed
 	}

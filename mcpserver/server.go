@@ -113,12 +113,11 @@ type Server struct {
 	audit        bool
 	grace        time.Duration // wholeGrace; tests have less
 
-	entry     string
-	private   bool
-	memory    *limit.Budget // of answers that are not written yet
-	manifests *catalog.Manifests
-	notifier  *notify.Notifier
-	calls     sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
+	entry    string
+	private  bool
+	memory   *limit.Budget // of answers that are not written yet
+	notifier *notify.Notifier
+	calls    sync.Map // how many, of *atomic.Uint64, by CallCount with a Count of 0
 	// accessChanged is called after another state of access was put in force.
 	accessChanged atomic.Pointer[func()]
 	told          sync.Map     // what was logged of skills that are not published
@@ -134,7 +133,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
 	s.entry = o.Entry
 	capabilities := &mcp.ServerCapabilities{
@@ -191,7 +190,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 
 // whole is view, and waits until all skills were read, for at most [wholeGrace].
 func (s *Server) whole(ctx context.Context) (catalog.View, error) {
-	if v, err := s.catalog.Whole(ctx, s.grace); err == nil {
+	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
 	}
 	return s.view(ctx)
@@ -221,7 +220,7 @@ func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Messag
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
-	v, err := s.catalog.Whole(ctx, s.grace)
+	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}

@@ -123,7 +123,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Guard) healthz(w http.ResponseWriter, r *http.Request) {
-	if !reads(r) {
+	if !isRead(r) {
 		w.Header().Set("Allow", "GET, HEAD")
 		g.o.Refuse(w, http.StatusMethodNotAllowed, "method not allowed")
 		return
@@ -137,7 +137,7 @@ func (g *Guard) healthz(w http.ResponseWriter, r *http.Request) {
 
 // readyz reports whether every root has been read once.
 func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
-	if waits := g.o.NotReady(); reads(r) && waits != "" && g.ended.Err() == nil {
+	if waits := g.o.NotReady(); isRead(r) && waits != "" && g.ended.Err() == nil {
 		if !g.allowsHost(r.Host) { // the names of roots are for allowed hosts only
 			waits = "the skills are being read"
 		}
@@ -147,7 +147,7 @@ func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 	g.healthz(w, r)
 }
 
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // isProbe reports whether a request only asks if the server runs. A load balancer sends the
 // address that it probes as the Host, and no Origin.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
-	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 )
 
 // pageMemory is what a page takes that shows no large file, in bytes.
@@ -82,7 +82,7 @@ func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Pri
 		return
 	}
 	p := NewPacedWriter(w, g.o.WriteTimeout)
-	g.o.Pages.ServeHTTP(&p, r.WithContext(catalog.WithRoom(who.Context(r.Context()), work.Memory)))
+	g.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), work.Memory)))
 }
 
 func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/trail"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -20,8 +20,8 @@ type record struct {
 	r       *http.Request
 	address string
 	who     access.Principal
-	known   bool           // the sender was let in, with a token or because none is required
-	trace   *catalog.Trace // of the audit log, not at /mcp
+	known   bool         // the sender was let in, with a token or because none is required
+	trace   *reads.Trace // of the audit log, not at /mcp
 	status  int
 	method  string // of a call of MCP
 	handled bool   // the method writes the audit log itself
@@ -51,7 +51,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 	if g.o.Observe != nil {
 		defer x.log()
 		if surfaceOf(r) != audit.MCP {
-			ctx, x.trace = catalog.WithTrace(ctx)
+			ctx, x.trace = reads.WithTrace(ctx)
 		}
 	}
 	x.r = r.WithContext(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -87,7 +88,7 @@ func Missing(c *catalog.Catalog, who access.Principal, asked string, fault error
 		return audit.NotFound
 	}
 	q := Named(asked)
-	if view, ready := c.Now(who.Sight); ready && q.Find(view) != nil {
+	if view, ready := c.Now(who.Filter); ready && q.Find(view) != nil {
 		return Fault(fault, true)
 	}
 	return q.Absent(c)
@@ -106,7 +107,7 @@ func Fault(fault error, forFile bool) audit.Result {
 }
 
 // Loaded returns what a request was given.
-func Loaded(trace *catalog.Trace) (out []audit.Load) {
+func Loaded(trace *reads.Trace) (out []audit.Load) {
 	for _, l := range trace.Loads() {
 		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
 	}

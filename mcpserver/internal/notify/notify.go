@@ -45,14 +45,14 @@ type subscriber struct {
 	share string // the client that its subscriptions count for
 	// reported is the state that the session was notified of last, or began with, by
 	// notification. It is nil without a policy: then the session gets every notification.
-	reported map[string]catalog.Marks
+	reported map[string]catalog.Fingerprints
 }
 
 // Subscribe adds a session until it ends. It begins with what its caller sees now.
 func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, who access.Principal) {
 	s := &subscriber{token: token, share: share}
-	if who.Sight != nil {
-		v, _ := n.Catalog.Now(who.Sight)
+	if who.Filter != nil {
+		v, _ := n.Catalog.Now(who.Filter)
 		s.report(v) // without a snapshot, the first list is a change
 	}
 	n.mu.Lock()
@@ -74,11 +74,11 @@ func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, wh
 }
 
 func (s *subscriber) report(v catalog.View) {
-	var now catalog.Marks
+	var now catalog.Fingerprints
 	if v.Snapshot != nil {
-		now = v.Marks()
+		now = v.Fingerprints()
 	}
-	s.reported = map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
+	s.reported = map[string]catalog.Fingerprints{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
 }
 
 func (n *Notifier) find(session *mcp.ServerSession) *subscriber {
@@ -124,7 +124,7 @@ func (n *Notifier) SetAccess(state access.State) {
 	// A session gets no news of what it does not see any more.
 	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
 		who, known := n.Principal(context.Background(), session)
-		v, ready := n.Catalog.Now(who.Sight)
+		v, ready := n.Catalog.Now(who.Filter)
 		return known && (!ready || leads(v, uri))
 	})
 	n.mu.Lock()
@@ -184,7 +184,7 @@ func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, metho
 	if !known {
 		return false
 	}
-	v, ready := n.Catalog.Now(who.Sight)
+	v, ready := n.Catalog.Now(who.Filter)
 	if !ready {
 		return false
 	}
@@ -205,7 +205,7 @@ func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.Vi
 	if s == nil || s.reported == nil {
 		return s != nil
 	}
-	was, now := s.reported[method], v.Marks()
+	was, now := s.reported[method], v.Fingerprints()
 	s.reported[method] = now
 	switch method {
 	case toolsChanged:
