@@ -47,13 +47,14 @@ var directions = map[string][]string{
 	"limit":    {"skill"}, // its errors
 	"tool":     {"reads", "catalog", "limit", "skill"},
 	"function": {"tool"},
-	"mcpserver": {"reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/subscription", "internal/trail",
+	"mcpserver": {"reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":   {"skill"},
+	"mcpserver/internal/wire":   {"internal/rawjson", "skill"},
 	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
 	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
 	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
+	"internal/rawjson":          {"skill"}, // one place quotes a string
 	// What every HTTP request passes, to MCP and to pages alike.
 	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads", "skill"},
 	// Requests in words of the audit log.
