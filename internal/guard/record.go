@@ -7,9 +7,9 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/trail"
 	"github.com/knack-dev/knack/reads"
-	"github.com/knack-dev/knack/skill"
 )
 
 // record is what the limits, the audit log and the counts know of one request. It is also the
@@ -113,7 +113,7 @@ func surfaceOf(r *http.Request) string {
 func (x *record) log() {
 	r := x.r
 	e := audit.Event{
-		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: skill.RedactURI(r.Method), Asked: skill.RedactURI(r.URL.Path), Status: x.status,
+		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: display.RedactURI(r.Method), Asked: display.RedactURI(r.URL.Path), Status: x.status,
 	}
 	fine := x.status < 400
 	switch {
@@ -133,11 +133,11 @@ func (x *record) log() {
 	}
 	if x.trace != nil {
 		if asked := x.trace.Asked(); asked != "" {
-			e.Asked = skill.RedactURI(asked)
+			e.Asked = display.RedactURI(asked)
 		}
 	}
 	if x.method != "" {
-		e.Method = skill.RedactURI(x.method)
+		e.Method = display.RedactURI(x.method)
 	}
 	e.Result = x.result(fine)
 	if e.Result == audit.OK && x.trace != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 const (
@@ -86,7 +86,7 @@ func (e *Encoder) String(s string) {
 			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
 		}
 		from := len(e.buf)
-		e.buf = skill.AppendJSONString(e.buf, s[:n])
+		e.buf = display.AppendJSONString(e.buf, s[:n])
 		if !first {
 			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]

@@ -3,10 +3,10 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/lazyregexp"
 )
 
 // maxDepth is how deep an object may nest. The deepest request of a real client of MCP has
@@ -96,6 +96,4 @@ func Text(raw []byte) (s string, ok bool) {
 }
 
 // paired matches a string in which every half of a surrogate pair has its other half.
-var paired = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)
-})
+var paired = lazyregexp.New(`^(?:[^\\]|\\[^u]|\\u[^dD]...|\\u[dD][0-7]..|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*$`)

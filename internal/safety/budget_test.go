@@ -27,7 +27,7 @@ func budgetPart() part {
 			{name: "no-room", says: "MiB", changes: []change{{"limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "}, {"limit/budget.go", "own > share && all", "own < 0 && all"}}},
 			{name: "no-shares", says: "was refused", changes: []change{{"limit/budget.go", "own > share && all", "own < 0 && all"}, {"limit/budget.go", "		most -= b.units / 4\n", ""}}},
 			{name: "no-share-of-calls", says: "was refused", changes: []change{{"internal/guard/work.go", "call := g.calls.Open(share)", "call := g.calls.Open(\"\")"}}},
-			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"skill/value.go", "	return more > len(text)\n", "	return false\n"}}},
+			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"internal/display/json.go", "	return more > len(text)\n", "	return false\n"}}},
 		}}
 }
 

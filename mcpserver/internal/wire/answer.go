@@ -6,8 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/rawjson"
-	"github.com/knack-dev/knack/skill"
 )
 
 // Result is the result of a call: one JSON value that writes itself, the same each time.
@@ -62,7 +62,7 @@ func (a *Answer) Write(w io.Writer, end string, begin func(size int64) error) er
 // appendError appends a JSON-RPC error.
 func appendError(b []byte, err *jsonrpc.Error) []byte {
 	b = strconv.AppendInt(append(b, `{"code":`...), err.Code, 10)
-	b = skill.AppendJSONString(append(b, `,"message":`...), err.Message)
+	b = display.AppendJSONString(append(b, `,"message":`...), err.Message)
 	if len(err.Data) > 0 {
 		b = append(append(b, `,"data":`...), err.Data...)
 	}
