@@ -83,16 +83,11 @@ func (f *checkFlags) isStrict(c config.Check) bool {
 // fixed.
 func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	for _, r := range check.Rules {
-		if f.ignores(r.ID) || c.settings.Severity(r.ID, r.Severity) == config.Off {
+		if _, reported := c.settings.Severity(r.ID, r.Severity); f.ignores(r.ID) || !reported {
 			out = append(out, r.ID)
 		}
 	}
 	return out
-}
-
-// isOff reports whether the settings drop the finding.
-func isOff(f checkedFinding) bool {
-	return f.settings.Severity(f.Rule, f.Severity) == config.Off
 }
 
 func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {

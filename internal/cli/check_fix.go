@@ -97,7 +97,7 @@ func behindNoLink(env Env, base, folder string) error {
 // renamed returns the files that the fixes of this level rename to SKILL.md.
 func (r *checkRun) renamed(f *checkFlags, level check.Level) (out []checkedFinding) {
 	for _, n := range r.notices {
-		if n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) && !isOff(n) {
+		if _, reported := n.settings.Severity(n.Rule, n.Severity); reported && n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) {
 			out = append(out, n)
 		}
 	}

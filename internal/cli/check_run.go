@@ -140,8 +140,9 @@ func (r *checkRun) collect(f *checkFlags) {
 		if f.ignores(found.Rule) {
 			return
 		}
-		switch found.Severity = found.settings.Severity(found.Rule, found.Severity); {
-		case found.Severity == config.Off:
+		var reported bool
+		switch found.Severity, reported = found.settings.Severity(found.Rule, found.Severity); {
+		case !reported:
 			r.silenced++
 			return
 		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):

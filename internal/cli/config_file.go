@@ -115,7 +115,7 @@ func (s *settings) checkOf(folder string) (config.Check, error) {
 		if len(f.problems) > 0 {
 			return c, f.refused()
 		}
-		c = c.Over(f.config.Check)
+		c = c.WithDefaults(f.config.Check)
 	}
 	return c, nil
 }

@@ -95,7 +95,7 @@ func misspeltIn(v catalog.View, file string, given config.Access) error {
 	if len(all) == 0 {
 		return nil
 	}
-	at := given.Places[all[0].Pattern.String()]
+	at := given.Positions[all[0].Pattern.String()]
 	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
 	if n := len(all) - 1; n > 0 {
 		why += fmt.Sprintf("; so it is with %s more", skill.Count(n, "pattern"))

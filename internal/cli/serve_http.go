@@ -111,7 +111,7 @@ func (f *httpFlags) admit(env *Env, o *operation) error {
 
 // options reads what the flags name.
 func (f *httpFlags) options(env Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
-	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Over(mcpserver.DefaultLimit)}
+	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
 	if f.cert == "" {
 		return o, nil, nil
 	}

@@ -143,16 +143,17 @@ func (o *operation) open(env *Env, overStdio bool, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil
 	}
-	options := audit.Options{MaxSize: config.DefaultMaxSize, Keep: config.DefaultKeep, Trouble: func(err error) {
+	files := config.DefaultAudit
+	if c := o.given().Audit; c.To != "" {
+		files = c
+	}
+	options := audit.Options{MaxSize: files.MaxSize, Keep: files.Keep, Trouble: func(err error) {
 		if err != nil {
 			log.Error("the audit log lacks lines until it can be written again", "reason", err.Error())
 			return
 		}
 		log.Warn("the audit log is written again, and says how many lines it lacks")
 	}}
-	if c := o.given().Audit; c.To != "" {
-		options.MaxSize, options.Keep = c.MaxSize, c.Keep
-	}
 	switch {
 	case o.auditTo == "stdout" && overStdio:
 		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")

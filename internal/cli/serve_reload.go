@@ -100,12 +100,12 @@ func (r *reloader) reload(ctx context.Context) error {
 	r.access, r.data = now.Access, data
 	policy := now.Access.Policy
 	r.server.SetAccess(stateOf(tokens, policy))
-	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
+	r.http.Limit(now.Limits.Apply(mcpserver.DefaultLimit))
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
 	r.log.Warn("the configuration was read again")
-	if keys := now.Stale(r.op.given()); len(keys) > 0 {
+	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
 	}
 	warnOfStrangers(policy, tokens, r.log)
