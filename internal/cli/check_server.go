@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -19,7 +20,7 @@ import (
 func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(tokenVariable), cancel)}
+	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(client.TokenVariable), cancel)}
 	if env.StderrTerminal {
 		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
 	}
@@ -34,7 +35,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	case cause != nil: // the resulting error of the session says less
 		return runError("", "%s", unqueried(u, cause))
 	default:
-		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
+		return runError("is this the address of an MCP server? A token is taken from "+client.TokenVariable, "%s", unqueried(u, err))
 	}
 	if format == "json" {
 		err = printJSON(env.Stdout, report)

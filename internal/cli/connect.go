@@ -86,16 +86,16 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 		return usageError("give user, for all your projects, or project, for everyone in this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
 		return usageError("leave --scope out", "%s has no project file", c.Name)
-	case f.scope == "project" && f.file == "" && f.places(env).Project == "":
+	case f.scope == "project" && f.file == "" && f.clientEnv(env).Project == "":
 		return usageError("give it with --project", "the project's folder is not known")
-	case f.trust && !c.Trusts():
+	case f.trust && !c.CanTrust():
 		return usageError("leave --trust out, and allow the tools in the application", "the file of %s cannot say --trust", c.Name)
 	}
 	return nil
 }
 
-func (f *connectFlags) places(env Env) client.Places {
-	return client.Places{
+func (f *connectFlags) clientEnv(env Env) client.Env {
+	return client.Env{
 		OS: runtime.GOOS, Home: env.Home, Project: projectRoot(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
 	}
@@ -112,10 +112,10 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	}
 	s := client.Server{Command: executable(), Args: []string{"serve"}, Trust: f.trust}
 	if f.command != "" {
-		s.Command, s.Switch = absolute(env, f.command), true
+		s.Command, s.ReplaceURL = absolute(env, f.command), true
 	}
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
-		at := f.places(env).Program(f.command)
+		at := f.clientEnv(env).Program(f.command)
 		switch {
 		case f.scope == "project": // each user has their own
 			s.Command = f.command
@@ -135,18 +135,18 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 
 // state reads the state of the entry from the client's files.
 func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
-	p := f.places(env)
+	p := f.clientEnv(env)
 	choice := client.Choice{Scope: client.Scope(f.scope)}
 	if f.file != "" {
 		choice.File = absolute(env, f.file)
 	}
 	ch, err := c.Plan(p, s, choice)
 	out := connectionOf(ch)
-	out.Client, out.Name, out.Here = c.ID, c.Name, c.Here(p)
-	if ch.First != nil {
-		first := connectionOf(*ch.First)
+	out.Client, out.Name, out.Here = c.ID, c.Name, c.Installed(p)
+	if ch.OverriddenBy != nil {
+		first := connectionOf(*ch.OverriddenBy)
 		first.Client, first.Name, first.Here = c.ID, c.Name, out.Here
-		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.Starts(first.Command[0])
+		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
 		out.First = &first
 	}
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *connectFlags) list(env *Env) error {
 		if err != nil {
 			return err
 		}
-		s.Switch = false // an entry that leads to a URL is connected
+		s.ReplaceURL = false // an entry that leads to a URL is connected
 		state, _, _ := f.state(*env, c, s)
 		all = append(all, state)
 	}
@@ -190,7 +190,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 		return err
 	}
 	state, ch, planErr := f.state(*env, c, s)
-	entry, err := c.Entry(c.In(f.places(*env), state.File, s))
+	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
 	if errors.Is(err, client.ErrNoRemote) {
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings"}
 	} else if err != nil {
@@ -198,7 +198,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	}
 	state.Entry = entry
 	file := atHome(*env, state.File)
-	for _, err := range ch.Unread {
+	for _, err := range ch.Unreadable {
 		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
 	}
 	f.warn(env, c, s, ch)

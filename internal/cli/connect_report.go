@@ -22,7 +22,7 @@ func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch clien
 	}
 	switch {
 	case s.URL != "" || ch.State == client.Foreign:
-	case !f.places(*env).Starts(s.Command):
+	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
 	case f.scope == "project" && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
@@ -39,7 +39,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 		}
 		return &failure{exitNo, fmt.Errorf("%s: the entry is turned off there, so %s does not start knack", file, c.Name), fmt.Sprintf("set %q to %s there", field, value)}
 	}
-	file, first := atHome(env, ch.File), ch.First
+	file, first := atHome(env, ch.File), ch.OverriddenBy
 	switch {
 	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
 		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
@@ -95,10 +95,10 @@ func refusal(c client.Client, state connection, file string, err error) error {
 			"give that server another name there, or say with --command that this program is your knack"}
 	case state.State != "refused":
 		return nil
-	case errors.Is(err, client.ErrNoFolder):
-		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "set HOME, or name the file with --file"}
+	case errors.As(err, &missing) && file == "":
+		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), missing.Fix}
 	case errors.As(err, &missing):
-		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Mend}
+		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Fix}
 	case errors.Is(err, fs.ErrPermission):
 		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
 	case errors.As(err, new(*edit.OutsideError)):
@@ -155,7 +155,7 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	switch {
 	case state.First != nil:
 		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
-	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
+	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.NextSteps(client.Env{}, ch.Scope, ch.Name)) == 0):
 		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
 	}
 }
@@ -194,8 +194,8 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
 	}
 	counts := ch
-	if ch.First != nil {
-		counts = *ch.First
+	if ch.OverriddenBy != nil {
+		counts = *ch.OverriddenBy
 	}
 	if counts.State == client.Foreign { // no word about approving, allowing or trusting
 		if !f.write { // else see unconnected
@@ -206,19 +206,19 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
 		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
 	}
-	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
+	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
 		fmt.Fprintln(env.Stderr, clean(sentence))
 	}
 	switch {
-	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
-	case ch.First != nil && ch.First.State == client.Outdated:
+	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see unconnected
+	case ch.OverriddenBy != nil && ch.OverriddenBy.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
-	case c.Trusts() && !counts.Trusted && ch.First != nil:
+	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
-	case c.Trusts() && !counts.Trusted:
+	case c.CanTrust() && !counts.Trusted:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
 	}
-	if twice := c.Twice("that server"); twice != "" && s.URL != "" {
+	if twice := c.DuplicateHint("that server"); twice != "" && s.URL != "" {
 		fmt.Fprintf(env.Stderr, "%s, or use an entry without --http.\n", twice)
 	}
 }

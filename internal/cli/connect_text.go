@@ -40,7 +40,7 @@ type diff struct {
 func connectionOf(ch client.Change) connection {
 	out := connection{
 		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
-		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspect, Off: ch.Off != "" || ch.ListFile != "",
+		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
 		out.Changes = append(out.Changes, diff(d))
@@ -112,7 +112,7 @@ func (c connection) precedence(env Env, cl client.Client) string {
 	if c.First.State == "other" {
 		what = "its server called knack"
 	}
-	if cl.OnceApproved && c.First.Scope == "project" {
+	if cl.NeedsApproval && c.First.Scope == "project" {
 		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
 			file, what, c.First.how(), cl.Name, atHome(env, c.File))
 	}
@@ -121,7 +121,7 @@ func (c connection) precedence(env Env, cl client.Client) string {
 
 // comes says when the entry that precedes this one comes first.
 func (c connection) comes(cl client.Client) string {
-	if cl.OnceApproved && c.First.Scope == "project" {
+	if cl.NeedsApproval && c.First.Scope == "project" {
 		return "comes first once it is approved"
 	}
 	return "comes first"
