@@ -20,8 +20,8 @@ type output struct {
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
-	if err != nil {
-		o.failed.CompareAndSwap(nil, &err)
+	if failed := err; err != nil { // a variable of its own, because it escapes
+		o.failed.CompareAndSwap(nil, &failed)
 	}
 	return n, err
 }

@@ -136,7 +136,7 @@ func warnOfIdle(ctx context.Context, c *catalog.Catalog, policy *access.Policy, 
 	if policy == nil {
 		return
 	}
-	v, err := c.Whole(ctx, idleGrace)
+	v, err := c.CompleteView(ctx, idleGrace)
 	if err != nil || v.Incomplete() != nil {
 		return // a skill that is not read yet may match
 	}
