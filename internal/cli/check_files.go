@@ -108,7 +108,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 			return err
 		}
 	}
-	run, err := lookAt(ctx, env, all)
+	run, err := scanTargets(ctx, env, all)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	}
 	var failed error
 	if level != check.None {
-		failed = mend(ctx, env, run, f, level)
-		if run, err = lookAt(ctx, env, all); err != nil {
+		failed = applyFixes(ctx, env, run, f, level)
+		if run, err = scanTargets(ctx, env, all); err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,8 @@ func (r *checkRun) fixable(level check.Level) (n int) {
 	return n
 }
 
-// placed is a message about a position in a file.
-type placed struct {
+// diagnostic is a message about a position in a file.
+type diagnostic struct {
 	file     string
 	severity skill.Severity
 	rule     skill.RuleID
@@ -64,7 +64,7 @@ type placed struct {
 
 // write prints it like a compiler: position, message, the line with a mark under the token,
 // and the fix. Without the file's text it omits the line.
-func (p placed) write(env *Env, b *strings.Builder, source *check.Source) {
+func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
 	where := p.file
 	if p.at.Line > 0 {
 		where += ":" + p.at.String()
@@ -102,5 +102,5 @@ func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
 	if f.skill != nil && f.File == f.skill.Skill.Entry {
 		source = f.skill.source
 	}
-	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
+	diagnostic{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
 }

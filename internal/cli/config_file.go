@@ -153,12 +153,12 @@ func readContained(file string) ([]byte, error) {
 }
 
 // readGiven reads a configuration that the user named.
-func readGiven(file string) ([]byte, error) { return readOwn(file) }
+func readGiven(file string) ([]byte, error) { return readUserFile(file) }
 
-// readOwn reads a file that the operator named, following links, and at most one byte more
+// readUserFile reads a file that the operator named, following links, and at most one byte more
 // than [config.MaxSize]. It refuses a pipe or a device, which could block the command, or a
 // server that reloads it, for ever. The null device is an empty file.
-func readOwn(file string) ([]byte, error) {
+func readUserFile(file string) ([]byte, error) {
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}

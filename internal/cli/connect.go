@@ -40,7 +40,7 @@ parsed is left alone.
 
 Roots that the client reads itself are kept out of the lists with --exclude: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
-		Args: between(0, 1, "the name of one client, or nothing"),
+		Args: argCount(0, 1, "the name of one client, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
@@ -150,7 +150,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 		out.First = &first
 	}
 	if err != nil {
-		out.State, out.Why = "refused", bare(err).Error()
+		out.State, out.Why = "refused", systemCause(err).Error()
 	}
 	return out, ch, err
 }
@@ -175,7 +175,7 @@ func (f *connectFlags) list(env *Env) error {
 			rest = append(rest, c.Client)
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.sentence(*env)))
+		fmt.Fprintf(env.Stdout, "%-14s  %s\n", c.Client, clean(c.status(*env)))
 	}
 	if len(rest) > 0 {
 		fmt.Fprintf(env.Stdout, "not found: %s\n", strings.Join(rest, ", "))
@@ -199,9 +199,9 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 	state.Entry = entry
 	file := atHome(*env, state.File)
 	for _, err := range ch.Unreadable {
-		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(bare(err.Err).Error()))
+		fmt.Fprintf(env.Stderr, "warning: %s, where %s looks too, cannot be read: %s\n", clean(atHome(*env, err.Path)), c.Name, clean(systemCause(err.Err).Error()))
 	}
-	f.warn(env, c, s, ch)
+	f.warnCommand(env, c, s, ch)
 	if f.write {
 		if err := refusal(c, state, file, planErr); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, bare(err)), writeHint(*env, c, ch.File, err)}
+			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, systemCause(err)), writeHint(*env, c, ch.File, err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
@@ -219,15 +219,15 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			return err
 		}
 	} else if f.write {
-		report(env, c, s, state, ch, file)
-		f.advise(env, c, s, ch)
+		printResult(env, c, s, state, ch, file)
+		f.printAdvice(env, c, s, ch)
 	} else {
 		fmt.Fprint(env.Stdout, clean(entry))
-		explain(env, c, s, state, ch, file)
-		f.advise(env, c, s, ch)
+		printDestination(env, c, s, state, ch, file)
+		f.printAdvice(env, c, s, ch)
 	}
 	if f.write {
-		return f.unconnected(*env, c, state, ch)
+		return f.obstacle(*env, c, state, ch)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/edit"
 )
 
-// warn says what may keep the client from starting the command that the entry names.
-func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch client.Change) {
+// warnCommand says what may keep the client from starting the command that the entry names.
+func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, ch client.Change) {
 	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
 	if kept {
 		s.Command = ch.Command[0]
@@ -29,9 +29,9 @@ func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch clien
 	}
 }
 
-// unconnected returns what keeps the client from using the entry after --write, with the
+// obstacle returns what keeps the client from using the entry after --write, with the
 // fix. It returns nil if nothing does, or if something was written for other projects.
-func (f *connectFlags) unconnected(env Env, c client.Client, state connection, ch client.Change) error {
+func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch client.Change) error {
 	off := func(file, field string) error {
 		value := "true"
 		if field == "disabled" {
@@ -42,9 +42,9 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	file, first := atHome(env, ch.File), ch.OverriddenBy
 	switch {
 	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
-		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.target()), removeAdvice}
 	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
 		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
@@ -54,7 +54,7 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	case ch.Off != "": // even if another comes first: some clients merge the two
 		return off(file, ch.Off)
 	case first == nil && ch.Shared && ch.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
+		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.target()),
 			"--scope user adds one for all your projects, --scope project brings this one up to date"}
 	case first == nil || state.Written:
 		return nil
@@ -64,16 +64,16 @@ func (f *connectFlags) unconnected(env Env, c client.Client, state connection, c
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }
 
-// removeIt is the advice about another server called knack.
-const removeIt = "do not approve it; remove it there, or give it another name"
+// removeAdvice is the advice about another server called knack.
+const removeAdvice = "do not approve it; remove it there, or give it another name"
 
-// again returns the command that writes the entry of a scope.
-func (f *connectFlags) again(c client.Client, scope client.Scope) string {
+// rerunCommand returns the command that writes the entry of a scope.
+func (f *connectFlags) rerunCommand(c client.Client, scope client.Scope) string {
 	out := "knack connect " + c.ID + " --write"
 	if scope == client.Project {
 		out = "knack connect " + c.ID + " --scope project --write"
@@ -89,9 +89,9 @@ func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
 	case state.Suspect != "":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.how()), removeIt}
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.target()), removeAdvice}
 	case state.State == "other":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.target()),
 			"give that server another name there, or say with --command that this program is your knack"}
 	case state.State != "refused":
 		return nil
@@ -137,20 +137,20 @@ func writeHint(env Env, c client.Client, file string, err error) string {
 	return ""
 }
 
-// report says what --write did.
-func report(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+// printResult says what --write did.
+func printResult(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
-	case ch.Shared && ch.State == client.Outdated: // see unconnected
+	case ch.Shared && ch.State == client.Outdated: // see obstacle
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
-		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.target()))
 		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
 	case !state.Written:
-		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.besides()))
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.extras()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.besides()), clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.extras()), clean(atHome(*env, state.Backup)))
 	default:
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.extras()))
 	}
 	switch {
 	case state.First != nil:
@@ -160,17 +160,17 @@ func report(env *Env, c client.Client, s client.Server, state connection, ch cli
 	}
 }
 
-// explain says where the printed entry goes.
-func explain(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+// printDestination says where the printed entry goes.
+func printDestination(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
 	switch {
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
 	case state.State == "refused" || state.State == "other" || ch.Shared:
-		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.sentence(*env)))
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.status(*env)))
 	case state.State == "connected":
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.how()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.target()))
 	case state.State == "outdated":
-		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.how()))
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.target()))
 		showChanges(env.Stderr, state, file)
 	default:
 		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
@@ -186,8 +186,8 @@ func explain(env *Env, c client.Client, s client.Server, state connection, ch cl
 	}
 }
 
-// advise says what is left to do, and what to know.
-func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch client.Change) {
+// printAdvice says what is left to do, and what to know.
+func (f *connectFlags) printAdvice(env *Env, c client.Client, s client.Server, ch client.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
 	} else if s.Token && ch.State != client.Connected {
@@ -198,8 +198,8 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 		counts = *ch.OverriddenBy
 	}
 	if counts.State == client.Foreign { // no word about approving, allowing or trusting
-		if !f.write { // else see unconnected
-			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeIt)
+		if !f.write { // else see obstacle
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeAdvice)
 		}
 		return
 	}
@@ -210,9 +210,9 @@ func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch cli
 		fmt.Fprintln(env.Stderr, clean(sentence))
 	}
 	switch {
-	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see unconnected
+	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle
 	case ch.OverriddenBy != nil && ch.OverriddenBy.State == client.Outdated:
-		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
+		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.rerunCommand(c, counts.Scope))
 	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
 	case c.CanTrust() && !counts.Trusted:

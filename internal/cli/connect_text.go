@@ -23,12 +23,12 @@ type connection struct {
 	Suspect string   `json:"suspect,omitempty"` // why what it starts is not known to be knack
 	Off     bool     `json:"off,omitempty"`     // it is turned off
 	// First is the entry that the client uses instead of this one.
-	First   *connection `json:"first,omitempty"`
-	Changes []diff      `json:"changes,omitempty"` // what --write changes in it, or has changed
-	Entry   string      `json:"entry,omitempty"`
-	Written bool        `json:"written,omitempty"`
-	Backup  string      `json:"backup,omitempty"`
-	called  string      // the entry's name
+	First     *connection `json:"first,omitempty"`
+	Changes   []diff      `json:"changes,omitempty"` // what --write changes in it, or has changed
+	Entry     string      `json:"entry,omitempty"`
+	Written   bool        `json:"written,omitempty"`
+	Backup    string      `json:"backup,omitempty"`
+	entryName string      // the entry's name
 }
 
 type diff struct {
@@ -39,7 +39,7 @@ type diff struct {
 
 func connectionOf(ch client.Change) connection {
 	out := connection{
-		called: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
+		entryName: ch.Name, File: ch.File, Scope: string(ch.Scope), Key: ch.Key, State: string(ch.State),
 		Command: ch.Command, URL: ch.URL, Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
 	for _, d := range ch.Differences {
@@ -48,16 +48,16 @@ func connectionOf(ch client.Change) connection {
 	return out
 }
 
-// sentence says how a client is connected, and in which file.
-func (c connection) sentence(env Env) string {
+// status says how a client is connected, and in which file.
+func (c connection) status(env Env) string {
 	if c.First != nil && c.State != "refused" {
-		return c.First.sentence(env)
+		return c.First.status(env)
 	}
 	file := atHome(env, c.File)
 	switch c.State {
 	case "connected", "outdated":
 		if c.Missing {
-			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.how(), file)
+			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.target(), file)
 		}
 		is := "connected"
 		if c.Off {
@@ -70,9 +70,9 @@ func (c connection) sentence(env Env) string {
 			}
 			is += ", and " + how + " would update it"
 		}
-		return fmt.Sprintf("%s: %s (%s)", is, c.how(), file)
+		return fmt.Sprintf("%s: %s (%s)", is, c.target(), file)
 	case "other":
-		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.how(), file)
+		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.target(), file)
 	case "refused":
 		if file == "" {
 			return "cannot be connected: " + c.Why
@@ -82,8 +82,8 @@ func (c connection) sentence(env Env) string {
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// how says what the entry starts or leads to, for whom, and its name if that is not knack.
-func (c connection) how() string {
+// target says what the entry starts or leads to, for whom, and its name if that is not knack.
+func (c connection) target() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
 		out = "starts " + c.Command[0]
@@ -91,7 +91,7 @@ func (c connection) how() string {
 	if dirs := values(c.Command, "--dir"); len(dirs) > 0 && c.State != "other" {
 		out += ", which serves " + strings.Join(dirs, " and ") + " alone"
 	}
-	if name := c.called; name != "" && name != client.Name {
+	if name := c.entryName; name != "" && name != client.Name {
 		out += ", is called " + name
 	}
 	if c.Suspect != "" {
@@ -114,9 +114,9 @@ func (c connection) precedence(env Env, cl client.Client) string {
 	}
 	if cl.NeedsApproval && c.First.Scope == "project" {
 		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
-			file, what, c.First.how(), cl.Name, atHome(env, c.File))
+			file, what, c.First.target(), cl.Name, atHome(env, c.File))
 	}
-	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.how())
+	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.target())
 }
 
 // comes says when the entry that precedes this one comes first.
@@ -127,10 +127,10 @@ func (c connection) comes(cl client.Client) string {
 	return "comes first"
 }
 
-// besides returns what is unusual about an entry that has been written.
-func (c connection) besides() string {
+// extras returns what is unusual about an entry that has been written.
+func (c connection) extras() string {
 	out := ""
-	if name := c.called; name != "" && name != client.Name {
+	if name := c.entryName; name != "" && name != client.Name {
 		out = ", called " + name
 	}
 	if dirs := values(c.Command, "--dir"); len(dirs) > 0 {

@@ -21,14 +21,14 @@ func listCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the available skills; with --all also the others, with reasons",
-		Args:  between(0, 0, "no arguments"),
+		Args:  argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				done := waiting(env, judging)
+				done := showWait(env, judgingNotice)
 				out, err := listJSON(cmd.Context(), v, all)
 				done()
 				if err != nil {
@@ -103,7 +103,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	if all {
-		printRest(w, v)
+		printHidden(w, v)
 	}
 	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
@@ -127,7 +127,7 @@ func printSkill(env *Env, e *catalog.Entry, called string, width int) {
 	fmt.Fprintf(env.Stdout, "  %s%s  %s%s\n", name, pad, mark, description)
 }
 
-func printRest(w io.Writer, v catalog.View) {
+func printHidden(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {
 		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {

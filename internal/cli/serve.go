@@ -25,7 +25,7 @@ import (
 func serveCommand(env *Env) *cobra.Command {
 	var from sourceFlags
 	var web httpFlags
-	var op operation
+	var op serveConfig
 	var set, entry string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -47,7 +47,7 @@ client (--token-file) or the words that it need not (--no-auth). Your knack.yaml
 then says who may see which skills, and more (doc/configuration.md); it is read
 again on SIGHUP. --config FILE is read instead, also without --http; where it says
 http.listen, that is the address.`,
-		Args: between(0, 0, "no arguments"),
+		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
 			if err != nil {
@@ -76,11 +76,11 @@ http.listen, that is the address.`,
 	return cmd
 }
 
-// patience is how long the first list waits for a root whose disk does not answer. Clients
+// slowRootTimeout is how long the first list waits for a root whose disk does not answer. Clients
 // give a server some ten seconds to start.
-const patience = 2 * time.Second
+const slowRootTimeout = 2 * time.Second
 
-func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *operation, tools []*tool.Tool, entry string) error {
+func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op *serveConfig, tools []*tool.Tool, entry string) error {
 	tuneCollector(env)
 	if err := from.check(*env); err != nil {
 		return err
@@ -91,7 +91,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 		return err
 	}
 	if web.addr != "" {
-		if err := web.admit(env, op); err != nil {
+		if err := web.loadAccess(env, op); err != nil {
 			return err
 		}
 	}
@@ -114,13 +114,13 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
 		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
 	}
-	c := catalog.New(sources, catalog.Options{Log: log, Patience: patience})
+	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
 	options := mcpserver.Options{Catalog: c, Tools: tools, Version: build().Version, Log: log, Engage: from.builtin().Engage, Entry: entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
 	if !from.fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
-			warnOfRoots(log, *env, folders)
+			warnRoots(log, *env, folders)
 			sources, err := from.sources(*env, folders)
 			if err != nil {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
@@ -130,10 +130,10 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 			_ = c.Refresh(ctx)
 		}
 	}
-	pages := web.pagesOf(&options)
+	pages := web.pageOptions(&options)
 	options.Observe, options.Audit = observing(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
-	go giveBack(ctx)
+	go releaseMemory(ctx)
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, op, c, server, pages, log)
 	}
@@ -152,13 +152,13 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	return runError("", "the session ended: %w", err)
 }
 
-// warnOfRoots logs once for each of a client's roots what is wrong with it. The folders
+// warnRoots logs once for each of a client's roots what is wrong with it. The folders
 // that would be below such a root are only missing.
-func warnOfRoots(log *slog.Logger, env Env, folders []string) {
+func warnRoots(log *slog.Logger, env Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
-			log.Warn("a root of the client cannot be used", "root", shown(d, nil, env.Home), "error", words)
+			log.Warn("a root of the client cannot be used", "root", displayPath(d, nil, env.Home), "error", words)
 		}
 	}
 }

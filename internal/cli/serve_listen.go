@@ -129,11 +129,11 @@ type certificate struct {
 // read loads the pair that is in the files now, and reports whether it is another one.
 // After an error, the pair before stays.
 func (c *certificate) read() (renewed bool, err error) {
-	cert, err := readOwn(absolute(c.env, c.certFile))
+	cert, err := readUserFile(absolute(c.env, c.certFile))
 	if err != nil {
 		return false, runError("", "--tls-cert %s: %s", c.certFile, reasonOf(err))
 	}
-	key, err := readOwn(absolute(c.env, c.keyFile))
+	key, err := readUserFile(absolute(c.env, c.keyFile))
 	if err != nil {
 		return false, runError("", "--tls-key %s: %s", c.keyFile, reasonOf(err))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/web"
 )
 
-// measures are the metrics of the server around the pages. doc/running.md has each.
-func measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
+// serverMetrics returns the metrics of the server around the pages. doc/running.md has each.
+func serverMetrics(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	if h == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // reloader puts the present configuration in force.
 type reloader struct {
-	op        *operation
+	op        *serveConfig
 	admission *admission
 	catalog   *catalog.Catalog
 	server    *mcpserver.Server
@@ -75,7 +75,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if own != nil {
 		now, what, data = own.config, own.shown, own.data
 	}
-	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
+	if err := checkPatterns(ctx, r.catalog, what, now.Access); err != nil {
 		return err
 	}
 	if key := r.access.Omits(now.Access); key != "" {
@@ -88,9 +88,9 @@ func (r *reloader) reload(ctx context.Context) error {
 	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens); loses {
 		switch {
 		case own != nil && cutShort(r.data, data):
-			return lessThan(what)
+			return cutShortError(what)
 		case cutShort(r.admission.held, tokenData):
-			return lessThan("--token-file " + r.admission.tokenFile)
+			return cutShortError("--token-file " + r.admission.tokenFile)
 		}
 	}
 	if (tokens == nil) != (r.admission.tokens == nil) {
@@ -108,8 +108,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
 	}
-	warnOfStrangers(policy, tokens, r.log)
-	warnOfIdle(ctx, r.catalog, policy, r.log)
+	warnUnknownSubjects(policy, tokens, r.log)
+	warnUnmatchedPatterns(ctx, r.catalog, policy, r.log)
 	return nil
 }
 
@@ -123,6 +123,6 @@ func cutShort(held, now []byte) bool {
 	return len(now) < len(held) && bytes.HasPrefix(held, now)
 }
 
-func lessThan(file string) error {
+func cutShortError(file string) error {
 	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
 }

@@ -319,7 +319,7 @@ func TestSignInOverTLS(t *testing.T) {
 
 // TestNoSignInWithoutTokens checks that a server without tokens has no sign-in.
 func TestNoSignInWithoutTokens(t *testing.T) {
-	s := newSurfer(t, strings.TrimSuffix(serving(t, "--dir", skills(t)), "/mcp"))
+	s := newSurfer(t, strings.TrimSuffix(startServer(t, "--dir", skills(t)), "/mcp"))
 	if r := s.get("/signin"); r.code != 404 {
 		t.Errorf("%d %s", r.code, r.body)
 	}
