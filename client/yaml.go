@@ -90,7 +90,7 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 func parseYAML(data []byte) (*yaml.Node, error) {
 	// The parser counts these as line ends too, and the edit does not.
 	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
-		return nil, fmt.Errorf("line %d: it has an odd line end, neither \\n nor \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
+		return nil, fmt.Errorf("line %d: it has a line end other than \\n and \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
 	}
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	var doc, next yaml.Node

@@ -352,11 +352,11 @@ func TestReload(t *testing.T) {
 	ask()
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
-	hangUp(`"msg":"the configuration was not taken over; the one before holds","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
+	hangUp(`"msg":"the configuration was not reloaded; the previous one stays in effect","reason":"` + config + `:4:10: there is no key 'rat' in limits"`)
 	ask() // into the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
-	hangUp(`"msg":"these keys have changed, and hold from the next start on","keys":"http.hosts, log.format, audit.to, audit.keep"`)
+	hangUp(`"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
 	ask()
 	if _, err := os.Stat(filepath.Join(etc, "elsewhere.log")); err == nil {
 		t.Error("it writes elsewhere before it is started anew")

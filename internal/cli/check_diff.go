@@ -105,7 +105,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+		return &failure{exitNo, fmt.Errorf("%s can be fixed", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

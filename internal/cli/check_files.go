@@ -134,7 +134,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	run.lost = append(lost, run.lost...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; give the path of a skill, or of a folder with skills")
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {

@@ -46,18 +46,18 @@ func applyFixes(ctx context.Context, env *Env, run *checkRun, f *checkFlags, lev
 		name := c.shown(cmp.Or(c.Skill.Entry, old))
 		if err := c.write(*env, now, old); err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(name), clean(err.Error()))
 			continue
 		}
 		for _, m := range mends {
-			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
 		}
 		if old != "" {
-			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
+			fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
 		}
 	}
 	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
+		return runError("fix these by hand, or make them writable", "%s could not be written", skill.Count(failed, "file"))
 	}
 	return nil
 }
@@ -116,10 +116,10 @@ func (r *checkRun) renameMisspelt(ctx context.Context, env *Env, f *checkFlags, 
 		}
 		if err != nil {
 			failed++
-			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(n.shown), clean(systemCause(err).Error()))
+			fmt.Fprintf(env.Stderr, "not fixed: %s: %s\n", clean(n.shown), clean(systemCause(err).Error()))
 			continue
 		}
-		fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
+		fmt.Fprintf(env.Stderr, "fixed: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
 	}
 	return failed
 }

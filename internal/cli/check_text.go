@@ -26,10 +26,10 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 	fmt.Fprintf(&b, "%s: %s, %s", skill.Count(len(run.skills), "skill"),
 		skill.Count(run.count(skill.SeverityError), "error"), skill.Count(run.count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
-		fmt.Fprintf(&b, "; --fix mends %d", n)
+		fmt.Fprintf(&b, "; --fix corrects %d", n)
 	}
 	if n := run.fixable(check.Guess); n > 0 {
-		fmt.Fprintf(&b, "; --fix=guess mends %d more", n)
+		fmt.Fprintf(&b, "; --fix=guess corrects %d more", n)
 	}
 	if n := run.silenced; n > 0 {
 		fmt.Fprintf(&b, "; %s left out by %s", skill.Count(n, "finding"), clean(run.files()))
@@ -79,7 +79,7 @@ func (p diagnostic) write(env *Env, b *strings.Builder, source *check.Source) {
 	}
 	if p.mend != "" {
 		ask, lines, _ := strings.Cut(p.mend, "\n")
-		fmt.Fprintf(b, " %s = mend: %s\n", gutter, oneLine(ask))
+		fmt.Fprintf(b, " %s = fix: %s\n", gutter, oneLine(ask))
 		for l := range strings.Lines(lines) {
 			fmt.Fprintf(b, " %s | %s\n", gutter, clean(strings.TrimRight(l, "\n")))
 		}

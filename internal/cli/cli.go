@@ -130,7 +130,7 @@ func flagError(err error) error {
 // helpCommand is the command that people try first; the help texts name --help.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true,
+		Use: "help [COMMAND]", Short: "Describe a command", Hidden: true,
 		Args: argCount(0, 1, "the name of one command"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)

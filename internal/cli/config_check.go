@@ -125,7 +125,7 @@ func (f *configFile) warnings() (all []string) {
 		if !s.Group {
 			continue
 		}
-		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		w := "a rule applies to the group " + skill.Quote(s.Name) + ", but no token is in it"
 		if s.Near != "" {
 			w += ": did you mean " + s.Near + "?"
 		}

@@ -126,7 +126,7 @@ func (s *settings) load(file, shown string, read func(string) ([]byte, error)) (
 	}
 	data, err := read(file)
 	if err != nil {
-		return nil, runError("let the file be a text file that the user who runs knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
+		return nil, runError("make it a text file that knack can read, or name another with --config", "%s cannot be read: %w", shown, readError{err})
 	}
 	f := &configFile{path: file, shown: filepath.ToSlash(shown), data: data}
 	f.config, f.problems = config.Parse(data)

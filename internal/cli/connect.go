@@ -33,12 +33,12 @@ func connectCommand(env *Env) *cobra.Command {
 entry that it needs in its configuration file.
 
 With --write the entry goes into that file: into the one of yours that has an entry
-already, or else into your own for all projects. Comments, formatting and everything else in the
-file stay, and the file from before is kept beside it (.bak). An entry that is there
-already keeps its arguments, and what changes in it is shown. A file that cannot be
-parsed is left alone.
+already, or else into your own for all projects. Comments, formatting and everything
+else in the file stay, and the previous file is kept beside it (.bak). An existing entry
+keeps its arguments, and its changes are printed. A file that cannot be parsed is not
+changed.
 
-Roots that the client reads itself are kept out of the lists with --exclude: it would show
+--exclude leaves roots that the client reads itself out of the lists: it would show
 their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 		Args: argCount(0, 1, "the name of one client, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,10 +63,10 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
-	flags.StringVar(&f.scope, "scope", "", "the entry is for you in all projects (user) or for everyone in this project (project): `SCOPE`")
+	flags.StringVar(&f.scope, "scope", "", "the entry is for you in all projects (user) or for all users of this project (project): `SCOPE`")
 	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
 	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
-	flags.BoolVar(&f.token, "token", false, "that server wants a token: the client reads it from KNACK_TOKEN, or the entry has a place for it")
+	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
@@ -83,13 +83,13 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 	case f.token && f.http == "":
 		return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
 	case f.scope != "" && f.scope != "user" && f.scope != "project":
-		return usageError("give user, for all your projects, or project, for everyone in this one", "--scope %s: there is no such scope", f.scope)
+		return usageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
 		return usageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == "project" && f.file == "" && f.clientEnv(env).Project == "":
 		return usageError("give it with --project", "the project's folder is not known")
 	case f.trust && !c.CanTrust():
-		return usageError("leave --trust out, and allow the tools in the application", "the file of %s cannot say --trust", c.Name)
+		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (f *connectFlags) connect(env *Env, c client.Client) error {
 			showChanges(env.Stdout, state, file)
 		}
 		if err := ch.Write(); err != nil {
-			return &failure{exitError, fmt.Errorf("%s is left as it is: %w", file, systemCause(err)), writeHint(*env, c, ch.File, err)}
+			return &failure{exitError, fmt.Errorf("%s is unchanged: %w", file, systemCause(err)), writeHint(*env, c, ch.File, err)}
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}

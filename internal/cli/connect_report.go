@@ -25,7 +25,7 @@ func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, c
 	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
 	case f.scope == "project" && f.command == "" && !kept:
-		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
+		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}
 }
 
@@ -89,10 +89,10 @@ func refusal(c client.Client, state connection, file string, err error) error {
 	var missing *client.MissingError
 	switch {
 	case state.Suspect != "":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.target()), removeAdvice}
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is unchanged", file, state.target()), removeAdvice}
 	case state.State == "other":
-		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.target()),
-			"give that server another name there, or say with --command that this program is your knack"}
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is unchanged", file, state.target()),
+			"rename that server there, or, if this program is your knack, name it with --command"}
 	case state.State != "refused":
 		return nil
 	case errors.As(err, &missing) && file == "":
@@ -100,11 +100,11 @@ func refusal(c client.Client, state connection, file string, err error) error {
 	case errors.As(err, &missing):
 		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Fix}
 	case errors.Is(err, fs.ErrPermission):
-		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
+		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
 	case errors.As(err, new(*edit.OutsideError)):
-		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
+		return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
 	}
-	return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
+	return &failure{exitNo, fmt.Errorf("%s is unchanged: %s", file, state.Why), "fix the file, or add by hand what knack connect " + c.ID + " prints"}
 }
 
 // showChanges shows what changes in an entry, as a difference.
@@ -148,7 +148,7 @@ func printResult(env *Env, c client.Client, s client.Server, state connection, c
 	case !state.Written:
 		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.extras()))
 	case state.Backup != "":
-		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.extras()), clean(atHome(*env, state.Backup)))
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the previous file is %s\n", clean(file), clean(state.extras()), clean(atHome(*env, state.Backup)))
 	default:
 		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.extras()))
 	}

@@ -19,7 +19,7 @@ func doctorCommand(env *Env) *cobra.Command {
 		Use:   "doctor [SKILL]",
 		Short: "Explain where skills are looked for, what became of each, and why one is missing",
 		Long: `Explain where skills are looked for, what became of each one found, and what
-clients are shown of them.
+clients see of them.
 
 With SKILL, explain that name alone: every skill with that name or a similar one,
 its faults, and what to write instead. SKILL is a name, a folder's name,

@@ -179,7 +179,7 @@ func printVariants(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "not read")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
+		fmt.Fprintf(w, "  %s  is beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
 	}
 }
 
@@ -216,9 +216,9 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	failed, passed := 0, 0
+	failed, notices := 0, 0
 	for _, r := range v.Roots {
-		passed += len(r.Notices)
+		notices += len(r.Notices)
 		if r.Err != nil {
 			failed++
 		}
@@ -226,11 +226,11 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if failed > 0 {
 		s += ", " + skill.Count(failed, "root") + " not readable"
 	}
-	if passed > 0 {
-		s += fmt.Sprintf(", %d passed over", passed)
+	if notices > 0 {
+		s += ", " + skill.Count(notices, "notice")
 	}
-	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
-		s += " (knack list --all says which and why)"
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
+		s += " (knack list --all shows which and why)"
 	}
 	return s
 }

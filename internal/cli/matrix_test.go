@@ -385,7 +385,7 @@ func matrix(t *testing.T, set string) {
 	}
 	write("anna", "carl others", "guest insiders", "dora insiders, outsiders")
 	company{log: real.log}.hangUp(t)
-	awaitLog(t, control.log, "the configuration was read again")
+	awaitLog(t, control.log, "the configuration was reloaded")
 	for _, p := range probes {
 		must(role{name: "revoked", headers: bearerOf("revoked")}, p)
 		for i, h := range houses {
@@ -519,7 +519,7 @@ access:
 	// The rules hide the skills: without them, every route shows them at once.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
 	company{log: houses[0].log}.hangUp(t)
-	awaitLog(t, houses[1].log, "the configuration was read again")
+	awaitLog(t, houses[1].log, "the configuration was reloaded")
 	shown := map[string]bool{}
 	for _, p := range probes {
 		of := ask(roles[0], p)

@@ -93,7 +93,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 	_, other := access.NewToken()
 	put(t, tokens, other+" bert\n")
-	again("the configuration was read again")
+	again("the configuration was reloaded")
 	if code, _, _ := check(t, token, url); code == 0 {
 		t.Error("a token that was taken away lets in")
 	}

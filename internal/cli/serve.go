@@ -37,16 +37,16 @@ A client starts it. For Claude Code, for example, this adds it:
   knack connect claude-code --write
 
 Standard output carries the protocol and nothing else; what was skipped, and why,
-goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: what was
-asked before it is answered, for up to 10 seconds; a second one ends at once.
-Where answers are missing then, or the client does not read, the status is 3.
+goes to standard error. A signal (SIGINT, SIGTERM) ends the input too: earlier
+requests are answered, for up to 10 seconds; a second signal ends that at once.
+If answers are missing then, or the client does not read them, the exit status is 3.
 
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
-interrupted. On an address that other machines can reach it wants a token of each
-client (--token-file) or the words that it need not (--no-auth). Your knack.yaml
-then says who may see which skills, and more (doc/configuration.md); it is read
-again on SIGHUP. --config FILE is read instead, also without --http; where it says
-http.listen, that is the address.`,
+interrupted. If other machines can reach the address, clients need tokens
+(--token-file, or access.tokens in knack.yaml); --no-auth turns this off. Your
+knack.yaml then sets which clients see which skills, and more
+(doc/configuration.md); SIGHUP reloads it. --config FILE is used in its place, also
+without --http; its http.listen is the address.`,
 		Args: argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tools, err := tool.ParseSets(set)
@@ -112,7 +112,7 @@ func serve(ctx context.Context, env *Env, from *sourceFlags, web *httpFlags, op 
 	}
 	defer op.end(log)
 	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0) {
-		log.Warn("access holds over HTTP alone: on standard input and output everything is served")
+		log.Warn("the section access applies only over HTTP: on standard input and output, every skill is served")
 	}
 	c := catalog.New(sources, catalog.Options{Log: log, Patience: slowRootTimeout})
 	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start

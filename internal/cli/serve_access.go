@@ -33,7 +33,7 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, runError("let it be a file of at most 1 MiB that the user who runs knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
+			return nil, nil, runError("use a file of at most 1 MiB that knack can read", "--token-file %s: %s", a.tokenFile, reasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
 			return nil, nil, runError("", "--token-file %s: %w", a.tokenFile, err)
@@ -72,7 +72,7 @@ func warnUnknownSubjects(policy *access.Policy, tokens *access.Tokens, log *slog
 		if s.Near != "" {
 			about = append(about, "near", s.Near)
 		}
-		log.Warn("a rule of the access rules holds for a "+what+" that no token has: it may be misspelt", about...)
+		log.Warn("an access rule applies to a "+what+" that no token has: it may be misspelt", about...)
 	}
 }
 

@@ -64,8 +64,8 @@ func TestServeAccess(t *testing.T) {
 		}
 	}
 	expect("at first", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
-	logged(`holds for a group that no token has: it may be misspelt" group=insider near=insiders`)
-	logged(`holds for a subject that no token has: it may be misspelt" subject=brt near=bert`)
+	logged(`applies to a group that no token has: it may be misspelt" group=insider near=insiders`)
+	logged(`applies to a subject that no token has: it may be misspelt" subject=brt near=bert`)
 	logged(`subject=zacharias` + "\n")
 	if strings.Contains(log(), "subject=carl") {
 		t.Error("a subject of the token file is a stranger")
@@ -98,9 +98,9 @@ func TestServeAccess(t *testing.T) {
 	// Deleting its line revokes a token, also on the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
-		before := strings.Count(log(), "the configuration was read again")
+		before := strings.Count(log(), "the configuration was reloaded")
 		hangUp()
-		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was read again") > before }, "it was not read again:", log)
+		testwait.Until(t, func() bool { return strings.Count(log(), "the configuration was reloaded") > before }, "it was not read again:", log)
 	}
 	put(t, tokens, carlLine+" carl\n"+doraLine+" dora\n")
 	again()

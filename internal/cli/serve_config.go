@@ -34,7 +34,7 @@ func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
 	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
-	flags.StringVar(&o.logLevel, "log-level", "", "say on standard error what is of this `LEVEL` or worse: "+strings.Join(config.LogLevels, ", "))
+	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
 	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
 	for _, name := range []string{"audit", "config"} {
 		_ = cmd.MarkFlagFilename(name)
@@ -97,7 +97,7 @@ func (o *serveConfig) merge(env *Env) error {
 		case *w.to == "":
 			*w.to = w.normal
 		case !slices.Contains(w.words, *w.to):
-			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: there is no such one", w.flag, *w.to)
+			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: unknown value", w.flag, *w.to)
 		}
 	}
 	return nil
@@ -149,10 +149,10 @@ func (o *serveConfig) open(env *Env, overStdio bool, log *slog.Logger) error {
 	}
 	options := audit.Options{MaxSize: files.MaxSize, Keep: files.Keep, Trouble: func(err error) {
 		if err != nil {
-			log.Error("the audit log lacks lines until it can be written again", "reason", err.Error())
+			log.Error("the audit log cannot be written, and lines are missing until it can", "reason", err.Error())
 			return
 		}
-		log.Warn("the audit log is written again, and says how many lines it lacks")
+		log.Warn("the audit log is written again, and records how many lines are missing")
 	}}
 	switch {
 	case o.auditTo == "stdout" && overStdio:
@@ -166,7 +166,7 @@ func (o *serveConfig) open(env *Env, overStdio bool, log *slog.Logger) error {
 	}
 	var err error
 	if o.audit, err = audit.Open(o.auditTo, options); err != nil {
-		hint := "let the folder exist, and the user who runs knack write to it"
+		hint := "create the folder, and let the user who runs knack write to it"
 		if errors.Is(err, audit.ErrIrregular) {
 			hint = "name a file, stdout or stderr"
 		}

@@ -40,12 +40,12 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 		}
 		if r.op.audit != nil {
 			if err := r.op.audit.Reopen(); err != nil {
-				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
+				r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", whyUnwritten(err))
 			}
 		}
 		r.renew()
 		if err := r.reload(ctx); err != nil {
-			r.log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
+			r.log.Error("the configuration was not reloaded; the previous one stays in effect", "reason", err.Error())
 		}
 	}
 }
@@ -58,16 +58,16 @@ func (r *reloader) renew() {
 	}
 	switch renewed, err := r.cert.read(); {
 	case err != nil:
-		r.log.Error("the TLS certificate was not taken over; the one before is served on", "reason", err.Error())
+		r.log.Error("the TLS certificate was not reloaded; the previous one stays in use", "reason", err.Error())
 	case renewed:
-		r.log.Warn("the TLS certificate was read again, and another one is served", "until", r.cert.until())
+		r.log.Warn("the TLS certificate was reloaded", "until", r.cert.until())
 	}
 }
 
 func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
 	var data []byte
-	what := "your " + config.Name + " is gone, and"
+	what := "your " + config.Name + ", which is gone,"
 	own, err := newSettings(r.admission.env, r.op.config).own()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		return err
 	}
 	if key := r.access.Omits(now.Access); key != "" {
-		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
+		return fmt.Errorf("%s no longer has %s, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access", what, key)
 	}
 	tokens, tokenData, err := r.admission.read(now)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		}
 	}
 	if (tokens == nil) != (r.admission.tokens == nil) {
-		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
+		return errors.New("whether tokens are required cannot change while the server runs; restart it")
 	}
 	r.admission.take(tokens, tokenData)
 	r.access, r.data = now.Access, data
@@ -104,9 +104,9 @@ func (r *reloader) reload(ctx context.Context) error {
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
-	r.log.Warn("the configuration was read again")
+	r.log.Warn("the configuration was reloaded")
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
-		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
+		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
 	warnUnknownSubjects(policy, tokens, r.log)
 	warnUnmatchedPatterns(ctx, r.catalog, policy, r.log)
@@ -124,5 +124,5 @@ func cutShort(held, now []byte) bool {
 }
 
 func cutShortError(file string) error {
-	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
+	return fmt.Errorf("%s is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server", file)
 }

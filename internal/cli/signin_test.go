@@ -127,7 +127,7 @@ func employ(t *testing.T, args ...string) company {
 // hangUp makes the server reload its configuration.
 func (c company) hangUp(t *testing.T) {
 	t.Helper()
-	const said = "the configuration was read again"
+	const said = "the configuration was reloaded"
 	before := strings.Count(c.log(), said)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func (f *sourceFlags) check(env Env) error {
 		}
 	}
 	if f.given("project") && len(f.dirs) > 0 {
-		fmt.Fprintln(env.Stderr, "warning: --project has no effect beside --dir")
+		fmt.Fprintln(env.Stderr, "warning: --project has no effect with --dir")
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver    = "the configuration was read again"
+	takenOver    = "the configuration was reloaded"
 	notTakenOver = "the configuration was not taken over"
 	takenOrNot   = "the configuration was "
 )
