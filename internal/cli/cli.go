@@ -1,5 +1,8 @@
-// Package cli is the command line: flags, wiring and words for people. Each verb has its
-// own file.
+// Package cli is the command line: flags, wiring and text for people. Each verb has its own
+// file, and the parts of the large verbs begin with its name: check_fix.go, connect_text.go,
+// serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
+// command), config_file.go (finding and reading knack.yaml), paths.go (how paths are resolved
+// and displayed) and output.go (text and JSON that are safe on a terminal).
 package cli
 
 import (

@@ -16,7 +16,8 @@ import (
 
 type connectFlags struct {
 	write, asJSON, token, trust bool
-	http, project, scope        string
+	http, project               string
+	scope                       client.Scope
 	command, file               string
 }
 
@@ -63,7 +64,7 @@ their skills twice. The clients are: ` + strings.Join(ids, ", ") + `.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
-	flags.StringVar(&f.scope, "scope", "", "the entry is for you in all projects (user) or for all users of this project (project): `SCOPE`")
+	flags.StringVar((*string)(&f.scope), "scope", "", "the entry is for you in all projects (user) or for all users of this project (project): `SCOPE`")
 	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
 	flags.StringVar(&f.http, "http", "", "connect to a knack that serves at `URL`, instead of starting one")
 	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
@@ -82,11 +83,11 @@ func (f *connectFlags) check(env Env, c client.Client) error {
 	switch {
 	case f.token && f.http == "":
 		return usageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
-	case f.scope != "" && f.scope != "user" && f.scope != "project":
+	case f.scope != "" && f.scope != client.User && f.scope != client.Project:
 		return usageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
-	case f.scope != "" && !slices.Contains(scopes, client.Scope(f.scope)):
+	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return usageError("leave --scope out", "%s has no project file", c.Name)
-	case f.scope == "project" && f.file == "" && f.clientEnv(env).Project == "":
+	case f.scope == client.Project && f.file == "" && f.clientEnv(env).Project == "":
 		return usageError("give it with --project", "the project's folder is not known")
 	case f.trust && !c.CanTrust():
 		return usageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
@@ -117,7 +118,7 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
-		case f.scope == "project": // each user has their own
+		case f.scope == client.Project: // each user has their own
 			s.Command = f.command
 		case at == "":
 			return s, usageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -136,7 +137,7 @@ func (f *connectFlags) server(env Env, c client.Client) (client.Server, error) {
 // state reads the state of the entry from the client's files.
 func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connection, client.Change, error) {
 	p := f.clientEnv(env)
-	choice := client.Choice{Scope: client.Scope(f.scope)}
+	choice := client.Choice{Scope: f.scope}
 	if f.file != "" {
 		choice.File = absolute(env, f.file)
 	}
@@ -150,7 +151,7 @@ func (f *connectFlags) state(env Env, c client.Client, s client.Server) (connect
 		out.First = &first
 	}
 	if err != nil {
-		out.State, out.Why = "refused", systemCause(err).Error()
+		out.State, out.Why = refused, systemCause(err).Error()
 	}
 	return out, ch, err
 }
@@ -171,7 +172,7 @@ func (f *connectFlags) list(env *Env) error {
 	}
 	var rest []string
 	for _, c := range all {
-		if !c.Here && c.State != "connected" && c.State != "outdated" {
+		if !c.Here && c.State != client.Connected && c.State != client.Outdated {
 			rest = append(rest, c.Client)
 			continue
 		}

@@ -24,7 +24,7 @@ func (f *connectFlags) warnCommand(env *Env, c client.Client, s client.Server, c
 	case s.URL != "" || ch.State == client.Foreign:
 	case !f.clientEnv(*env).CanStart(s.Command):
 		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
-	case f.scope == "project" && f.command == "" && !kept:
+	case f.scope == client.Project && f.command == "" && !kept:
 		fmt.Fprintf(env.Stderr, "warning: all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH\n", clean(s.Command))
 	}
 }
@@ -90,10 +90,10 @@ func refusal(c client.Client, state connection, file string, err error) error {
 	switch {
 	case state.Suspect != "":
 		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is unchanged", file, state.target()), removeAdvice}
-	case state.State == "other":
+	case state.State == client.Foreign:
 		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is unchanged", file, state.target()),
 			"rename that server there, or, if this program is your knack, name it with --command"}
-	case state.State != "refused":
+	case state.State != refused:
 		return nil
 	case errors.As(err, &missing) && file == "":
 		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), missing.Fix}
@@ -165,11 +165,11 @@ func printDestination(env *Env, c client.Client, s client.Server, state connecti
 	switch {
 	case state.File == "":
 		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
-	case state.State == "refused" || state.State == "other" || ch.Shared:
+	case state.State == refused || state.State == client.Foreign || ch.Shared:
 		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.status(*env)))
-	case state.State == "connected":
+	case state.State == client.Connected:
 		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.target()))
-	case state.State == "outdated":
+	case state.State == client.Outdated:
 		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.target()))
 		showChanges(env.Stderr, state, file)
 	default:
@@ -178,7 +178,7 @@ func printDestination(env *Env, c client.Client, s client.Server, state connecti
 	if state.First != nil {
 		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
 	}
-	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
+	if c.Command != nil && state.State == client.Absent && state.Scope != client.Project {
 		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
 	}
 	if strings.Contains(state.Entry, "--exclude") {

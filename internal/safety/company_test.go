@@ -106,7 +106,7 @@ func (r *trial) hangUp(k *knack, says string) error {
 
 const (
 	takenOver    = "the configuration was reloaded"
-	notTakenOver = "the configuration was not taken over"
+	notReloaded = "the configuration was not reloaded"
 	takenOrNot   = "the configuration was "
 )
 
