@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // HTTP is the section http: the address and options of `knack serve`, as in its flags.
@@ -51,9 +52,9 @@ func (l Limits) Apply(given limit.Rate) limit.Rate {
 }
 
 var httpKeys = []key[HTTP]{
-	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; used only in a file given with `--config`", func(d *decoder, v skill.Value, h *HTTP) {
-		if v.Kind == skill.Number { // a port
-			v.Kind = skill.String
+	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; used only in a file given with `--config`", func(d *decoder, v frontmatter.Value, h *HTTP) {
+		if v.Kind == frontmatter.Number { // a port
+			v.Kind = frontmatter.String
 		}
 		const fix = "write a port, or host:port, such as 0.0.0.0:8080"
 		before := len(d.problems)
@@ -61,19 +62,19 @@ var httpKeys = []key[HTTP]{
 			d.add(ruleValue, v.Position, "http.listen", fix, "http.listen is neither a port from 0 to 65535 nor host:port")
 		}
 	}},
-	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Hosts = d.names("http.hosts", v)
 	}},
-	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Origins = d.names("http.origins", v)
 	}},
-	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSCert = d.text("http.tls-cert", v, writeAFile)
 	}},
-	{"tls-key", "text", "no TLS", "the file of its private key (PEM), as with `--tls-key`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"tls-key", "text", "no TLS", "the file of its private key (PEM), as with `--tls-key`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSKey = d.text("http.tls-key", v, writeAFile)
 	}},
-	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TokenFile = d.text("http.token-file", v, writeAFile)
 	}},
 }
@@ -94,7 +95,7 @@ func isAddress(text string) bool {
 
 const writeAFile = "write the path of a file; a relative path starts at this file's folder"
 
-func decodeHTTP(d *decoder, v skill.Value) (h HTTP) {
+func decodeHTTP(d *decoder, v frontmatter.Value) (h HTTP) {
 	section(d, "http", v, httpKeys, &h)
 	if lacks(v, "tls-cert") != lacks(v, "tls-key") {
 		d.add(ruleValue, v.Position, "http", "give both, or neither", "http has only one of tls-cert and tls-key")
@@ -103,10 +104,10 @@ func decodeHTTP(d *decoder, v skill.Value) (h HTTP) {
 }
 
 var logKeys = []key[Log]{
-	{"level", "debug, info, warn, error", "warn", "the log has messages of this level and above", func(d *decoder, v skill.Value, l *Log) {
+	{"level", "debug, info, warn, error", "warn", "the log has messages of this level and above", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Level = d.oneOf("log.level", v, LogLevels)
 	}},
-	{"format", "text, json", "text", "the format of the log", func(d *decoder, v skill.Value, l *Log) {
+	{"format", "text, json", "text", "the format of the log", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Format = d.oneOf("log.format", v, LogFormats)
 	}},
 }
@@ -118,18 +119,18 @@ var (
 )
 
 var auditKeys = []key[Audit]{
-	{"to", "text", "no audit log", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v skill.Value, a *Audit) {
+	{"to", "text", "no audit log", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.To = d.text("audit.to", v, "write the path of a file, stdout or stderr")
 	}},
-	{"max-size", "number", "100", "the size in MiB at which a new file is started; 0 for never", func(d *decoder, v skill.Value, a *Audit) {
+	{"max-size", "number", "100", "the size in MiB at which a new file is started; 0 for never", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.MaxSize = int64(d.number("audit.max-size", v, 0, 1<<20, true)) << 20
 	}},
-	{"keep", "number", "10", "the number of older files to keep beside it, as .1, .2 and so on", func(d *decoder, v skill.Value, a *Audit) {
+	{"keep", "number", "10", "the number of older files to keep beside it, as .1, .2 and so on", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.Keep = int(d.number("audit.keep", v, 1, 10_000, true))
 	}},
 }
 
-func decodeAudit(d *decoder, v skill.Value) Audit {
+func decodeAudit(d *decoder, v frontmatter.Value) Audit {
 	a := DefaultAudit
 	section(d, "audit", v, auditKeys, &a)
 	if lacks(v, "to") {
@@ -139,32 +140,32 @@ func decodeAudit(d *decoder, v skill.Value) Audit {
 }
 
 var limitKeys = []key[Limits]{
-	{"rate", "number", "100", "the requests a second that a client may send on average; 0 for no limit", func(d *decoder, v skill.Value, l *Limits) {
+	{"rate", "number", "100", "the requests a second that a client may send on average; 0 for no limit", func(d *decoder, v frontmatter.Value, l *Limits) {
 		rate := d.number("limits.rate", v, 0, 1e6, false)
 		if rate > 0 && rate < 0.01 {
 			d.add(ruleValue, v.Position, "limits.rate", "write 0, or 0.01 and more", "limits.rate is less than one in 100 seconds")
 		}
 		l.Rate = &rate
 	}},
-	{"burst", "number", "2000", "the requests that a client may send at once", func(d *decoder, v skill.Value, l *Limits) {
+	{"burst", "number", "2000", "the requests that a client may send at once", func(d *decoder, v frontmatter.Value, l *Limits) {
 		burst := int(d.number("limits.burst", v, 1, 1e6, true))
 		l.Burst = &burst
 	}},
 }
 
 // text decodes a text that is not blank.
-func (d *decoder) text(at string, v skill.Value, fix string) string {
+func (d *decoder) text(at string, v frontmatter.Value, fix string) string {
 	text := strings.TrimSpace(v.Text)
-	if v.Kind != skill.String || text == "" {
+	if v.Kind != frontmatter.String || text == "" {
 		d.add(ruleValue, v.Position, at, fix, "%s is not text", at)
 	}
 	return text
 }
 
-func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
-	if v.Kind != skill.String || !slices.Contains(words, v.Text) {
+func (d *decoder) oneOf(at string, v frontmatter.Value, words []string) string {
+	if v.Kind != frontmatter.String || !slices.Contains(words, v.Text) {
 		fix := "write one of " + strings.Join(words, ", ")
-		if best := skill.Nearest(v.Text, words); v.Kind == skill.String && best != "" {
+		if best := typo.Nearest(v.Text, words); v.Kind == frontmatter.String && best != "" {
 			fix = "did you mean " + best + "?"
 		}
 		d.add(ruleValue, v.Position, at, fix, "%s is not one of %s", describe(v), strings.Join(words, ", "))
@@ -173,9 +174,9 @@ func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
 }
 
 // number decodes a number within bounds.
-func (d *decoder) number(at string, v skill.Value, least, most float64, whole bool) float64 {
+func (d *decoder) number(at string, v frontmatter.Value, least, most float64, whole bool) float64 {
 	n, err := strconv.ParseFloat(v.Text, 64)
-	if v.Kind != skill.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {
+	if v.Kind != frontmatter.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {
 		kind := "number"
 		if whole {
 			kind = "whole number"

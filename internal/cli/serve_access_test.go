@@ -79,10 +79,10 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, "")
 	hangUp()
-	logged(`reason="` + file + ` says nothing of access.default, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access"`)
+	logged(`reason="` + file + ` no longer has access.default, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access"`)
 	put(t, file, "access: {default: allow}\n")
 	hangUp()
-	logged(`reason="` + file + ` says nothing of access.rules, `)
+	logged(`reason="` + file + ` no longer has access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
 	put(t, file, strings.TrimSuffix(held, strange))

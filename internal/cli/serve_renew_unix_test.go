@@ -129,7 +129,7 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 		hangUp(t, log, "knack.yaml:4:14: no skill of these roots matches the pattern "+pattern+", and as skill://dir-2/secret/** it would match")
 		hidden()
 	}
-	if strings.Contains(log(), "was read again") {
+	if strings.Contains(log(), "was reloaded") {
 		t.Errorf("it says that it was read:\n%s", log())
 	}
 }
