@@ -87,7 +87,7 @@ func TestServeAccess(t *testing.T) {
 
 	put(t, file, strings.TrimSuffix(held, strange))
 	hangUp()
-	const cut = " is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew\""
+	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
 	logged(`reason="` + file + cut)
 	put(t, file, strings.TrimSpace(held)) // only the last line's end
 	put(t, tokens, carlLine+" car")
