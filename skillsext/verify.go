@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,7 +209,7 @@ func CheckEntry(s *Skill, limits Limits) []string {
 	if !ok || !strings.Contains(s.URI, "://") || strings.HasSuffix(root, "/") {
 		return []string{"the uri does not end in <name>/SKILL.md"}
 	}
-	out := checkFrontmatter(s, skill.Base(decoded(root)))
+	out := checkFrontmatter(s, path.Base(decoded(root)))
 	if s.Resources.IsDynamic() {
 		return out
 	}
