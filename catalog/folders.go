@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -126,7 +127,7 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 			continue
 		}
 		for i, n := range r.Notices {
-			if errors.Is(n.Err, fs.ErrPermission) && (at == n.Path || skill.IsBelow(at, n.Path)) {
+			if errors.Is(n.Err, fs.ErrPermission) && (n.Path == "." || strings.HasPrefix(at+"/", n.Path+"/")) {
 				return &r.Notices[i]
 			}
 		}
@@ -183,8 +184,8 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	}
 	p, _ := now.SkipReason()
 	switch p.Rule {
-	case skill.RuleFilePermission, skill.RuleFileUnreadable, skill.RuleFileUnstable,
-		skill.RuleFileNotRegular, skill.RuleFileEncoding, skill.RuleFileTooLarge:
+	case ruleid.FilePermission, ruleid.FileUnreadable, ruleid.FileUnstable,
+		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge:
 		return now.Status == Skipped
 	}
 	return false

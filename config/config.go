@@ -12,7 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Name is the file's name, in a project and in the user's folder.
@@ -23,8 +26,8 @@ const MaxSize = 1 << 20
 
 // The rules of a file's problems, in addition to those of YAML.
 const (
-	RuleKey   skill.RuleID = "config-key"   // an unknown key
-	RuleValue skill.RuleID = "config-value" // a value that the key does not accept
+	ruleKey   skill.RuleID = "config-key"   // an unknown key
+	ruleValue skill.RuleID = "config-value" // a value that the key does not accept
 )
 
 // Config is a whole file. Keys that the file lacks are zero.
@@ -38,37 +41,37 @@ type Config struct {
 }
 
 var root = []key[Config]{
-	{"check", "section", "", "what `knack check` asks", func(d *decoder, v skill.Value, c *Config) {
+	{"check", "section", "", "the rules of `knack check`", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "check", v, checkKeys, &c.Check)
 	}},
-	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v skill.Value, c *Config) {
-		c.Access = accessOf(d, v)
+	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Access = decodeAccess(d, v)
 	}},
-	{"http", "section", "", "where `knack serve` listens; flags go before it", func(d *decoder, v skill.Value, c *Config) {
-		c.HTTP = httpOf(d, v)
+	{"http", "section", "", "where `knack serve` listens; flags take precedence", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.HTTP = decodeHTTP(d, v)
 	}},
-	{"log", "section", "", "what `knack serve` says on standard error; flags go before it", func(d *decoder, v skill.Value, c *Config) {
+	{"log", "section", "", "the log of `knack serve` on standard error; flags take precedence", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "log", v, logKeys, &c.Log)
 	}},
-	{"audit", "section", "", "where `knack serve` writes what it decided; `--audit` goes before it", func(d *decoder, v skill.Value, c *Config) {
-		c.Audit = auditOf(d, v)
+	{"audit", "section", "", "where `knack serve` writes its audit log; `--audit` takes precedence", func(d *decoder, v frontmatter.Value, c *Config) {
+		c.Audit = decodeAudit(d, v)
 	}},
-	{"limits", "section", "", "how often a client may ask over HTTP", func(d *decoder, v skill.Value, c *Config) {
+	{"limits", "section", "", "how often a client may send requests over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
 }
 
-// Key is one key of the file, for its documentation.
-type Key struct {
-	Path   string // with dots between the levels, "check.rules.RULE"
-	Type   string // the type of its value
-	Normal string // the default
-	Title  string // its meaning, in one line
+// keyDoc describes one key of the file, for doc/configuration.md.
+type keyDoc struct {
+	Path    string // with dots between the levels, "check.rules.RULE"
+	Type    string // the type of its value
+	Default string // the default
+	Title   string // its meaning, in one line
 }
 
-// Keys returns every key, in the order of the documentation.
-func Keys() []Key {
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessDocument(), serveDocument())
+// keyDocs returns every key, in the order of the documentation.
+func keyDocs() []keyDoc {
+	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), ruleKeys, accessKeyDocs(), serveKeyDocs())
 }
 
 // Parse decodes a file. If it returns problems, the configuration is empty. Problems are in
@@ -76,10 +79,10 @@ func Keys() []Key {
 func Parse(data []byte) (Config, []skill.Problem) {
 	var c Config
 	if len(data) > MaxSize {
-		return c, []skill.Problem{{Rule: RuleValue, Position: skill.Position{Line: 1, Column: 1},
+		return c, []skill.Problem{{Rule: ruleValue, Position: skill.Position{Line: 1, Column: 1},
 			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
 	}
-	v, problems := skill.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
+	v, problems := frontmatter.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
 	d := &decoder{problems: problems}
 	if v.Position.Line > 0 {
 		section(d, "", v, root, &c)
@@ -98,13 +101,13 @@ func Parse(data []byte) (Config, []skill.Problem) {
 
 // key is a row of a section's table.
 type key[T any] struct {
-	name, kind, normal, title string
-	read                      func(d *decoder, v skill.Value, into *T)
+	name, kind, byDefault, title string
+	read                         func(d *decoder, v frontmatter.Value, into *T)
 }
 
-func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
+func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
 	for _, k := range keys {
-		out = append(out, Key{prefix + k.name, k.kind, k.normal, k.title})
+		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
 	}
 	return out
 }
@@ -115,14 +118,14 @@ type decoder struct{ problems []skill.Problem }
 // maxProblems bounds the problems of one file.
 const maxProblems = 100
 
-func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format string, args ...any) {
+func (d *decoder) add(rule skill.RuleID, p skill.Position, field, fix, format string, args ...any) {
 	if len(d.problems) < maxProblems {
-		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: mend})
+		d.problems = append(d.problems, skill.Problem{Rule: rule, Position: p, Field: field, Message: fmt.Sprintf(format, args...), Mend: fix})
 	}
 }
 
 // section decodes a mapping by its table. An empty value is a section without keys.
-func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T) {
+func section[T any](d *decoder, at string, v frontmatter.Value, keys []key[T], into *T) {
 	for _, f := range d.fields(at, v) {
 		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == f.Key })
 		if i < 0 {
@@ -138,13 +141,13 @@ func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T
 }
 
 // fields returns the fields of a mapping. Any other value except an empty one is a problem.
-func (d *decoder) fields(at string, v skill.Value) []skill.Field {
-	if v.Kind != skill.Map && v.Kind != skill.Null {
+func (d *decoder) fields(at string, v frontmatter.Value) []frontmatter.Field {
+	if v.Kind != frontmatter.Map && v.Kind != frontmatter.Null {
 		what := "the file"
 		if at != "" {
 			what = at
 		}
-		d.add(RuleValue, v.Position, at, "write each key on a line of its own, indented, with a colon and a blank behind it", "%s does not hold keys with values", what)
+		d.add(ruleValue, v.Position, at, "write each key on its own line, indented, followed by a colon and a space", "%s does not consist of keys with values", what)
 	}
 	return v.Fields
 }
@@ -152,33 +155,33 @@ func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 // lacks reports whether a section has neither a key nor a misspelling of it, which is a
 // problem of its own. Missing keys are reported together with wrong ones, so that one run
 // shows both.
-func lacks(v skill.Value, key string) bool {
-	isSection := v.Kind == skill.Map || v.Kind == skill.Null
-	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || skill.Nearest(f.Key, []string{key}) != "" })
+func lacks(v frontmatter.Value, key string) bool {
+	isSection := v.Kind == frontmatter.Map || v.Kind == frontmatter.Null
+	return isSection && !slices.ContainsFunc(v.Fields, func(f frontmatter.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })
 }
 
 // unknown suggests the most similar name, or lists all of them.
-func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
+func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) {
 	where := ""
 	if at != "" {
 		where = " in " + at
 	}
-	mend := "the " + what + "s are " + strings.Join(known, ", ")
-	switch best := skill.Nearest(f.Key, known); {
+	fix := "the " + what + "s are " + strings.Join(known, ", ")
+	switch best := typo.Nearest(f.Key, known); {
 	case best != "":
-		mend = "did you mean " + best + "?"
+		fix = "did you mean " + best + "?"
 	case len(known) == 1:
-		mend = "the only " + what + " is " + known[0]
+		fix = "the only " + what + " is " + known[0]
 	case len(known) > 12:
-		mend = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
+		fix = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
 	}
-	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, skill.Quote(f.Key), where)
+	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), fix, "there is no %s %s%s", what, display.Quote(f.Key), where)
 }
 
 // boolean decodes true or false.
-func (d *decoder) boolean(at string, v skill.Value) *bool {
-	if v.Kind != skill.Bool {
-		d.add(RuleValue, v.Position, at, "write true or false", "%s is not true or false", at)
+func (d *decoder) boolean(at string, v frontmatter.Value) *bool {
+	if v.Kind != frontmatter.Bool {
+		d.add(ruleValue, v.Position, at, "write true or false", "%s is not true or false", at)
 		return nil
 	}
 	is := strings.EqualFold(v.Text, "true")

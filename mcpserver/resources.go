@@ -18,6 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -44,7 +46,7 @@ func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
 	if end < len(served) {
 		next = cursorAfter(toldVersion(v), served[end-1].URI().String())
 	}
-	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *catalog.Entry) {
+	return partly(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(mainResource(of, int64(of.Size)))
 	}), start == end)
 }
@@ -121,7 +123,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.RedactURI(asked), skill.Reason(err)), err)
 	}
 	return s.contents(asked, file, data), nil
 }
@@ -140,7 +142,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 	case err != nil:
 		return reply{}, err
 	}
-	res := s.content(asked, markdown, len(d.Text), func(e *wire.Encoder) {
+	res := s.content(asked, markdown, len(d.Text), func(e *rawjson.Encoder) {
 		e.Raw(`,"text":`)
 		e.String(d.Text)
 	})
@@ -149,9 +151,9 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 }
 
 // content is a reply with the contents of one resource.
-func (s *Server) content(uri, kind string, weight int, members func(*wire.Encoder)) reply {
+func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Encoder)) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, weight: weight, members: func(e *wire.Encoder) {
+	return reply{hints: &hints, weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"contents":[{"uri":`)
 		e.String(uri)
 		e.Raw(`,"mimeType":`)
@@ -176,7 +178,7 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
-	asText := isText && len(data) > 0 && !skill.Swells(data)
+	asText := isText && len(data) > 0 && !display.Swells(data)
 	switch {
 	case kind != "":
 	case isText:
@@ -184,7 +186,7 @@ func (s *Server) contents(uri, file string, data []byte) reply {
 	default:
 		kind = "application/octet-stream"
 	}
-	return s.content(uri, kind, len(data), func(e *wire.Encoder) {
+	return s.content(uri, kind, len(data), func(e *rawjson.Encoder) {
 		if asText {
 			e.Raw(`,"text":`)
 			e.Text(data)
@@ -207,7 +209,7 @@ func malformedURI(uri, end string) string {
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
-	uri = skill.RedactURI(uri)
+	uri = display.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil // a string always marshals

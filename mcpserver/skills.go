@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,8 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/rawjson"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -50,7 +52,7 @@ const (
 // publishable: SKILL.md satisfies the specification, and the URI ends with the
 // skill's name. Whether its files fit is known only from its manifest.
 func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && path.Base(e.Base()) == e.Name
 }
 
 // listSkills lists every published skill in the order of the URIs' text, those
@@ -90,7 +92,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if i < len(served) {
 		next = cursorAfter(toldVersion(v), served[i-1].URI().String())
 	}
-	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *wire.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
+	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = 200 * files // about what the entry of a file takes
 	return partly(v, res, len(page) == 0)
 }
@@ -150,7 +152,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	if asked == "" {
 		return reply{}, invalid("skills/get wants the parameter uri: the URI of a skill's SKILL.md")
 	}
-	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + skill.RedactURI(asked)) }
+	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + display.RedactURI(asked)) }
 	v, err := s.view(ctx)
 	if err != nil {
 		return reply{}, err
@@ -185,7 +187,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return none()
 	case err != nil:
-		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	case got == nil:
 		return reply{}, notFound(asked, "the skill is not published: "+whyNot(e))
 	}
@@ -194,7 +196,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 
 func (s *Server) skillReply(got *skillsext.Skill) reply {
 	hints := s.cacheable(entryTTL)
-	return reply{hints: &hints, members: func(e *wire.Encoder) {
+	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
 		e.Raw(`"skill":`)
 		e.Append(got.AppendJSON)
 	}}

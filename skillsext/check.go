@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -63,7 +64,7 @@ func Versions() []string { return mcp.SupportedProtocolVersions() }
 // The error means that the server could not be asked; its faults are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
-		return nil, fmt.Errorf("there is no protocol version %s known here", skill.Echo(o.Protocol))
+		return nil, fmt.Errorf("there is no protocol version %s known here", display.Echo(o.Protocol))
 	}
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}}
@@ -77,7 +78,7 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 		session = &mcp.ClientSessionOptions{ProtocolVersion: o.Protocol}
 	}
 	ss, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: MaxAnswer,
+		Endpoint: o.Endpoint, HTTPClient: o.HTTP, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxAnswer,
 	}, session)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -136,7 +137,7 @@ func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
 	if len(c.report.Findings) >= maxFindings {
 		return
 	}
-	c.report.Findings = append(c.report.Findings, Finding{rule, skill.Echo(skillURI), skill.Echo(uri), skill.OneLine(fmt.Sprintf(format, args...))})
+	c.report.Findings = append(c.report.Findings, Finding{rule, display.Echo(skillURI), display.Echo(uri), display.OneLine(fmt.Sprintf(format, args...))})
 }
 
 // capability checks the declaration and reports whether the check can continue.
@@ -247,7 +248,7 @@ func isRPC(err error) bool {
 }
 
 func (c *checker) skill(ctx context.Context, s *Skill) {
-	for _, problem := range CheckEntry(s, Limits{}) {
+	for _, problem := range checkEntry(s) {
 		c.find("entry", s.URI, "", "%s", problem)
 	}
 	p, got, err := c.get(ctx, s.URI)
@@ -267,7 +268,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	if !s.Resources.IsDynamic() {
 		files = files[:0]
 		list := s.Resources.List() // an entry with too many files has a finding already
-		for _, r := range list[:min(len(list), skill.MaxFiles)] {
+		for _, r := range list[:min(len(list), maxFiles)] {
 			files = append(files, r.URI)
 		}
 	}
@@ -277,7 +278,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 			return
 		}
 	}
-	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory && len(s.Resources.List()) <= skill.MaxFiles {
+	if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); ok && c.directory && len(s.Resources.List()) <= maxFiles {
 		c.complete(ctx, s, root)
 	}
 }
@@ -289,7 +290,7 @@ func (c *checker) file(ctx context.Context, s *Skill, uri string) {
 	case err == nil:
 		c.report.Files++
 	case errors.As(err, &failed):
-		c.find(string(failed.Reason), s.URI, uri, "%s", failed.detail)
+		c.find(failed.Reason, s.URI, uri, "%s", failed.detail)
 	default:
 		c.find("read", s.URI, uri, "resources/read: %s", err)
 	}

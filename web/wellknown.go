@@ -2,9 +2,11 @@ package web
 
 import (
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -21,7 +23,7 @@ const (
 // artifact is SKILL.md alone, so the limits of the Skills extension on other files do
 // not apply.
 func discoverable(e *catalog.Entry) bool {
-	return e.Status == catalog.Available && e.Publishable && skill.Base(e.Base()) == e.Name
+	return e.Status == catalog.Available && e.Publishable && path.Base(e.Base()) == e.Name
 }
 
 // maxIndexes is the maximum size of the cached indexes, in bytes. That is enough for
@@ -56,13 +58,13 @@ func discoveryOf(v catalog.View) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = skill.AppendJSONString(append(b, `{"name":`...), e.Name)
-		b = skill.AppendJSONString(append(b, `,"type":"skill-md","description":`...), e.Description)
-		b = skill.AppendJSONString(append(b, `,"url":`...), wellKnown+e.Name+"/"+skill.MainFile)
-		b = skill.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
+		b = display.AppendJSONString(append(b, `{"name":`...), e.Name)
+		b = display.AppendJSONString(append(b, `,"type":"skill-md","description":`...), e.Description)
+		b = display.AppendJSONString(append(b, `,"url":`...), wellKnown+e.Name+"/"+skill.MainFile)
+		b = display.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
 		b = append(b, '}')
 	}
-	return skill.AppendVisibleJSON(nil, append(b, "]}\n"...))
+	return display.AppendVisibleJSON(nil, append(b, "]}\n"...))
 }
 
 func (s *Site) wellKnownSkill(r *request) error {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -51,7 +53,7 @@ func (f *checkFlags) validate() error {
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
 			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
-			if best := skill.Nearest(id, ruleIDs()); best != "" {
+			if best := typo.Nearest(id, ruleIDs()); best != "" {
 				hint = "did you mean " + best + "?"
 			}
 			return usageError(hint, "--ignore %s: there is no such rule", id)
@@ -83,16 +85,11 @@ func (f *checkFlags) isStrict(c config.Check) bool {
 // fixed.
 func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	for _, r := range check.Rules {
-		if f.ignores(r.ID) || c.settings.Severity(r.ID, r.Severity) == config.Off {
+		if _, reported := c.settings.Severity(r.ID, r.Severity); f.ignores(r.ID) || !reported {
 			out = append(out, r.ID)
 		}
 	}
 	return out
-}
-
-// isOff reports whether the settings drop the finding.
-func isOff(f checkedFinding) bool {
-	return f.settings.Severity(f.Rule, f.Severity) == config.Off
 }
 
 func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) error {
@@ -113,7 +110,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 			return err
 		}
 	}
-	run, err := lookAt(ctx, env, all)
+	run, err := scanTargets(ctx, env, all)
 	if err != nil {
 		return err
 	}
@@ -130,8 +127,8 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	}
 	var failed error
 	if level != check.None {
-		failed = mend(ctx, env, run, f, level)
-		if run, err = lookAt(ctx, env, all); err != nil {
+		failed = applyFixes(ctx, env, run, f, level)
+		if run, err = scanTargets(ctx, env, all); err != nil {
 			return err
 		}
 	}
@@ -139,7 +136,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	run.lost = append(lost, run.lost...)
 	run.collect(f)
 	if len(run.skills) == 0 && len(paths) == 0 {
-		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; name one, or a folder that holds some")
+		fmt.Fprintln(env.Stderr, "no skill was found in the project's folders; give the path of a skill, or of a folder with skills")
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.lost) == 0 || len(run.skills)+len(run.findings) > 0 {
@@ -148,7 +145,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	if run.silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", skill.Count(run.silenced, "finding"), clean(run.files()))
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), clean(run.files()))
 	}
 	missing := run.failure(env)
 	switch {
@@ -161,7 +158,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return missing // the findings are printed already
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
 	}
 	return nil
 }

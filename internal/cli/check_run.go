@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -57,8 +58,8 @@ func (r *checkRun) files() string {
 	return strings.Join(names, " and ")
 }
 
-// lookAt scans the targets and judges every skill found.
-func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
+// scanTargets scans the targets and judges every skill found.
+func scanTargets(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
 	var sources []catalog.Source
@@ -79,7 +80,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := waiting(env, judging)
+	done := showWait(env, judgingNotice)
 	judged, err := doctor.JudgeAll(ctx, v)
 	done()
 	if err != nil {
@@ -106,7 +107,7 @@ func lookAt(ctx context.Context, env *Env, all []target) (*checkRun, error) {
 			at := filepath.Join(r.Dir, filepath.FromSlash(n.Path)) + " " + string(n.Rule)
 			if !seen[at] {
 				seen[at] = true
-				run.notices = append(run.notices, noticed(*t, n))
+				run.notices = append(run.notices, findingOf(*t, n))
 			}
 		}
 	}
@@ -140,8 +141,9 @@ func (r *checkRun) collect(f *checkFlags) {
 		if f.ignores(found.Rule) {
 			return
 		}
-		switch found.Severity = found.settings.Severity(found.Rule, found.Severity); {
-		case found.Severity == config.Off:
+		var reported bool
+		switch found.Severity, reported = found.settings.Severity(found.Rule, found.Severity); {
+		case !reported:
 			r.silenced++
 			return
 		case found.Severity == skill.SeverityWarning && f.isStrict(found.settings):
@@ -168,8 +170,8 @@ func (r *checkRun) count(severity skill.Severity) (n int) {
 	return n
 }
 
-// noticed returns a notice of a scan as a finding.
-func noticed(t target, n skill.Notice) checkedFinding {
+// findingOf returns a notice of a scan as a finding.
+func findingOf(t target, n skill.Notice) checkedFinding {
 	rule, _ := check.RuleOf(n.Rule)
 	f := checkedFinding{shown: path.Join(t.root.Shown, n.Path), settings: t.settings, Finding: check.Finding{
 		Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Mend: n.Mend,
@@ -179,7 +181,7 @@ func noticed(t target, n skill.Notice) checkedFinding {
 	}
 	f.shown, f.base = path.Join(f.shown, n.File), t.base
 	f.near = filepath.Join(t.root.Dir, filepath.FromSlash(n.Path), n.File)
-	if skill.HeldBack(n.File) {
+	if typo.IsDraft(n.File) {
 		f.Mend += ", once it is to be served" // renaming it would publish an inactive file
 	} else if n.Meant {
 		f.Fix = check.Guess

@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -21,14 +22,14 @@ func listCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the available skills; with --all also the others, with reasons",
-		Args:  between(0, 0, "no arguments"),
+		Args:  argCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				done := waiting(env, judging)
+				done := showWait(env, judgingNotice)
 				out, err := listJSON(cmd.Context(), v, all)
 				done()
 				if err != nil {
@@ -103,7 +104,7 @@ func printList(env *Env, v catalog.View, all bool) {
 		}
 	}
 	if all {
-		printRest(w, v)
+		printHidden(w, v)
 	}
 	fmt.Fprintln(w, summary(v, shadowed, unlisted, all))
 }
@@ -112,9 +113,9 @@ func heading(r skill.Root) string { return clean(doctor.Heading(r)) }
 
 // printSkill prints a skill in one line, under the name by which it is called.
 func printSkill(env *Env, e *catalog.Entry, called string, width int) {
-	name := clean(skill.OneLine(called))
+	name := clean(display.OneLine(called))
 	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
-	description := clean(skill.OneLine(e.Description))
+	description := clean(display.OneLine(e.Description))
 	if env.Width > 0 {
 		description = tool.Cut(description, max(env.Width-width-4, 20))
 	} else {
@@ -127,7 +128,7 @@ func printSkill(env *Env, e *catalog.Entry, called string, width int) {
 	fmt.Fprintf(env.Stdout, "  %s%s  %s%s\n", name, pad, mark, description)
 }
 
-func printRest(w io.Writer, v catalog.View) {
+func printHidden(w io.Writer, v catalog.View) {
 	first := true
 	for _, e := range v.Entries {
 		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
@@ -179,7 +180,7 @@ func printVariants(w io.Writer, v catalog.View) {
 			fmt.Fprintln(w, "not read")
 			first = false
 		}
-		fmt.Fprintf(w, "  %s  lies beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
+		fmt.Fprintf(w, "  %s  is beside %s\n", clean(strings.Join(e.Others(), ", ")), clean(e.Place()))
 	}
 }
 
@@ -199,14 +200,14 @@ func printRoots(w io.Writer, v catalog.View) {
 			if n.Mend != "" {
 				line += " (" + n.Mend + ")"
 			}
-			fmt.Fprintf(w, "    %s\n", clean(skill.OneLine(line)))
+			fmt.Fprintf(w, "    %s\n", clean(display.OneLine(line)))
 		}
 	}
 }
 
 func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
-	s := skill.Count(n, "skill")
+	s := display.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
 	}
@@ -216,21 +217,21 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if len(v.Skipped) > 0 {
 		s += fmt.Sprintf(", %d skipped", len(v.Skipped))
 	}
-	failed, passed := 0, 0
+	failed, notices := 0, 0
 	for _, r := range v.Roots {
-		passed += len(r.Notices)
+		notices += len(r.Notices)
 		if r.Err != nil {
 			failed++
 		}
 	}
 	if failed > 0 {
-		s += ", " + skill.Count(failed, "root") + " not readable"
+		s += ", " + display.Count(failed, "root") + " not readable"
 	}
-	if passed > 0 {
-		s += fmt.Sprintf(", %d passed over", passed)
+	if notices > 0 {
+		s += ", " + display.Count(notices, "notice")
 	}
-	if !all && shadowed+unlisted+len(v.Skipped)+failed+passed > 0 {
-		s += " (knack list --all says which and why)"
+	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
+		s += " (knack list --all shows which and why)"
 	}
 	return s
 }

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+)
+
+// serveConfig says how a server is watched: its log, and its record of decisions. The
+// configuration sets both, and flags take precedence.
+type serveConfig struct {
+	config              string // --config
+	auditTo             string
+	logLevel, logFormat string
+
+	file  *configFile // the configuration in force; nil without one
+	audit *audit.Log
+	level slog.LevelVar
+	// levelFixed reports that a flag sets the level, which no configuration then changes.
+	levelFixed bool
+}
+
+func (o *serveConfig) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
+	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
+	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
+	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
+	for _, name := range []string{"audit", "config"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(config.LogLevels, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(config.LogFormats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// settings reads the file that was named or, for a server over HTTP, the user's. A server
+// that a client starts over stdio reads none by default. An error in a file that is about
+// something else would leave an agent without skills.
+func (o *serveConfig) settings(env *Env, http bool) error {
+	if o.config == "" && !http {
+		return nil
+	}
+	own, err := newSettings(env, o.config).own()
+	o.file = own
+	return err
+}
+
+// given returns the configuration, or an empty one without a file.
+func (o *serveConfig) given() config.Config {
+	if o.file == nil {
+		return config.Config{}
+	}
+	return o.file.config
+}
+
+// beside resolves a path in the configuration, relative to the file's folder.
+func (o *serveConfig) beside(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(o.file.path), path)
+}
+
+// merge takes from the configuration what no flag says.
+func (o *serveConfig) merge(env *Env) error {
+	c := o.given()
+	o.levelFixed = o.logLevel != ""
+	if o.auditTo == "" {
+		o.auditTo = c.Audit.To
+		if !isStream(o.auditTo) {
+			o.auditTo = o.beside(o.auditTo)
+		}
+	} else if !isStream(o.auditTo) {
+		o.auditTo = absolute(*env, o.auditTo)
+	}
+	for _, w := range []struct {
+		flag, given, normal string
+		words               []string
+		to                  *string
+	}{
+		{"--log-level", c.Log.Level, "warn", config.LogLevels, &o.logLevel},
+		{"--log-format", c.Log.Format, "text", config.LogFormats, &o.logFormat},
+	} {
+		switch {
+		case *w.to == "" && w.given != "":
+			*w.to = w.given
+		case *w.to == "":
+			*w.to = w.normal
+		case !slices.Contains(w.words, *w.to):
+			return usageError("give one of "+strings.Join(w.words, ", "), "%s %s: unknown value", w.flag, *w.to)
+		}
+	}
+	return nil
+}
+
+func isStream(to string) bool { return to == "stdout" || to == "stderr" }
+
+// logger returns the server's log.
+func (o *serveConfig) logger(env *Env) *slog.Logger {
+	o.level.Set(levelOf(o.logLevel))
+	return slog.New(o.handler(env.Stderr, &o.level))
+}
+
+// handler writes lines without invisible characters and without any that control a
+// terminal. Skills' names and paths are in the lines, and the handlers of slog let some
+// such characters through, for example DEL.
+func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
+	if o.logFormat == "json" {
+		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return display.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
+	}
+	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(display.Visible(string(line), display.Escaped)) }}, &slog.HandlerOptions{Level: level})
+}
+
+// visibleLines is a writer of whole lines. It passes each line through shown.
+type visibleLines struct {
+	w     io.Writer
+	shown func(line []byte) []byte
+}
+
+func (v visibleLines) Write(line []byte) (int, error) {
+	_, err := v.w.Write(v.shown(line))
+	return len(line), err
+}
+
+func levelOf(word string) slog.Level {
+	level := slog.LevelWarn
+	_ = level.UnmarshalText([]byte(word)) // its words are those of the configuration, in capitals or not
+	return level
+}
+
+// open begins the audit log, if one is set.
+func (o *serveConfig) open(env *Env, overStdio bool, log *slog.Logger) error {
+	if o.auditTo == "" {
+		return nil
+	}
+	files := config.DefaultAudit
+	if c := o.given().Audit; c.To != "" {
+		files = c
+	}
+	options := audit.Options{MaxSize: files.MaxSize, Keep: files.Keep, Trouble: func(err error) {
+		if err != nil {
+			log.Error("the audit log cannot be written, and lines are missing until it can", "reason", err.Error())
+			return
+		}
+		log.Warn("the audit log is written again, and records how many lines are missing")
+	}}
+	switch {
+	case o.auditTo == "stdout" && overStdio:
+		return usageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")
+	case o.auditTo == "stdout":
+		o.audit = audit.OnWriter(env.Stdout, options)
+		return nil
+	case o.auditTo == "stderr":
+		o.audit = audit.OnWriter(env.Stderr, options)
+		return nil
+	}
+	var err error
+	if o.audit, err = audit.Open(o.auditTo, options); err != nil {
+		hint := "create the folder, and let the user who runs knack write to it"
+		if errors.Is(err, audit.ErrIrregular) {
+			hint = "name a file, stdout or stderr"
+		}
+		return runError(hint, "the audit log %s cannot be written: %s", o.auditTo, whyUnwritten(err))
+	}
+	return nil
+}
+
+// whyUnwritten says in words why a file cannot be opened for writing.
+func whyUnwritten(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such folder"
+	}
+	return systemCause(err).Error()
+}
+
+// end closes the audit log, which writes the waiting lines.
+func (o *serveConfig) end(log *slog.Logger) {
+	if err := o.audit.Close(); err != nil {
+		log.Error("the audit log has not all", "reason", err.Error())
+	}
+}
