@@ -105,8 +105,8 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver    = "the configuration was read again"
-	notTakenOver = "the configuration was not taken over"
+	takenOver    = "the configuration was reloaded"
+	notReloaded = "the configuration was not reloaded"
 	takenOrNot   = "the configuration was "
 )
 
