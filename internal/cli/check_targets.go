@@ -27,9 +27,9 @@ type target struct {
 	settings       config.Check
 }
 
-// targets returns the given paths, or else the project's roots. lost has the paths that do
+// targets returns the given paths, or else the project's roots. unread has the paths that do
 // not exist.
-func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []*failure, err error) {
+func targets(env *Env, from *sourceFlags, paths []string) (out []target, unread []*failure, err error) {
 	if len(paths) == 0 {
 		if err := from.check(*env); err != nil {
 			return nil, nil, err
@@ -64,7 +64,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 		case p == "":
 			return nil, nil, usageError("give a file or a folder", "the path is empty")
 		case err != nil:
-			lost = append(lost, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
+			unread = append(unread, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
@@ -75,7 +75,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
 		}
 	}
-	return out, lost, nil
+	return out, unread, nil
 }
 
 func checkRoot(abs, shown string) skill.Root {

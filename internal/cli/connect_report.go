@@ -42,9 +42,9 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	file, first := atHome(env, ch.File), ch.OverriddenBy
 	switch {
 	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
-		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.target()), removeAdvice}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.precedes(c), state.First.target()), removeAdvice}
 	case first != nil && state.First.Missing:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.target()), "install knack into a folder of PATH"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.precedes(c), state.First.target()), "install knack into a folder of PATH"}
 	case ch.ListFile != "":
 		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
@@ -64,7 +64,7 @@ func (f *connectFlags) obstacle(env Env, c client.Client, state connection, ch c
 	case first.Off != "":
 		return off(file, first.Off)
 	case first.State == client.Outdated:
-		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.precedes(c), state.First.target()), f.rerunCommand(c, first.Scope) + " brings it up to date"}
 	}
 	return nil
 }

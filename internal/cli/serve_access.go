@@ -17,12 +17,12 @@ import (
 )
 
 // admission says which clients may ask over HTTP, and what they see. It can be read again
-// while it is in force.
+// while it is in effect.
 type admission struct {
 	env       *Env
 	tokenFile string
 	tokens    *access.Tokens // nil: every client may ask
-	held      []byte         // the token file in force
+	tokenData []byte         // the token file in effect
 }
 
 // read reads the token file and adds the tokens of the configuration. It also returns the
@@ -46,9 +46,9 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 	return tokens, data, nil
 }
 
-// take puts in force what read returned.
-func (a *admission) take(tokens *access.Tokens, data []byte) {
-	a.tokens, a.held = tokens, data
+// set puts into effect what read returned.
+func (a *admission) set(tokens *access.Tokens, data []byte) {
+	a.tokens, a.tokenData = tokens, data
 }
 
 // stateOf returns the access state of tokens and rules.

@@ -23,7 +23,7 @@ type serveConfig struct {
 	auditTo             string
 	logLevel, logFormat string
 
-	file  *configFile // the configuration in force; nil without one
+	file  *configFile // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
 	// levelFixed reports that a flag sets the level, which no configuration then changes.
@@ -50,8 +50,8 @@ func (o *serveConfig) settings(env *Env, http bool) error {
 	if o.config == "" && !http {
 		return nil
 	}
-	own, err := newSettings(env, o.config).own()
-	o.file = own
+	file, err := newSettings(env, o.config).trusted()
+	o.file = file
 	return err
 }
 
