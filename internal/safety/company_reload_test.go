@@ -35,9 +35,9 @@ func auditPart() part {
 	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: whole lines of JSON, one for each request, few for a flood, and what is lost is counted", run: audits,
 		broken: []variant{
 			{name: "raw-lines", says: "no JSON", changes: []change{{"audit/event.go", "	line, err := json.Marshal(e)\n", "	line, err := json.Marshal(e)\n	line = bytes.ReplaceAll(line, []byte(`\\n`), []byte(\"\\n\"))\n"}, {"audit/event.go", "	\"encoding/json\"\n", "	\"bytes\"\n	\"encoding/json\"\n"}}},
-			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"mcpserver/internal/httpd/watch.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
-			{name: "counts-no-flood", says: "says how often", changes: []change{{"mcpserver/internal/httpd/watch.go", "		e.Times = x.denied\n", ""}}},
-			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"mcpserver/internal/httpd/watch.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
+			{name: "floods-the-log", says: "lines of a flood", changes: []change{{"internal/guard/record.go", "	case x.denied&(x.denied-1) != 0: // a flood is not written down one by one\n		return\n", ""}}},
+			{name: "counts-no-flood", says: "says how often", changes: []change{{"internal/guard/record.go", "		e.Times = x.denied\n", ""}}},
+			{name: "waits-for-nobody", says: "told to wait", changes: []change{{"internal/guard/rate.go", "	wait, _ := l.unknown.Take(networkOf(x.address))\n", "	wait, _ := l.unknown.Take(networkOf(x.address))\n	wait = 0\n"}}},
 			{name: "loses-silently", says: "no count", changes: []change{{"audit/log.go", "	if lost > 0 {\n		missing", "	if lost > 1<<40 {\n		missing"}}},
 		}}
 }

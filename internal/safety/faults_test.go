@@ -43,7 +43,7 @@ func faultParts() []part {
 				{"catalog/read.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
 				{"catalog/look.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
 		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination,
-			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "DefaultDrainTimeout = stdio.Patience", "DefaultDrainTimeout = 1"}}}}},
+			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "defaultDrainTimeout = stdio.Patience", "defaultDrainTimeout = 1"}}}}},
 		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills,
 			broken: []variant{{name: "in-place", says: "neither the old nor the new", changes: inPlace}}},
 	}
