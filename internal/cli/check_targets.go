@@ -54,7 +54,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, unread 
 	}
 	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
 		if from.given(flag) {
-			return nil, nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+			return nil, nil, usageError("give one or the other", "--%s chooses roots, and a path was given", flag)
 		}
 	}
 	for _, p := range paths {
@@ -72,7 +72,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, unread 
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
 		default:
-			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
+			return nil, nil, usageError("give a SKILL.md, a skill's folder, or a folder with skills", "%s: only a SKILL.md can be checked alone", p)
 		}
 	}
 	return out, unread, nil

@@ -33,7 +33,7 @@ type serveConfig struct {
 func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
-	flags.StringVar(&o.auditTo, "audit", "", "write what was decided and loaded to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
+	flags.StringVar(&o.auditTo, "audit", "", "write the audit log to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
 	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
 	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
 	for _, name := range []string{"audit", "config"} {
@@ -186,6 +186,6 @@ func whyUnwritten(err error) string {
 // end closes the audit log, which writes the waiting lines.
 func (o *serveConfig) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
-		log.Error("the audit log has not all", "reason", err.Error())
+		log.Error("the audit log is incomplete", "reason", err.Error())
 	}
 }
