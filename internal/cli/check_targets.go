@@ -93,7 +93,7 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 }
 
 // noSkill returns the error for a named place without a skill, with the file there that was
-// perhaps meant as a SKILL.md.
+// perhaps intended as a SKILL.md.
 func noSkill(t target) *failure {
 	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
 	entries, _ := os.ReadDir(t.root.Dir)

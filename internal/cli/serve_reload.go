@@ -114,7 +114,7 @@ func (r *reloader) reload(ctx context.Context) error {
 }
 
 // cutShort reports whether a file is only the beginning of the one in effect. If rules,
-// names or groups have changed as well, a cut cannot be told from an intended change. The
+// names or groups have changed as well, a cut looks like an intended change. The
 // missing part may then have hidden something, while tokens that are missing as a whole
 // only shut clients out. White space at the end does not count.
 func cutShort(before, now []byte) bool {
