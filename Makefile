@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-shots prose build sbom hostile safety safety-selftest
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop agents web-walk web-shots prose build sbom hostile safety safety-selftest
 
 check:
 	bash .ci/gofmt
@@ -55,7 +55,7 @@ mutate:
 
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
-	go test -count=1 -run Interop ./interop
+	go test -count=1 -timeout 20m -run Interop ./interop
 
 # Real clients, installed by lock files (2.3 GB), against a model server of ours. One that
 # the registry does not give is named here and skipped by name there. With KNACK=/PATH
@@ -66,6 +66,11 @@ agents:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(if $(filter-out all,$(AGENTS)),$(subst $(comma), ,$(AGENTS))) || true
 	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 30m -v ./interop/agents $(AGENTSFLAGS)
+
+# Every page in a browser, in both themes and two widths.
+web-walk:
+	npm ci --prefix web/walk --no-audit --no-fund --loglevel=error
+	go test -count=1 -v -run TestWalk ./web/walk
 
 # A picture of every page, in both themes and two widths, to be looked at: in shots/.
 web-shots:
