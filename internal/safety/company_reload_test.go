@@ -69,7 +69,7 @@ func reloads(r *trial) {
 			good := map[string]string{config: rules, tokens: line(held)}[at]
 			r.must(os.RemoveAll(at))
 			r.must(c.lay(at, good))
-			r.check(what, r.hangUp(k, notTakenOver))
+			r.check(what, r.hangUp(k, notReloaded))
 			serves(what+", with the old token", held)
 			r.must(os.RemoveAll(at))
 			held = fmt.Sprintf("knack_token-of-round-%d-%s", i, filepath.Base(at))
@@ -130,7 +130,7 @@ func reloads(r *trial) {
 
 	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n", "wrong at its end": "access: {default: allow, rules: []}\nlimits: {rat: 0}\n"} {
 		r.write(home, map[string]string{"access.yaml": text})
-		r.check("access.yaml "+what, r.hangUp(k, notTakenOver))
+		r.check("access.yaml "+what, r.hangUp(k, notReloaded))
 		serves("access.yaml "+what, held)
 	}
 	r.write(home, map[string]string{"access.yaml": "limits: {rate: 0}\naccess: {default: allow, rules: []}\n"})
@@ -146,7 +146,7 @@ func reloads(r *trial) {
 	base = strings.TrimSuffix(k.url, "/mcp")
 	serves("by the user's own file", held)
 	r.must(os.Remove(own))
-	r.check("the user's own file is gone", r.hangUp(k, notTakenOver))
+	r.check("the user's own file is gone", r.hangUp(k, notReloaded))
 	serves("the user's own file is gone", held)
 	r.ends([]*knack{k})
 }

@@ -90,9 +90,9 @@ func (r *trial) hangUp(k *knack, says string) error {
 }
 
 const (
-	takenOver    = "the configuration was read again"
-	notTakenOver = "the configuration was not taken over"
-	takenOrNot   = "the configuration was "
+	takenOver   = "the configuration was reloaded"
+	notReloaded = "the configuration was not reloaded"
+	takenOrNot  = "the configuration was "
 )
 
 // company serves one skill to the holders of tokens, by the settings access.yaml in a

@@ -64,7 +64,7 @@ var mutations = []mutation{
 	{"inert-texts", "a description cannot close the listing", "yaml-and-text/inert", "closes the list", []change{
 		{"tool/listing.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 	{"any-host", "a web page that renames its host gets nothing", "http/matrix", "this Host gets", []change{
-		{"mcpserver/internal/httpd/guard.go", "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
+		{"internal/guard/origin.go", "		if !g.allowsHost(r.Host) && ", "		if r.Host == \"\" && "}}},
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
@@ -77,8 +77,8 @@ var mutations = []mutation{
 		{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"},
 		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
 	{"budgets", "answers in flight hold a bounded memory", "resources/budget", "MiB", []change{
-		{"limit/budget.go", "	case a.closed, all > b.bytes, ", "	case a.closed, all < 0, "},
-		{"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}}},
+		{"limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "},
+		{"limit/budget.go", "own > share && all", "own < 0 && all"}}},
 }
 
 // TestMutations puts each fault into knack and requires that its test fails with the

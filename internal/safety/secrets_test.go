@@ -20,7 +20,7 @@ import (
 
 // everything makes a binary log at the lowest level in any case, so that its log contains
 // everything that a log can have.
-var everything = change{"internal/cli/serve_operate.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
+var everything = change{"internal/cli/serve_config.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
 	return []part{forbiddenPart(), {
