@@ -44,7 +44,7 @@ bench-go:
 
 # The ranking beside another engine's on real skills, and its speed on generated ones.
 search:
-	go -C search/eval run . "$${KNACK_CORPUS:-$(CURDIR)/../shared/corpus}"
+	go -C search/eval run . "$${KNACK_CORPUS:?names the folder of the corpus of real skills}"
 	go test -run '^$$' -bench . ./search
 
 # Breaks each of the gravest promises once, by an overlay, which its test must notice:

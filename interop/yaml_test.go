@@ -235,9 +235,6 @@ func TestInteropYAML(t *testing.T) {
 func foreignBlocks(t *testing.T) []*block {
 	t.Helper()
 	at := os.Getenv("KNACK_CORPUS")
-	if at == "" {
-		at = "../../shared/corpus"
-	}
 	file, err := os.Open(filepath.Join(at, "frontmatter.jsonl.gz"))
 	if err != nil {
 		missing(t, "no corpus; set KNACK_CORPUS to its folder: %v", err)
