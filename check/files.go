@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// windowsNames checks the names on disk, since a name that no URI can carry is in no
-// listing, and the skill's own name, since clients that install a skill name a folder after
-// it.
+// windowsNames checks the names of the files and their folders. It reads the folders if the
+// list of files lacks some, since a name that no URI can carry is in no list. It also checks
+// the skill's own name, since clients that install a skill name a folder after it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
 	if at == "." {
@@ -32,6 +33,17 @@ func windowsNames(s *subject) (out []Finding) {
 	if s.skill.FS == nil {
 		return out
 	}
+	bad := func(p string) {
+		if fault := skill.WindowsFault(path.Base(p)); fault != "" {
+			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + skill.Quote(path.Base(p)) + ", for " + fault, Mend: "rename it"})
+		}
+	}
+	if s.names != nil && s.lacks == "" && !s.more {
+		for p := range s.names {
+			bad(p)
+		}
+		return out
+	}
 	n := 0
 	_ = fs.WalkDir(s.skill.FS, ".", func(p string, e fs.DirEntry, err error) error {
 		if err != nil || p == "." {
@@ -46,9 +58,7 @@ func windowsNames(s *subject) (out []Finding) {
 			}
 			return nil
 		}
-		if fault := skill.WindowsFault(e.Name()); fault != "" {
-			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + skill.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
-		}
+		bad(p)
 		return nil
 	})
 	return out

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -140,12 +141,21 @@ var rePlaceholder = onDemand(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
 
+// placeholderParts are such that every match of rePlaceholder contains one of them. To look
+// for them takes a tenth of the time.
+var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
+
 func placeholder(s *subject) []Finding {
 	f, ok := s.doc.Field("description")
 	if !ok {
 		return nil
 	}
-	m := rePlaceholder().FindString(skill.OneLine(f.Value.Text))
+	text := skill.OneLine(f.Value.Text)
+	lower := strings.ToLower(text)
+	if !slices.ContainsFunc(placeholderParts, func(part string) bool { return strings.Contains(lower, part) }) {
+		return nil
+	}
+	m := rePlaceholder().FindString(text)
 	if m == "" {
 		return nil
 	}

@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 	}
 	var got []string
 	for _, d := range all {
-		line := fmt.Sprintf("%s %s %s", d.Entry.Place(), d.Entry.Status, d.State())
+		line := fmt.Sprintf("%s %s %s", d.Entry.Place(), d.Entry.Status, d.Summary().State())
 		for _, f := range d.Findings {
 			if f.Severity != skill.SeverityInfo || f.Rule == check.RuleNameDuplicate {
 				line += fmt.Sprintf(" %s", f.Rule)
@@ -97,7 +97,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	c := doctor.CountOf(v, all)
-	if want := (doctor.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Errors: 3, Warnings: 3, Infos: c.Infos}); c != want {
+	if want := (doctor.Count{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 5, Fine: 1, Problems: 3, Severities: doctor.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}}); c != want {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }

@@ -62,10 +62,10 @@ type Skill struct {
 
 // SkillOf is a skill as it was judged.
 func SkillOf(d *Verdict) Skill {
-	e := d.Entry
+	e, sum := d.Entry, d.Summary()
 	s := Skill{
-		Name: e.Name, Description: e.Description, Status: e.Status, State: d.State(), Available: e.Available,
-		Publishable: d.Published(),
+		Name: e.Name, Description: e.Description, Status: e.Status, State: sum.State(), Available: e.Available,
+		Publishable: sum.Published,
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
 		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden,

@@ -93,41 +93,59 @@ func (d *Verdict) Unpublished() (out []check.Finding) {
 	return out
 }
 
-// Published reports whether the Skills extension's lists have the skill.
-func (d *Verdict) Published() bool {
-	return d.Publishable() && d.Entry.Status != catalog.Unlisted
+// Severities counts findings by their severity.
+type Severities struct {
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	Infos    int `json:"infos"`
 }
 
-// Severe counts the findings that are errors or warnings.
-func (d *Verdict) Severe() (errors, warnings int) {
-	for _, f := range d.Findings {
-		switch f.Severity {
-		case skill.SeverityError:
-			errors++
-		case skill.SeverityWarning:
-			warnings++
-		}
+// Add counts one finding.
+func (s *Severities) Add(severity skill.Severity) { *s.of(severity)++ }
+
+func (s *Severities) of(severity skill.Severity) *int {
+	switch severity {
+	case skill.SeverityError:
+		return &s.Errors
+	case skill.SeverityWarning:
+		return &s.Warnings
 	}
-	return errors, warnings
+	return &s.Infos
 }
 
-// State is how a skill fares, in one word.
+// Summary is a verdict in numbers.
+type Summary struct {
+	Status catalog.Status
+	Severities
+	// Published reports whether the Skills extension's lists have the skill.
+	Published bool
+}
+
+// Summary returns the verdict in numbers.
+func (d *Verdict) Summary() Summary {
+	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted}
+	for _, f := range d.Findings {
+		s.Add(f.Severity)
+	}
+	return s
+}
+
+// State is the state of a skill in one word.
 type State string
 
-// The states. A skill that another one shadows has no other state, whatever is wrong
-// with it: its author is told of the name first.
+// The states. A shadowed or unlisted skill has that state even if it has findings, since
+// its author has to know of its name first.
 const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
 	Shadowed State = "shadowed" // served, under another name than its own
-	Unlisted State = "unlisted" // served by its name, in no list: its root is excluded
+	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served
 )
 
-// State is how the skill fares.
-func (d *Verdict) State() State {
-	errors, warnings := d.Severe()
-	switch d.Entry.Status {
+// State returns the state of the skill.
+func (s Summary) State() State {
+	switch s.Status {
 	case catalog.Skipped:
 		return Skipped
 	case catalog.Shadowed, catalog.Copy:
@@ -135,13 +153,13 @@ func (d *Verdict) State() State {
 	case catalog.Unlisted:
 		return Unlisted
 	}
-	if errors+warnings > 0 {
+	if s.Errors+s.Warnings > 0 {
 		return Problems
 	}
 	return Fine
 }
 
-// Count is how many skills and problems there are.
+// Count is a number of skills and problems.
 type Count struct {
 	Skills      int `json:"skills"` // found, in any status
 	Available   int `json:"available"`
@@ -153,30 +171,36 @@ type Count struct {
 	// Fine and Problems are the available skills by [State].
 	Fine     int `json:"fine"`
 	Problems int `json:"problems"`
-	// The findings about skills, and the notices of a scan, by their severity.
-	Errors   int `json:"errors"`
-	Warnings int `json:"warnings"`
-	Infos    int `json:"infos"`
-	Notices  int `json:"notices"` // of which so many are about what a scan met
+	// Severities count the findings about skills and the notices of a scan.
+	Severities
+	Notices int `json:"notices"` // also included in the severities
 }
 
-// CountOf counts the skills of a view, which were judged, and what its scan met.
-func CountOf(v catalog.View, all []*Verdict) (c Count) {
+// CountOf counts the judged skills of a view and the notices of its scan.
+func CountOf(v catalog.View, all []*Verdict) Count {
+	c := CountNotices(v)
 	for _, d := range all {
-		c.Add(d)
+		c.Add(d.Summary())
 	}
+	return c
+}
+
+// CountNotices counts the notices of a view's scan.
+func CountNotices(v catalog.View) (c Count) {
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
-			c.AddNotice(n)
+			c.Notices++
+			rule, _ := check.RuleOf(n.Rule)
+			c.Severities.Add(rule.Severity)
 		}
 	}
 	return c
 }
 
 // Add counts one skill and its findings.
-func (c *Count) Add(d *Verdict) {
+func (c *Count) Add(s Summary) {
 	c.Skills++
-	switch d.Entry.Status {
+	switch s.Status {
 	case catalog.Available:
 		c.Available++
 	case catalog.Shadowed:
@@ -188,34 +212,16 @@ func (c *Count) Add(d *Verdict) {
 	case catalog.Skipped:
 		c.Skipped++
 	}
-	if d.Published() {
+	if s.Published {
 		c.Publishable++
 	}
-	switch d.State() {
+	switch s.State() {
 	case Fine:
 		c.Fine++
 	case Problems:
 		c.Problems++
 	}
-	for _, f := range d.Findings {
-		c.add(f.Severity)
-	}
-}
-
-// AddNotice counts what a scan met.
-func (c *Count) AddNotice(n skill.Notice) {
-	c.Notices++
-	rule, _ := check.RuleOf(n.Rule)
-	c.add(rule.Severity)
-}
-
-func (c *Count) add(severity skill.Severity) {
-	switch severity {
-	case skill.SeverityError:
-		c.Errors++
-	case skill.SeverityWarning:
-		c.Warnings++
-	default:
-		c.Infos++
-	}
+	c.Errors += s.Errors
+	c.Warnings += s.Warnings
+	c.Infos += s.Infos
 }

@@ -208,21 +208,16 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 
 // others counts the errors and warnings that are not in told.
 func (d *Verdict) others(told []check.Finding) string {
-	errors, warnings := d.Severe()
+	left := d.Summary()
 	for _, f := range append(slices.Clip(told), duplicates(d.Findings)...) {
-		switch f.Severity {
-		case skill.SeverityError:
-			errors--
-		case skill.SeverityWarning:
-			warnings--
-		}
+		*left.of(f.Severity)--
 	}
 	var parts []string
-	if errors > 0 {
-		parts = append(parts, skill.Count(errors, "error"))
+	if left.Errors > 0 {
+		parts = append(parts, skill.Count(left.Errors, "error"))
 	}
-	if warnings > 0 {
-		parts = append(parts, skill.Count(warnings, "warning"))
+	if left.Warnings > 0 {
+		parts = append(parts, skill.Count(left.Warnings, "warning"))
 	}
 	return strings.Join(parts, ", ")
 }

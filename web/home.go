@@ -206,16 +206,19 @@ type row struct {
 	Place, Root             string
 	Size, Listing, Loading  int64        // bytes; tokens
 	State                   doctor.State // "" if not checked yet
-	Grave                   int          // errors and warnings
+	Severe                  int          // errors and warnings
 	Hidden                  bool         // from models
 	Called                  string
 }
 
-func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
+func rowOf(v catalog.View, e *catalog.Entry, sum *doctor.Summary) row {
 	w := row{
 		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
-		State: f.state, Grave: f.grave, Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+		State: stateOf(e, sum), Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
+	}
+	if sum != nil {
+		w.Severe = sum.Errors + sum.Warnings
 	}
 	switch e.Status {
 	case catalog.Shadowed, catalog.Copy, catalog.Unlisted:
@@ -259,10 +262,6 @@ type checking struct {
 	// Ago is the age of the last complete check, if the skills are being checked again.
 	Ago string
 }
-
-// checkPatience is how long a page waits for the check of the skills. Few skills are
-// checked in this time.
-const checkPatience = 20 * time.Millisecond
 
 // checking returns nil if the totals are current.
 func (s *Site) checking(t *totals, now bool, again string) *checking {
@@ -316,7 +315,7 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	p.Unranked = !ranked
-	totals, now := s.checks.totals(r.Context(), v, checkPatience)
+	totals, now := s.checks.soon(r.Context(), v)
 	entries := p.narrow(v, all, totals)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
@@ -325,7 +324,7 @@ func (s *Site) home(r *request) error {
 	p.From, p.To = min((f.Page-1)*pageRows, p.Total), min(f.Page*pageRows, p.Total)
 	p.Checking = s.checking(totals, now, p.Again)
 	for _, e := range entries[p.From:p.To] {
-		p.Rows = append(p.Rows, rowOf(v, e, totals.fare(e)))
+		p.Rows = append(p.Rows, rowOf(v, e, totals.summaries[e]))
 	}
 	turn := func(n int) string { g := f; g.Page = n; return g.href() }
 	if f.Page > 1 {
@@ -351,18 +350,18 @@ func unlisted(v catalog.View) (n int) {
 // value would show together with the other filters.
 func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept []*catalog.Entry) {
 	f := p.Filter
-	inScopes, roots, fares := map[string]int{}, map[string]int{}, map[doctor.State]int{}
+	byScope, byRoot, byState := map[string]int{}, map[string]int{}, map[doctor.State]int{}
 	for _, e := range all {
-		scope, root, state := string(e.Root.Scope), e.Root.Label, t.fare(e).state
+		scope, root, state := string(e.Root.Scope), e.Root.Label, stateOf(e, t.summaries[e])
 		inScope, inRoot, inState := f.Scope == "" || f.Scope == scope, f.Root == "" || f.Root == root, f.State == state || f.State == "" && state != doctor.Unlisted
 		if inRoot && inState {
-			inScopes[scope]++
+			byScope[scope]++
 		}
 		if inScope && inState {
-			roots[root]++
+			byRoot[root]++
 		}
 		if inScope && inRoot {
-			fares[state]++
+			byState[state]++
 		}
 		if inScope && inRoot && inState {
 			kept = append(kept, e)
@@ -378,7 +377,7 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.State = w; f.State == w {
 			g.State = ""
 		}
-		c := one(string(w), fares[w], f.State == w, g)
+		c := one(string(w), byState[w], f.State == w, g)
 		if w == doctor.Unlisted && c.Count == 0 && !c.On {
 			continue // few servers have an excluded root
 		}
@@ -391,8 +390,8 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.Scope = string(w); f.Scope == string(w) {
 			g.Scope = ""
 		}
-		if inScopes[string(w)] > 0 || f.Scope == string(w) {
-			scope.Choices = append(scope.Choices, one(string(w), inScopes[string(w)], f.Scope == string(w), g))
+		if byScope[string(w)] > 0 || f.Scope == string(w) {
+			scope.Choices = append(scope.Choices, one(string(w), byScope[string(w)], f.Scope == string(w), g))
 		}
 	}
 	root := facet{Title: "Root"}
@@ -401,8 +400,8 @@ func (p *homePage) narrow(v catalog.View, all []*catalog.Entry, t *totals) (kept
 		if g.Root = w.Label; f.Root == w.Label {
 			g.Root = ""
 		}
-		if roots[w.Label] > 0 || f.Root == w.Label {
-			root.Choices = append(root.Choices, one(w.Label, roots[w.Label], f.Root == w.Label, g))
+		if byRoot[w.Label] > 0 || f.Root == w.Label {
+			root.Choices = append(root.Choices, one(w.Label, byRoot[w.Label], f.Root == w.Label, g))
 		}
 	}
 	p.Facets = []facet{state, scope, root}

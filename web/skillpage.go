@@ -128,7 +128,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 			return err
 		}
 	case viewProblems:
-		p.Findings, p.Infos = findingsOf(d, data), fareOf(d).infos
+		p.Findings, p.Infos = findingsOf(d, data), d.Summary().Infos
 	default:
 		p.View = viewRead
 		body := string(data)[skill.Parse(data).Body:]
@@ -141,7 +141,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	for _, t := range []struct {
 		label, view string
 		n           int
-	}{{"Read", viewRead, 0}, {"Source", viewSource, 0}, {"Files", viewFiles, 0}, {"Agent's view", viewAgent, 0}, {"Problems", viewProblems, p.Grave}} {
+	}{{"Read", viewRead, 0}, {"Source", viewSource, 0}, {"Files", viewFiles, 0}, {"Agent's view", viewAgent, 0}, {"Problems", viewProblems, p.Severe}} {
 		href := p.Href
 		if t.view != viewRead {
 			href += "?view=" + t.view
@@ -153,12 +153,13 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 
 // aboutSkill returns the data that every view of a skill's page shows.
 func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *doctor.Verdict) skillPage {
-	fares := unchecked(e)
+	var sum *doctor.Summary
 	if d != nil {
-		fares = fareOf(d)
+		s := d.Summary()
+		sum = &s
 	}
 	p := skillPage{
-		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, fares), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
+		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, sum), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
 	if p.Lede, p.Whole = tool.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
