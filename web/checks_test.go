@@ -63,6 +63,9 @@ func checked(t *testing.T, n, most int) (counted, *catalog.Catalog, *checks) {
 	<-k.begin(false).done
 	k.mu.Lock()
 	k.took, k.ended = time.Hour, time.Now().Add(time.Hour)
+	for _, r := range k.results {
+		r.seen = time.Now().Add(-time.Hour)
+	}
 	k.mu.Unlock()
 	return s, c, k
 }
