@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -38,10 +39,10 @@ func (h *Host) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := h.document(ctx, uri)
 	if err != nil && ctx.Err() == nil && uri.Path() == engagePath && h.Engage != nil {
 		d, err = Document{Text: h.Engage(), ModelInvocable: true}, nil
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	if d.Fallback {
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	return d, err
 }
@@ -69,8 +70,9 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.SameURI(e):
-			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: string(data)})
-			return Document{Text: string(data), ModelInvocable: now.ModelInvocable}, nil
+			text := textOf(data)
+			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
+			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return h.fallback(uri, e), nil
 		}

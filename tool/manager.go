@@ -93,7 +93,7 @@ type SkillManager struct {
 // If a root does not answer, or is being read for longer than a minute, the error is a
 // [*catalog.Incomplete], and the skills read so far are served.
 func (m *SkillManager) Initialize(ctx context.Context) error {
-	v, err := m.Host.Catalog.Whole(ctx, initializeGrace)
+	v, err := m.Host.Catalog.CompleteView(ctx, initializeGrace)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 	switch {
 	case news || asked.Sub(begun) >= interval:
 		ended := h.look(ctx, asked)
-		all = all && ended && h.Catalog.SeenSince(asked)
+		all = all && ended && h.Catalog.ScannedSince(asked)
 		if now, err := h.Catalog.View(ctx); err == nil {
 			v = now
 		}
@@ -145,11 +145,11 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (f
 }
 
 // isNews reports whether a folder may have a skill that the snapshot does not know.
-func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.Knows(f) }
+func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.UpToDate(f) }
 
 // look waits for a refresh of all roots that began after the moment asked, and reports
 // whether it finished; it may have left out roots that are late, see
-// [catalog.Catalog.SeenSince]. A refresh without waiting callers continues for the next one.
+// [catalog.Catalog.ScannedSince]. A refresh without waiting callers continues for the next one.
 // No caller waits behind one that hangs.
 func (h *Host) look(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, rescanPatience)
@@ -165,7 +165,7 @@ func (h *Host) look(ctx context.Context, asked time.Time) bool {
 			return false
 		}
 		switch {
-		case again, h.Catalog.SeenSince(asked):
+		case again, h.Catalog.ScannedSince(asked):
 			return true
 		case !l.begun.Before(asked):
 			again = true // of a root it has taken in what was under way before

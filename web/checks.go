@@ -228,7 +228,7 @@ func (c *checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 	}
 	patient, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	now, err := catalog.Within(patient, v, e, func() *result {
+	now, err := catalog.Await(patient, v, e, func() *result {
 		at := time.Now()
 		files := filesState(patient, e.Skill, at)
 		if was != nil && files != 0 && files == was.files {
