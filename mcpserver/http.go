@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
 )
 
 // What the zero values of [HTTPOptions] mean.
@@ -173,8 +174,8 @@ func (s *Server) missing(who access.Principal, asked string, fault error) audit.
 	switch {
 	case ready && find(whole, q) != nil:
 		return audit.Denied
-	case !ready || whole.Unsure() != nil: // it may be there
-		return audit.Failed
+	case !ready, tool.IsUnsure(fault), whole.Unsure() != nil:
+		return audit.Busy
 	}
 	return audit.NotFound
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
 )
 
 // Use is something that a client did with skills, and was answered: it asked for
@@ -134,8 +135,8 @@ func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *reads.
 			return audit.Failed
 		case find(whole, q) != nil:
 			return audit.Denied
-		case whole.Unsure() != nil: // it may be there
-			return audit.Failed
+		case tool.IsUnsure(trace.Fault()), whole.Unsure() != nil:
+			return audit.Busy
 		}
 		return audit.NotFound
 	}
@@ -158,6 +159,8 @@ func faultOf(fault error, forFile bool) audit.Result {
 		return audit.Denied
 	case errors.Is(fault, fs.ErrNotExist), errors.Is(fault, skill.ErrNotRegular), fault == nil && forFile:
 		return audit.NotFound
+	case errors.Is(fault, skill.ErrBusy), tool.IsUnsure(fault):
+		return audit.Busy
 	}
 	return audit.Failed
 }
