@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -43,7 +44,7 @@ func (i *Incomplete) Error() string {
 func (i *Incomplete) State() string {
 	switch {
 	case i.Unread && i.Skills > 0:
-		return "the skills are still being read, " + skill.Count(i.Skills, "skill") + " so far"
+		return "the skills are still being read, " + display.Count(i.Skills, "skill") + " so far"
 	case i.Unread && i.Read > 0:
 		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.Read)
 	case i.Unread:

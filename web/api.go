@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -173,7 +174,7 @@ func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
 	t, ok := s.checks.whole(r.Context(), v)
 	if !ok {
 		r.w.Header().Set("Retry-After", "5")
-		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, skill.Count(t.all, "skill")))
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, display.Count(t.all, "skill")))
 	}
 	return t, nil
 }
