@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-var nameDuplicate = Rule{RuleNameDuplicate, skill.SeverityWarning, GroupPortability, "knack", "no two skills have the same name; agents load the first"}
+var nameDuplicate = Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}
 
 // Place is a position in a file, whose name is one that people are shown.
 type Place struct {
@@ -27,7 +27,7 @@ func (p Place) String() string {
 // an info.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
-		Rule: RuleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.Name.Position, Length: r.Name.Length, Field: "name", Related: &other,
+		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
 		Message: "the name " + display.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
 	}
 	if isCopy {
@@ -43,12 +43,12 @@ func NamePosition(data []byte) skill.Position {
 	return f.Value.Position
 }
 
-var uriName = Rule{RuleURIName, skill.SeverityWarning, GroupPublication, "SEP-2640", "the URI of a skill ends with its name"}
+var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}
 
 // URIName is the finding about a skill whose URI does not end with its name, since what
 // has the place of that URI came first.
 func URIName(s *skill.Skill, uri skill.URI) Finding {
-	return Finding{Rule: RuleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
+	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
 		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
 		Mend:    "give it a name of its own, or rename what has its place"}
 }

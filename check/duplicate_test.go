@@ -24,7 +24,7 @@ func TestDuplicate(t *testing.T) {
 			t.Errorf("%+v %s", f, diff)
 		}
 	}
-	if r, known := RuleOf(RuleNameDuplicate); !known || r.Severity != skill.SeverityWarning {
+	if r, known := RuleOf(ruleNameDuplicate); !known || r.Severity != skill.SeverityWarning {
 		t.Errorf("%+v", r)
 	}
 }

@@ -153,7 +153,7 @@ func incomplete(s *subject) []Finding {
 	if s.lacks == "" {
 		return nil
 	}
-	message, mend := Unlisted(s.lacks)
+	message, mend := unlistable(s.lacks)
 	f := Finding{Message: message, Mend: mend}
 	if utf8.ValidString(s.lacks) {
 		f.File = s.lacks
@@ -161,9 +161,9 @@ func incomplete(s *subject) []Finding {
 	return []Finding{f}
 }
 
-// Unlisted returns why a file or folder of a skill is in no list of its files, and what to
+// unlistable returns why a file or folder of a skill is in no list of its files, and what to
 // do.
-func Unlisted(at string) (message, mend string) {
+func unlistable(at string) (message, mend string) {
 	const consequence = ", so that the Skills extension's lists leave the skill out"
 	switch {
 	case !utf8.ValidString(at):

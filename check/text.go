@@ -85,8 +85,8 @@ func zeroWidth(s *subject) (out []Finding) {
 		return nil
 	}
 	skip := 0
-	if strings.HasPrefix(s.text, mark) {
-		skip = len(mark) // text-bom's
+	if strings.HasPrefix(s.text, bom) {
+		skip = len(bom) // text-bom's
 	}
 	runs(s.text[skip:], isInvisible, func(start, _, n int) {
 		start += skip

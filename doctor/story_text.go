@@ -250,7 +250,7 @@ func (r *Report) forModels(e *catalog.Entry) string {
 func printProblems(p *paper, d *Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
-		return f.Severity == skill.SeverityInfo || f.Rule == check.RuleNameDuplicate // the first line says so already
+		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
 	})
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {

@@ -227,7 +227,7 @@ func (d *Verdict) others(told []check.Finding) string {
 // duplicates returns the findings that the line of a shadowed skill reports.
 func duplicates(all []check.Finding) (out []check.Finding) {
 	for _, f := range all {
-		if f.Rule == check.RuleNameDuplicate {
+		if f.Related != nil {
 			out = append(out, f)
 		}
 	}
@@ -307,7 +307,7 @@ func (r *Report) limits() []string {
 		}
 		for _, f := range r.verdicts[e].Findings {
 			switch f.Rule {
-			case check.RuleFilesMany, check.RuleFilesLarge:
+			case ruleid.FilesMany, ruleid.FilesLarge:
 				out = append(out, path.Dir(e.Place())+": "+brief(f))
 			case ruleid.FileTooLarge, ruleid.FenceTooLong, ruleid.NameLength, ruleid.DescriptionLength:
 				out = append(out, e.Place()+": "+brief(f))

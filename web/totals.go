@@ -158,7 +158,7 @@ func (c *checks) kept(e *catalog.Entry) (d *doctor.Verdict, cut doctor.Severitie
 	var by skill.Position
 	if e.By != nil {
 		if of := c.results[e.By.Skill]; of != nil {
-			by = of.report.Name.Position
+			by = of.report.NameAt
 		} else {
 			r = nil
 		}
@@ -182,7 +182,7 @@ func (c *checks) verdict(ctx context.Context, v catalog.View, e *catalog.Entry) 
 		if err != nil {
 			return nil, err
 		}
-		by = r.Name.Position
+		by = r.NameAt
 	}
 	r, err := c.check(ctx, v, e, 0, true)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *checks) verdicts(ctx context.Context, v catalog.View, entries []*catalo
 		if out[i] == nil {
 			var by skill.Position
 			if e.By != nil {
-				by = report(e.By.Skill).Name.Position
+				by = report(e.By.Skill).NameAt
 			}
 			out[i] = doctor.InPlace(e, report(e.Skill), by)
 		}
