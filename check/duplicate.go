@@ -28,7 +28,7 @@ func (p Place) String() string {
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
 		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
-		Message: "the name " + display.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
+		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Mend: "give one of the two another name",
 	}
 	if isCopy {
 		f.Severity = skill.SeverityInfo

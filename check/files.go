@@ -78,7 +78,7 @@ func caseCollisions(s *subject) (out []Finding) {
 		if other, twice := first[key]; twice {
 			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
 			if !strings.EqualFold(name, other) {
-				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which nobody sees; on macOS one replaces the other"
+				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which is invisible; on macOS one replaces the other"
 				f.Mend = "rename this one, which is written " + display.Spelt(name)
 			}
 			out = append(out, f)

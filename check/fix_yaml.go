@@ -26,7 +26,7 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 	}
 	for _, i := range []int{at, from} {
 		if m := reEntry().FindStringSubmatch(j.lines[i].text); m != nil && m[2] == "" && m[3] != "" {
-			try(level, "put a blank behind the colon", "put a blank behind the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
+			try(level, "put a blank after the colon", "put a blank after the colon", j.splice(i, i+1, m[1]+" "+strings.TrimLeftFunc(m[3], unicode.IsSpace)+j.lines[i].end()))
 		}
 	}
 	what := "quoted the value"
@@ -34,7 +34,7 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 		what += " of " + display.Excerpt(key)
 	}
 	for _, i := range []int{at, from} {
-		try(level, "put the text behind > or | on the next line", "put the text on the next line", j.unfold(i, to))
+		try(level, "put the text after > or | on the next line", "put the text on the next line", j.unfold(i, to))
 	}
 	_, value, _ := strings.Cut(j.lines[from].text, ":")
 	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {

@@ -97,7 +97,7 @@ var rows = []row{
 	{Rule{ruleTextBidi, skill.SeverityWarning, groupText, "UAX #9", "the text holds no characters that reorder it on the screen"}, bidiCharacters},
 	{Rule{ruleTextZeroWidth, skill.SeverityInfo, groupText, "UAX #31", "the text holds no invisible characters outside of the scripts and emoji that need them"}, zeroWidth},
 	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body holds no HTML comments, which models read and people do not see"}, comments},
-	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is no left-over of a template"}, placeholder},
+	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
 	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
 }
 
@@ -127,7 +127,7 @@ var Rules = func() []Rule {
 
 var scanTitles = map[skill.RuleID]string{
 	"folder-unreadable":    "every folder can be read",
-	"depth-limit":          "skills lie at most 12 levels below their root",
+	"depth-limit":          "skills are at most 12 levels below their root",
 	"folder-limit":         "a root has at most a million folders",
 	"notices-cut":          "a scan reports at most 1,000 notices",
 	"folder-name-not-utf8": "the names of folders are UTF-8",
@@ -139,7 +139,7 @@ var scanTitles = map[skill.RuleID]string{
 	"file-special":         "the files of a skill are regular files",
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
-	"near-miss":            "a file that is meant as SKILL.md is called so",
+	"near-miss":            "a file that is meant as SKILL.md has that name",
 }
 
 // Unpublishes reports whether a finding of a rule keeps a skill out of the Skills

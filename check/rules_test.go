@@ -59,7 +59,7 @@ var ruleCases = []struct {
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
-		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which nobody sees; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
+		"e\u0301": {`differs from "e\u0301" only by how a character is composed, which is invisible; on macOS one replaces the other`, `rename this one, which is written "\u00e9"`},
 	} {
 		got := found(checked(t, sound, "a.md", "é", name), ruleFileCase)
 		if len(got) != 1 || [2]string{got[0].Message, got[0].Mend} != want {

@@ -49,7 +49,7 @@ func tagCharacters(s *subject) (out []Finding) {
 			}
 			return -1
 		}, s.text[start:end])
-		message := display.Count(n, "tag character") + ", which nobody sees and models read"
+		message := display.Count(n, "tag character") + ", which people do not see and models read"
 		if hidden != "" {
 			message += ": " + display.Quote(hidden)
 		}
@@ -129,7 +129,7 @@ func comments(s *subject) (out []Finding) {
 		}
 		text = blankSpans(text)
 		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
-			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which nobody sees in the rendered page and models read", "delete it, or write it where people see it"))
+			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which people do not see in the rendered page but models read", "delete it, or write it as visible text"))
 		}
 		sc.blankComments(text)
 	}
@@ -161,7 +161,7 @@ func placeholder(s *subject) []Finding {
 	if m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, display.Quote(m)+" is a left-over of a template", "say what the skill does and when to use it")}
+	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", "say what the skill does and when to use it")}
 }
 
 // reWhen matches the words with which descriptions say when, in English.

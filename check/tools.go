@@ -21,7 +21,7 @@ func allowedToolsForm(s *subject) []Finding {
 		}
 		return nil
 	case frontmatter.List:
-		return []Finding{s.field(f, "the tools are a list; the specification wants one string", mend)}
+		return []Finding{s.field(f, "the tools are a list; the specification requires one string", mend)}
 	}
 	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
 }

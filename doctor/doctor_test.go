@@ -109,7 +109,7 @@ func TestExamineEnds(t *testing.T) {
 	if _, err := doctor.Examine(ctx, v, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := doctor.Tell(ctx, v, o, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := doctor.Explain(ctx, v, o, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

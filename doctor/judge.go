@@ -29,28 +29,28 @@ type Verdict struct {
 const (
 	// hiddenShown is how many dot-entries of a skill are named.
 	hiddenShown = 5
-	// hiddenSeen is how many are looked at.
-	hiddenSeen = 1000
+	// hiddenCounted is how many are looked at.
+	hiddenCounted = 1000
 )
 
-// hider is a file system that can count what it does not show.
-type hider interface {
+// hiddenLister is a file system that can count what it does not show.
+type hiddenLister interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
 // InPlace is the verdict on a skill in its place, given what check says of it by itself,
 // and where the SKILL.md of the skill that shadows it has its name, if one does. It does
 // not look for dot-entries.
-func InPlace(e *catalog.Entry, alone check.Report, by skill.Position) *Verdict {
-	d := &Verdict{Entry: e, Report: alone}
+func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
+	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
 	if e.By != nil {
-		d.Findings = append(d.Findings, check.Duplicate(alone, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
+		d.Findings = append(d.Findings, check.Duplicate(own, check.Place{File: e.By.Place(), Position: by}, e.Status == catalog.Copy))
 	}
 	if e.Status != catalog.Skipped && skill.ValidName(e.Name) && skill.Base(e.Base()) != e.Name {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
-	if len(d.Findings) > len(alone.Findings) {
+	if len(d.Findings) > len(own.Findings) {
 		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 		})
@@ -67,8 +67,8 @@ func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
 		by = check.NamePosition(data)
 	}
 	d := InPlace(e, check.Loaded(ctx, e.Skill), by)
-	if h, ok := e.FS.(hider); ok {
-		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenSeen)
+	if h, ok := e.FS.(hiddenLister); ok {
+		d.Hidden, d.NHidden, _ = h.Hidden(ctx, hiddenCounted)
 		for _, p := range d.Hidden {
 			if edit.IsTemporary(path.Base(p)) {
 				d.Left = append(d.Left, p)
