@@ -136,7 +136,7 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 		unsure = ErrBusy
 	}
 	if unsure != nil {
-		reads.TraceOf(ctx).Failed(unsure)
+		reads.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
 	}
 	return v, len(folders) > 0, unsure
 }
