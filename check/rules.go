@@ -164,7 +164,7 @@ func groupOf(id skill.RuleID) Group {
 	return groupFields
 }
 
-// RuleOf returns the rule with that id.
+// RuleOf returns the rule with that id, and whether there is one.
 func RuleOf(id skill.RuleID) (Rule, bool) {
 	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.ID == id })
 	if i < 0 {

@@ -12,24 +12,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Verdict is everything that is known to be wrong with one skill in its place among the
-// others, and what its folder holds.
+// Verdict has all findings about one skill in its place among the others, and describes its
+// folder.
 type Verdict struct {
 	Entry *catalog.Entry
-	// Report is what check says of the skill by itself, with the findings that come of
-	// its place: a name that another skill has, a URI without the name.
+	// Report is the report of package check on the skill itself, with the findings about its
+	// place: a name that another skill has, or a URI that does not end with the name.
 	check.Report
-	// Hidden are the first of its dot-entries, which are never served; NHidden is how
-	// many there are. Left are the files that an interrupted knack left behind.
+	// Hidden are the first of its dot-entries, which are never served. NHidden is their
+	// number. Left are the files that an interrupted knack left behind.
 	Hidden  []string
 	NHidden int
 	Left    []string
 }
 
 const (
-	// hiddenShown is how many dot-entries of a skill are named.
+	// hiddenShown is the number of dot-entries of a skill that are named.
 	hiddenShown = 5
-	// hiddenCounted is how many are looked at.
+	// hiddenCounted is the maximum number that is counted.
 	hiddenCounted = 1000
 )
 
@@ -38,9 +38,9 @@ type hiddenLister interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
-// InPlace is the verdict on a skill in its place, given what check says of it by itself,
-// and where the SKILL.md of the skill that shadows it has its name, if one does. It does
-// not look for dot-entries.
+// InPlace returns the verdict on a skill in its place, given the report on the skill itself.
+// by is the position of the name in the SKILL.md of the skill that shadows it, if one does.
+// The verdict has no dot-entries.
 func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
@@ -79,8 +79,8 @@ func Judge(ctx context.Context, e *catalog.Entry) *Verdict {
 	return d
 }
 
-// Unpublished lists the findings that keep an available skill out of the Skills
-// extension's lists; none if it is published, skipped or, as in every list, unlisted.
+// Unpublished lists the findings that keep an available skill out of the Skills extension's
+// lists. It lists none for a published, skipped or unlisted skill.
 func (d *Verdict) Unpublished() (out []check.Finding) {
 	if !d.Skill.Available || d.Entry.Status == catalog.Unlisted {
 		return nil

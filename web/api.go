@@ -163,7 +163,7 @@ func only(q url.Values, keys ...string) error {
 	}
 	for _, key := range keys {
 		if len(q[key]) > 1 {
-			return problem(http.StatusBadRequest, key+" must stand in the query once.")
+			return problem(http.StatusBadRequest, key+" must be in the query once.")
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next stri
 			start++
 		}
 		if start > len(all) {
-			return nil, "", problem(http.StatusBadRequest, "cursor is not one of an answer before, or its skill is gone: begin again without one.")
+			return nil, "", problem(http.StatusBadRequest, "cursor is not from an earlier answer, or its skill is gone: begin again without one.")
 		}
 	}
 	end := min(start+limit, len(all))

@@ -287,5 +287,5 @@ func (s *Site) skipped(r *request) error {
 	if lacks := v.Unsure(); lacks != nil {
 		unsure = lacks
 	}
-	return absent(unsure, "No skill is skipped under this address. It may have been mended, moved or removed.")
+	return absent(unsure, "No skill is skipped under this address. It may have been fixed, moved or removed.")
 }
