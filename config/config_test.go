@@ -81,7 +81,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 // A project's file overrides the user's, rule by rule.
-func TestOver(t *testing.T) {
+func TestWithDefaults(t *testing.T) {
 	yes, no := true, false
 	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": off, "text-bom": skill.SeverityError}}
 	project := Check{Strict: &no, Rules: map[skill.RuleID]skill.Severity{"name-folder": skill.SeverityInfo}}
