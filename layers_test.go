@@ -59,7 +59,7 @@ var directions = map[string][]string{
 	"limit":    {"skill"}, // its errors
 	"tool":     {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
 	"function": {"tool"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -71,6 +71,8 @@ var directions = map[string][]string{
 	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
 	// Requests in words of the audit log.
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Entries of the Skills extension.
+	"internal/publication": {"catalog", "skill", "skill/frontmatter", "skillsext"},
 	// Files that sessions wait for.
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources

@@ -27,7 +27,7 @@ func reloadPart() part {
 			{name: "takes-cut-settings", says: "access.yaml cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case file != nil && cutShort(r.data, data):\n", "		case false:\n"}}},
 			{name: "takes-cut-tokens", says: "tokens cut .*skills/vault/: 200", changes: []change{{"internal/cli/serve_reload.go", "		case cutShort(r.admission.tokenData, tokenData):\n", "		case false:\n"}}},
 			{name: "waits-for-pipes", says: "a pipe: the log does not say", changes: []change{{"internal/cli/config_file.go", "	if err := regular(info, err); err != nil {\n		return nil, err\n	}\n	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)\n", "	_ = syscall.O_NONBLOCK\n	f, err := os.OpenFile(file, os.O_RDONLY, 0)\n"}}},
-			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_reload.go", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n", "	tokens, tokenData, err := r.admission.read(now)\n	if err != nil {\n		r.admission.tokens.Store(access.NewTokens(nil))\n"}}},
+			{name: "forgets-tokens", says: "old token", changes: []change{{"internal/cli/serve_access.go", "		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {\n", "		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {\n			if a.tokens != nil {\n				*a.tokens = *access.NewTokens(nil)\n			}\n"}}},
 		}}
 }
 
