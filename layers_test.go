@@ -42,11 +42,16 @@ var directions = map[string][]string{
 	"catalog":                   {"skill", "search"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":     {"skill"}, // one place lists the invisible characters of a text
-	"limit":     {},
-	"tool":      {"catalog", "skill"},
-	"function":  {"tool"},
-	"mcpserver": {"tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"audit": {"skill"}, // one place lists the invisible characters of a text
+	"limit": {},
+	"tool":  {"catalog", "internal/display", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
+	"tool/profile":          {},
+	"tool/internal/listing": {"catalog", "internal/display", "skill", "tool/profile"},
+	"tool/lookup":           {"catalog", "skill", "tool/profile"},
+	"tool/wave":             {"catalog", "internal/display", "skill", "tool/internal/listing", "tool/lookup"},
+	"function":              {"tool", "tool/profile"},
+	"mcpserver":             {"tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":  {"skill"},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
@@ -54,10 +59,10 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"web":    {"access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "internal/display", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "internal/display", "search",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -71,6 +76,10 @@ var directions = map[string][]string{
 	"interop/agents/model": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
+	// Texts of others, fit to be shown.
+	"internal/display": {},
+	// For tests: skills in memory.
+	"internal/skilltest": {"catalog", "skill"},
 	// For tests: waits for events, and moves the clock of a bubble.
 	"internal/testwait": {},
 	// The command that lists odd phrases; its test keeps them rare.
@@ -90,7 +99,7 @@ var outside = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "search", "catalog"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }

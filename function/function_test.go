@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens; read the difference before you commit it")
@@ -37,7 +38,7 @@ func hostOf(t testing.TB) *tool.Host {
 	if err := c.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return &tool.Host{Catalog: c}
+	return tool.NewHost(c)
 }
 
 func toolsOf(t testing.TB, set string) []*tool.Tool {
@@ -56,7 +57,7 @@ func TestDefinitionsEqualTheContracts(t *testing.T) {
 		{"runner", "get_skill"}, {"runner", "read_file_in_skill"}, {"wave", "Skill"},
 	} {
 		t.Run(row.set+"/"+row.tool, func(t *testing.T) {
-			data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, row.set), function.OpenAI, tool.Client{})
+			data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, row.set), function.OpenAI, profile.Client{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func TestDefinitions(t *testing.T) {
 	for _, set := range tool.SetNames() {
 		for _, format := range function.Formats() {
 			t.Run(set+"/"+string(format), func(t *testing.T) {
-				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, tool.Client{})
+				data, err := function.Definitions(t.Context(), hostOf(t), toolsOf(t, set), format, profile.Client{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +99,7 @@ func TestDefinitions(t *testing.T) {
 			})
 		}
 	}
-	if _, err := function.Definitions(t.Context(), hostOf(t), nil, "yaml", tool.Client{}); err == nil {
+	if _, err := function.Definitions(t.Context(), hostOf(t), nil, "yaml", profile.Client{}); err == nil {
 		t.Error("no error for a format that is none")
 	}
 }
@@ -359,11 +360,11 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := catalog.New(nil, catalog.Options{}) // never scanned: a call waits for it
 	cancel()
-	_, err := function.Call(ctx, &tool.Host{Catalog: c}, toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
+	_, err := function.Call(ctx, tool.NewHost(c), toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := function.Definitions(ctx, &tool.Host{Catalog: c}, nil, function.MCP, tool.Client{}); !errors.Is(err, context.Canceled) {
+	if _, err := function.Definitions(ctx, tool.NewHost(c), nil, function.MCP, profile.Client{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("definitions: error %v", err)
 	}
 }

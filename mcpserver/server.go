@@ -23,6 +23,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Name is what the server calls itself.
@@ -137,7 +139,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
-		host:    &tool.Host{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage},
+		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
@@ -207,7 +209,7 @@ func (s *Server) door(next mcp.MethodHandler) mcp.MethodHandler {
 		if p := req.GetParams(); hasParams(p) {
 			r.modern, r.client = skillsext.Modern(p), clientOf(req)
 		} else if init := r.session.InitializeParams(); init != nil && init.ClientInfo != nil {
-			r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+			r.client = profile.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 		}
 		if methods[method] != nil {
 			if r.copies = sdkCopies; r.room == nil {
@@ -275,16 +277,16 @@ func (s *Server) pass(ctx context.Context, next mcp.MethodHandler, r *request, r
 
 // clientOf is what the client calls itself: in the request's own metadata since
 // 2026-07-28, in the session's handshake before.
-func clientOf(req mcp.Request) tool.Client {
+func clientOf(req mcp.Request) profile.Client {
 	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ClientInfo != nil {
-		return tool.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
+		return profile.Client{Name: p.ClientInfo.Name, Version: p.ClientInfo.Version}
 	}
 	if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
 		if info := from.ClientInfo(); info != nil {
-			return tool.Client{Name: info.Name, Version: info.Version}
+			return profile.Client{Name: info.Name, Version: info.Version}
 		}
 	}
-	return tool.Client{}
+	return profile.Client{}
 }
 
 // view waits for the first snapshot.

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
-	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // What the zero values of [StdioTransport] mean.
@@ -176,7 +176,7 @@ func (r *request) in(init *mcp.InitializeParams) bool {
 		return r.modern
 	}
 	if r.params.Meta.ClientInfo == nil && init.ClientInfo != nil {
-		r.client = tool.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
+		r.client = profile.Client{Name: init.ClientInfo.Name, Version: init.ClientInfo.Version}
 	}
 	return true
 }

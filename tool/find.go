@@ -12,7 +12,10 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // find_skills(query?, limit?) searches, and lists every name that a listing had to leave
@@ -66,7 +69,7 @@ func findSkills() *Tool {
 	return &Tool{
 		Contract: "find_skills", Name: findName, Title: "Find Skills", Schema: findSchema,
 		strict:   []string{"query", "limit", "cursor"},
-		describe: func(catalog.View, Client) string { return findDescription },
+		describe: func(catalog.View, profile.Client) string { return findDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			query, _, err := args.text("query")
 			if err != nil {
@@ -158,8 +161,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	if err != nil {
 		return findResult{}, 0, err
 	}
-	room, size := Budget, length
-	if most := clientIn(ctx).habits().result - findRoom; most < room {
+	room, size := listing.Budget, display.Length
+	if most := profile.FromContext(ctx).Profile().Result - findRoom; most < room {
 		room, size = most, func(s string) int { return len(s) }
 	}
 	r.lacks = v.Incomplete()
@@ -176,7 +179,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	r.total = all.Total
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
-		f := found{name: called(v, e), description: Cut(skill.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
+		f := found{name: called(v, e), description: display.Cut(skill.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
 		// A page ends with the budget. One skill always fits, so that every page makes
 		// progress.
 		if room -= size(f.line()); room < 0 && len(r.skills) > 0 {
@@ -201,7 +204,7 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 	if err != nil || hits.Total == 0 {
 		return "", err
 	}
-	client := clientIn(ctx).habits().title
+	client := profile.FromContext(ctx).Profile().Title
 	var names []string
 	for _, h := range hits.Hits {
 		names = append(names, fmt.Sprintf("%s (%s)", skill.OneLine(called(v, h.Entry)), h.Root.Label))

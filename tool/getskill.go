@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 000: get_skill(skill_name) and its list_skills. A skill is a folder here, and
@@ -27,31 +30,34 @@ var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 // preference.
 var docNames = [...]string{"SKILL.MD", "SKILL.md"}
 
-// GetSkillResult is contract 000's answer: a name and the documentation, or an
+// getSkillResult is contract 000's answer: a name and the documentation, or an
 // error alone.
-type GetSkillResult struct {
+type getSkillResult struct {
 	SkillName     string
 	Documentation string
 	Error         string
 }
 
 // Fields implements [Object]: the contract's success or error shape.
-func (r GetSkillResult) Fields() []Field {
-	if r.Error != "" {
-		return []Field{{"error", r.Error}}
+func (r getSkillResult) Fields() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if r.Error != "" {
+			yield("error", r.Error)
+			return
+		}
+		_ = yield("skill_name", r.SkillName) && yield("documentation", r.Documentation)
 	}
-	return []Field{{"skill_name", r.SkillName}, {"documentation", r.Documentation}}
 }
 
 // MarshalJSON writes the fields.
-func (r GetSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
+func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-func (r GetSkillResult) result() Result {
+func (r getSkillResult) result() Result {
 	return Result{Text: string(marshal(r)), Object: r, IsError: r.Error != ""}
 }
 
-// FolderList is the answer of the runner set's list_skills.
-type FolderList struct {
+// folderList is the answer of the runner set's list_skills.
+type folderList struct {
 	Skills []string `json:"skills"` // folder names, sorted
 	// Incomplete says why skills may be missing; mostly empty, and then not written.
 	Incomplete string `json:"incomplete,omitempty"`
@@ -60,13 +66,13 @@ type FolderList struct {
 func runnerList() *Tool {
 	return &Tool{
 		Contract: "000", Name: "list_skills", Title: "List Skills", Schema: noArguments,
-		describe: func(catalog.View, Client) string { return "Lists the available skills." },
+		describe: func(catalog.View, profile.Client) string { return "Lists the available skills." },
 		call: func(ctx context.Context, h *Host, _ arguments) (Result, error) {
 			v, err := h.Catalog.View(ctx)
 			if err != nil {
 				return Result{}, err
 			}
-			list := FolderList{Skills: documented(v)}
+			list := folderList{Skills: documented(v)}
 			b := []byte(`{"skills":[`)
 			for i, name := range list.Skills {
 				if i > 0 {
@@ -107,7 +113,7 @@ func documented(v catalog.View) []string {
 func getSkill() *Tool {
 	return &Tool{
 		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema,
-		describe: func(catalog.View, Client) string { return getSkillDescription },
+		describe: func(catalog.View, profile.Client) string { return getSkillDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			if err != nil {
@@ -128,7 +134,7 @@ func getSkill() *Tool {
 }
 
 func malformedGet(err error) Result {
-	return GetSkillResult{Error: invalidArguments + err.Error()}.result()
+	return getSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
 // byFolder finds a skill by its folder, else by its frontmatter name, both in exact case.
@@ -146,17 +152,17 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 }
 
 // documentation reads the current file of a skill.
-func documentation(ctx context.Context, h *Host, v catalog.View, name string) GetSkillResult {
+func documentation(ctx context.Context, h *Host, v catalog.View, name string) getSkillResult {
 	shown := skill.Echo(name)
-	fail := func(format string, args ...any) GetSkillResult {
-		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
+	fail := func(format string, args ...any) getSkillResult {
+		return getSkillResult{Error: fmt.Sprintf(format, args...)}
 	}
 	if !validFolderName(name) {
 		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
 	}
-	v, e, folder, unsure := h.find(ctx, v, name, byFolder)
+	v, e, folder, unsure := h.InFolder(ctx, v, name, byFolder)
 	switch {
-	case e == nil && deniedFolder(v, name) != nil:
+	case e == nil && denied(v, name) != nil:
 		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
 	case e == nil && unsure != nil:
 		return fail("Error reading SKILL.MD for skill '%s': %s", shown, unsure)
@@ -166,7 +172,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 		return fail("Skill '%s' not found in skills folder", shown)
 	}
 	if !e.ModelInvocable {
-		return fail("%s", notForModels(name))
+		return fail("%s", lookup.NotForModels(name))
 	}
 	type document struct {
 		data []byte
@@ -182,7 +188,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) Ge
 	catalog.Traced(ctx, e, skill.MainFile, d.data, err)
 	switch {
 	case err == nil:
-		return GetSkillResult{SkillName: name, Documentation: string(d.data)}
+		return getSkillResult{SkillName: name, Documentation: string(d.data)}
 	case errors.Is(err, errFolderGone):
 		return fail("Skill '%s' not found in skills folder", shown)
 	case errors.Is(err, fs.ErrNotExist):

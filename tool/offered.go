@@ -5,6 +5,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/wave"
 )
 
 // Offered returns the skills that a model can load from this view with these tools, each
@@ -25,7 +26,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 		case "002":
 			lists = append(lists, v.Listed)
 		case "003":
-			lists = append(lists, strict(v))
+			lists = append(lists, wave.Skills(v))
 		case "004":
 			lists = append(lists, addressable(v))
 		}

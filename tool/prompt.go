@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/wave"
 )
 
 // Prompt returns the list of skills as text for a system prompt, with the use of these
@@ -17,7 +19,7 @@ func Prompt(v catalog.View, tools []*Tool) string {
 		b.WriteString(" Files that a skill mentions are read with the tool read_file_in_skill.")
 	}
 	b.WriteString("\n\n<available_skills>\n")
-	b.WriteString(listOf(v, asCalled(v, tools), bullets, escapeXML, Budget, more(tools)))
+	b.WriteString(listing.Render(v, asCalled(v, tools), listing.EscapedBullets, listing.Budget, more(tools)))
 	b.WriteString("\n</available_skills>\n")
 	return b.String()
 }
@@ -43,7 +45,7 @@ func asCalled(v catalog.View, tools []*Tool) []*catalog.Entry {
 		case "002":
 			return v.Listed
 		case "003":
-			return strict(v)
+			return wave.Skills(v)
 		case "000":
 			return renamed(documents(v), func(e *catalog.Entry) string { return e.Folder() })
 		case "004":

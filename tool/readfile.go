@@ -7,21 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 001: read_file_in_skill(skill_name, file_path).
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
-// FileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
+// fileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
 // failure has Error.
-type FileResult struct {
+type fileResult struct {
 	Success   bool
 	SkillName string
 	FilePath  string
@@ -32,23 +36,27 @@ type FileResult struct {
 }
 
 // Fields implements [Object]: the contract's success or error shape.
-func (r FileResult) Fields() []Field {
-	f := []Field{{"success", r.Success}, {"skill_name", r.SkillName}, {"file_path", r.FilePath}}
-	if !r.Success {
-		return append(f, Field{"error", r.Error})
+func (r fileResult) Fields() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch ok := yield("success", r.Success) && yield("skill_name", r.SkillName) && yield("file_path", r.FilePath); {
+		case !ok:
+		case r.Success:
+			_ = yield("content", r.Content) && yield("size_bytes", r.SizeBytes) && yield("encoding", r.Encoding)
+		default:
+			yield("error", r.Error)
+		}
 	}
-	return append(f, Field{"content", r.Content}, Field{"size_bytes", r.SizeBytes}, Field{"encoding", r.Encoding})
 }
 
 // MarshalJSON writes the fields.
-func (r FileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
+func (r fileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
 // runnerReadFile is the contract as written: it finds the skill by its folder, then by its
 // frontmatter name.
 func runnerReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
-		describe: func(catalog.View, Client) string { return readFileDescription },
+		describe: func(catalog.View, profile.Client) string { return readFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.text("skill_name")
 			path, _, pathErr := args.text("file_path")
@@ -69,7 +77,7 @@ func runnerReadFile() *Tool {
 	}
 }
 
-func (r FileResult) result() Result {
+func (r fileResult) result() Result {
 	if !r.Success {
 		return Result{Text: "ERROR: " + r.Error, Object: r, IsError: true}
 	}
@@ -77,7 +85,7 @@ func (r FileResult) result() Result {
 }
 
 func malformedFile(name, path string, err error) Result {
-	return FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
+	return fileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -98,7 +106,7 @@ type fileReader struct {
 
 // fileRead is a requested file, with its place as far as known.
 type fileRead struct {
-	FileResult
+	fileResult
 	view  catalog.View
 	entry *catalog.Entry
 	file  string // its path below the skill's folder
@@ -114,7 +122,7 @@ var (
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
+	r := fileRead{fileResult: fileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -125,7 +133,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	if path == "" {
 		return fail("Invalid file path: must not be empty")
 	}
-	v, e, _, unsure := h.find(ctx, v, name, f.find)
+	v, e, _, unsure := h.InFolder(ctx, v, name, f.find)
 	if e != nil && f.within != nil {
 		path = f.within(ctx, h, v, e, path)
 	}
@@ -134,9 +142,9 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case e == nil && deniedFolder(v, name) != nil && err == nil:
+	case e == nil && denied(v, name) != nil && err == nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, skill.Reason(fs.ErrPermission))
-	case e == nil && deniedFolder(v, name) != nil:
+	case e == nil && denied(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case e == nil && unsure != nil:
 		r.cause = unsure
@@ -145,7 +153,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		r.cause = errNoSkill
 		return fail("Skill '%s' not found in skills folder", r.SkillName)
 	case !e.ModelInvocable:
-		return fail("%s", notForModels(name))
+		return fail("%s", lookup.NotForModels(name))
 	}
 	if err == nil && f.served && e.Status == catalog.Skipped {
 		err = fs.ErrPermission
@@ -192,12 +200,12 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	if r.cause != nil {
 		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, r.cause, len(data))
 	}
-	r.FileResult = FileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
+	r.fileResult = fileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(len(data)), Encoding: encoding}
 	return r, nil
 }
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
-func deniedFolder(v catalog.View, name string) *catalog.Denied {
+func denied(v catalog.View, name string) *catalog.Denied {
 	return v.Denied(func(folder string) bool { return folder == name })
 }
 
@@ -235,7 +243,7 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 }
 
 // folderNames returns the names in a folder of the skill that a path can name, up to a
-// bound and then an ellipsis. Folders end in a slash. ok is false if the folder cannot be
+// bound and then an display.Ellipsis. Folders end in a slash. ok is false if the folder cannot be
 // listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
 	entries, err := catalog.Within(ctx, v, e, func() []fs.DirEntry {
@@ -253,7 +261,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 			continue // not to be had by any path
 		}
 		if len(names) == most {
-			return append(names, ellipsis), true
+			return append(names, display.Ellipsis), true
 		}
 		n := skill.Echo(d.Name())
 		if d.IsDir() {

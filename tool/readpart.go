@@ -13,6 +13,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // The read_file_in_skill of the default set: contract 001 for the models of today. It
@@ -56,10 +58,10 @@ var defaultFiles = fileReader{
 func defaultReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
-		Meta:     map[string]any{resultSizeKey: maxResultSize},
+		Meta:     map[string]any{resultSizeKey: profile.MaxResult},
 		strict:   []string{"skill_name", "file_path", "offset", "limit", "column"},
 		also:     []string{"name", "skill", "path", "file"},
-		describe: func(catalog.View, Client) string { return defaultReadFileDescription },
+		describe: func(catalog.View, profile.Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, path, s, err := fileArguments(args)
 			if err != nil {
@@ -135,7 +137,7 @@ func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, p
 
 // forModel fits the answer to the client's limits.
 func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
-	client := clientIn(ctx).habits()
+	client := profile.FromContext(ctx).Profile()
 	text, size := r.Content, int(r.SizeBytes)
 	switch {
 	case r.Success:
@@ -152,7 +154,7 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	if text == "" {
 		return Result{Text: "[The file '" + skill.Echo(r.file) + "' is empty.]"}
 	}
-	shown := client.shown("")
+	shown := boundsBelow(client, "")
 	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
 		return failure("ERROR: '%s' has no such part: %s", skill.Echo(r.file), err)
@@ -184,7 +186,7 @@ func (r fileRead) listing(names []string) string {
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {
-	case errors.Is(r.cause, errNoSkill), r.entry == nil && IsUnsure(r.cause):
+	case errors.Is(r.cause, errNoSkill), r.entry == nil && lookup.IsUnsure(r.cause):
 		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
 		text += ` (the file_path "." lists what there is)`

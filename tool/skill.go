@@ -9,10 +9,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // Contract 002: skill(name).
@@ -68,15 +71,15 @@ func defaultSkill() *Tool {
 }
 
 func newSkill(head, more string, today bool) *Tool {
-	around := length(head) + length(skillTail)
+	around := display.Length(head) + display.Length(skillTail)
 	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema,
 		strict: []string{"name"}, also: []string{"command"},
-		describe: func(v catalog.View, c Client) string {
-			return head + listOf(v, v.Listed, elements, escapeXML, budgetFor(c, around), more) + skillTail
+		describe: func(v catalog.View, c profile.Client) string {
+			return head + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, around), more) + skillTail
 		},
-		arranged: func(v catalog.View, c Client) arranged {
-			_, a := arrange(&rows{entries: v.Listed}, elements, escapeXML, budgetFor(c, around), more)
+		arranged: func(v catalog.View, c profile.Client) listing.Arrangement {
+			_, a := listing.Of(v.Listed).Arrange(listing.Elements, listing.BudgetFor(c, around), more)
 			return a
 		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
@@ -91,7 +94,7 @@ func newSkill(head, more string, today bool) *Tool {
 		},
 	}
 	if today {
-		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: maxResultSize}
+		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
 	}
 	return t
 }
@@ -119,11 +122,11 @@ func skillArgument(args arguments) (string, error) {
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. today is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Result, error) {
-	client := habits{}
-	budget := Budget
+	client := profile.Profile{}
+	budget := listing.Budget
 	if today {
-		client = clientIn(ctx).habits()
-		budget = min(Budget, client.result-hintsRoom)
+		client = profile.FromContext(ctx).Profile()
+		budget = min(listing.Budget, client.Result-hintsRoom)
 	}
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
@@ -135,7 +138,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 			v, _, _, unsure = h.At(ctx, v, uri)
 			e = resolve(v, name, today)
 		} else if e == nil {
-			v, e, unsure = h.named(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
+			v, e, unsure = h.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return resolve(v, name, today) })
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -145,7 +148,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case e == nil:
 			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
-			return failure("%s", notForModels(name)), nil
+			return failure("%s", lookup.NotForModels(name)), nil
 		}
 		data, now, err := v.Read(ctx, e)
 		switch {
@@ -173,9 +176,9 @@ const hintsRoom = 3000
 
 // beginning returns the part of a SKILL.md that the client shows below the head, with the
 // call that reads on.
-func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, text, head string) string {
-	shown := client.shown(head)
-	if shown.hold(len(text), strings.Count(text, "\n")+1) {
+func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
+	shown := boundsBelow(client, head)
+	if shown.contain(len(text), strings.Count(text, "\n")+1) {
 		return text
 	}
 	v, err := h.Catalog.View(ctx) // the current one: reading may have found another skill
@@ -195,11 +198,6 @@ func beginning(ctx context.Context, h *Host, client habits, e *catalog.Entry, te
 
 // goesOn follows the beginning of a SKILL.md.
 const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
-
-// notForModels is the answer for a skill that its author keeps from models.
-func notForModels(name string) string {
-	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
-}
 
 // Loads returns the skill that an agent of today's clients gets for a name or a skill://
 // URI, even one that is kept from models, or nil.
@@ -232,21 +230,11 @@ func shownAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
 		one := skill.OneLine(e.Name)
-		if xml := escapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
+		if xml := listing.EscapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
 			return e
 		}
 	}
 	return nil
-}
-
-// Base returns the folder against which the skill's relative paths resolve, in the form of
-// every surface. A folder whose path would break the line is named by its URI.
-func (h *Host) Base(ctx context.Context, e *catalog.Entry) string {
-	dir := e.Dir()
-	if h.Remote || clientIn(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
-		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
-	}
-	return dir
 }
 
 // BaseLine is the line of an answer that says where the skill's other files are.
@@ -256,7 +244,7 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), listOf(v, v.Listed, bullets, plain, budget, more))
+		skill.Echo(name), listing.Render(v, v.Listed, listing.Bullets, budget, more))
 	return withLines(text, hints(v, name))
 }
 
@@ -318,10 +306,6 @@ func skippedLine(e *catalog.Entry) string {
 	return fmt.Sprintf("'%s' exists but was skipped: %s", calledOrFolder(e), Reason(e))
 }
 
-// reasonLength bounds what one line quotes of a problem, in characters. The
-// longest of knack's own wordings has 120; a parser may quote more.
-const reasonLength = 240
-
 // Reason says where and why a skill is skipped, and what to do, in one line.
 func Reason(e *catalog.Entry) string {
 	p, _ := e.SkipReason()
@@ -329,9 +313,9 @@ func Reason(e *catalog.Entry) string {
 	if pos := p.Position.String(); pos != "" {
 		at += ":" + pos
 	}
-	at += ": " + Cut(skill.OneLine(p.Message), reasonLength)
+	at += ": " + listing.Quote(p.Message)
 	if p.Mend != "" {
-		at += " (" + Cut(skill.OneLine(p.Mend), reasonLength) + ")"
+		at += " (" + listing.Quote(p.Mend) + ")"
 	}
 	return at
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
 // This file words the notes for a model about roots that were not read, and about skipped
@@ -43,9 +44,9 @@ func passedOver(v catalog.View, names []skill.Key) []problem {
 			if names != nil && !slices.Contains(names, skill.KeyOf(name)) {
 				continue
 			}
-			why := skill.Echo(r.Label+"/"+n.Path) + ": " + Cut(skill.OneLine(n.Message), reasonLength)
+			why := skill.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
 			if n.Mend != "" {
-				why += " (" + Cut(skill.OneLine(n.Mend), reasonLength) + ")"
+				why += " (" + listing.Quote(n.Mend) + ")"
 			}
 			out = append(out, problem{skill: skill.Echo(name), reason: why})
 		}

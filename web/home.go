@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
 )
 
 // pageRows is how many skills one page lists.
@@ -213,7 +213,7 @@ type row struct {
 
 func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
 	w := row{
-		Href: pageOf(e), Name: nameOf(e), Description: tool.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
+		Href: pageOf(e), Name: nameOf(e), Description: display.Cut(inLine(e.Description), 320), Place: e.Place(), Root: e.Root.Label,
 		Size: int64(e.Size), Listing: tokensOf(int64(charactersOf(e))), Loading: tokensOf(int64(e.Size)),
 		State: f.state, Grave: f.grave, Hidden: !e.ModelInvocable && e.Status != catalog.Skipped,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -161,7 +162,7 @@ func (s *Site) aboutSkill(r *request, v catalog.View, e *catalog.Entry, d *docto
 		frame: s.frame(r, nameOf(e), "home"), row: rowOf(v, e, fares), Checked: d != nil, URI: e.URI().String(), Load: v.Called(e),
 		RawHref: "/raw/" + escapedPath(e.URI()), Scope: e.Root.Scope, Digest: e.Digest.String(), People: e.UserInvocable, Fields: fieldsOf(e.Frontmatter),
 	}
-	if p.Lede, p.Whole = tool.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
+	if p.Lede, p.Whole = display.Cut(inLine(e.Description), maxLede), inLine(e.Description); p.Lede == p.Whole {
 		p.Whole = ""
 	}
 	switch {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 func toolsCommand(env *Env) *cobra.Command {
@@ -43,7 +45,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if prompt {
 				return printPrompt(cmd.Context(), env, host, tools)
 			}
-			data, err := function.Definitions(cmd.Context(), host, tools, format, tool.Client{Limit: limit})
+			data, err := function.Definitions(cmd.Context(), host, tools, format, profile.Client{Limit: limit})
 			if err != nil {
 				return runError("", "%w", err)
 			}
@@ -94,7 +96,7 @@ func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool.Host{Catalog: c, Engage: f.builtin().Engage}, nil
+	return &tool.Host{Finder: lookup.Finder{Catalog: c, Engage: f.builtin().Engage}}, nil
 }
 
 func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {

@@ -23,6 +23,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
+	"github.com/knack-dev/knack/tool/wave"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -142,7 +144,7 @@ func (w *slowWorld) function(f function.Format, set, input string) said {
 }
 
 func (w *slowWorld) definitions(set string) said {
-	data, err := function.Definitions(w.t.Context(), w.host, toolsOf(w.t, set), function.MCP, tool.Client{})
+	data, err := function.Definitions(w.t.Context(), w.host, toolsOf(w.t, set), function.MCP, profile.Client{})
 	must(w.t, err)
 	return said{text: string(data)}
 }
@@ -153,7 +155,7 @@ func (w *slowWorld) lists() map[string]func() said {
 		"instructions": func() said {
 			v, err := w.catalog.View(w.t.Context())
 			must(w.t, err)
-			return said{text: tool.Instructions(v, toolsOf(w.t, "default"), tool.Client{})}
+			return said{text: tool.Instructions(v, toolsOf(w.t, "default"), profile.Client{})}
 		},
 		"prompt text": func() said {
 			v, err := w.catalog.View(w.t.Context())
@@ -165,7 +167,7 @@ func (w *slowWorld) lists() map[string]func() said {
 		"runner list_skills": func() said { return w.call("runner", "list_skills", `{}`) },
 		"uri list_skills":    func() said { return w.call("uri", "list_skills", `{}`) },
 		"Discover": func() said {
-			r, err := (&tool.SkillManager{Host: w.host}).Discover(w.t.Context())
+			r, err := (&wave.SkillManager{Finder: &w.host.Finder}).Discover(w.t.Context())
 			must(w.t, err)
 			data, err := json.Marshal(r)
 			must(w.t, err)
@@ -204,7 +206,7 @@ func (w *slowWorld) items(name string) map[string]func() said {
 			return w.call("default", "read_file_in_skill", `{"skill_name":`+quote(name)+`,"file_path":"SKILL.md"}`)
 		},
 		"LoadSkill": func() said {
-			s, err := (&tool.SkillManager{Host: w.host}).LoadSkill(w.t.Context(), name)
+			s, err := (&wave.SkillManager{Finder: &w.host.Finder}).LoadSkill(w.t.Context(), name)
 			switch {
 			case err != nil:
 				return said{text: err.Error()}
@@ -281,7 +283,7 @@ func newSlowWorld(t *testing.T, roots int) (w *slowWorld, end func()) {
 func slowWorldOf(t *testing.T, patience time.Duration, sources ...catalog.Source) (w *slowWorld, end func()) {
 	t.Helper()
 	w = &slowWorld{t: t, sources: sources, catalog: catalog.New(sources, catalog.Options{Patience: patience}), sessions: map[string]*session{}}
-	w.host = &tool.Host{Catalog: w.catalog}
+	w.host = tool.NewHost(w.catalog)
 	pages := web.New(web.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 	var err error
