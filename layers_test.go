@@ -39,27 +39,28 @@ var directions = map[string][]string{
 	"search":         {"skill"},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
-	"catalog":                   {"skill", "search"},
+	"reads":                     {"skill"}, // what one request read, for the audit log
+	"catalog":                   {"skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
 	"audit": {"skill"}, // one place lists the invisible characters of a text
-	"limit": {},
-	"tool":  {"catalog", "internal/display", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	"limit": {"skill"}, // its errors
+	"tool":  {"catalog", "internal/display", "limit", "reads", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
 	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
 	"tool/profile":          {},
 	"tool/internal/listing": {"catalog", "internal/display", "skill", "tool/profile"},
-	"tool/lookup":           {"catalog", "skill", "tool/profile"},
+	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/display", "skill", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"mcpserver":             {"tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver":             {"reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":  {"skill"},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd": {"mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "internal/display", "skill"},
+	"web":    {"reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "internal/display", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
 		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "internal/display", "search",

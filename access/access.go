@@ -1,5 +1,5 @@
 // Package access decides which skills each subject sees. It maps a token to a
-// subject and a subject to the rules that apply. The result is a [catalog.Sight],
+// subject and a subject to the rules that apply. The result is a [catalog.Filter],
 // which every surface uses.
 package access
 
@@ -70,18 +70,18 @@ type Policy struct {
 	allow bool
 	rules []Rule
 
-	mu     sync.Mutex
-	sights map[string]*catalog.Sight // by the rules that apply
+	mu      sync.Mutex
+	filters map[string]*catalog.Filter // by the rules that apply
 }
 
 // NewPolicy returns a policy. If allow is set, a skill that no rule matches is visible.
 func NewPolicy(allow bool, rules []Rule) *Policy {
-	return &Policy{allow: allow, rules: rules, sights: map[string]*catalog.Sight{}}
+	return &Policy{allow: allow, rules: rules, filters: map[string]*catalog.Filter{}}
 }
 
-// Sight returns the visibility filter of a subject. Subjects to which the same rules
+// Filter returns the visibility filter of a subject. Subjects to which the same rules
 // apply share one value.
-func (p *Policy) Sight(s Subject) *catalog.Sight {
+func (p *Policy) Filter(s Subject) *catalog.Filter {
 	var held []*Rule
 	var key strings.Builder
 	for i := range p.rules {
@@ -93,16 +93,16 @@ func (p *Policy) Sight(s Subject) *catalog.Sight {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sight := p.sights[key.String()]
-	if sight == nil {
+	filter := p.filters[key.String()]
+	if filter == nil {
 		allow := p.allow
-		sight = &catalog.Sight{Sees: func(e *catalog.Entry) bool { return sees(held, allow, base(e)) }}
-		p.sights[key.String()] = sight
+		filter = &catalog.Filter{Visible: func(e *catalog.Entry) bool { return visible(held, allow, base(e)) }}
+		p.filters[key.String()] = filter
 	}
-	return sight
+	return filter
 }
 
-func sees(rules []*Rule, allow bool, base string) bool {
+func visible(rules []*Rule, allow bool, base string) bool {
 	matches := func(p Pattern) bool { return p.Match(base) }
 	for _, r := range rules {
 		if slices.ContainsFunc(r.Deny, matches) {

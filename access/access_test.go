@@ -52,7 +52,7 @@ func TestPolicy(t *testing.T) {
 			p := NewPolicy(allow, rules)
 			var seen []string
 			for name, s := range who {
-				if p.Sight(s).Sees(entry(base)) {
+				if p.Filter(s).Visible(entry(base)) {
 					seen = append(seen, name)
 				}
 			}
@@ -65,22 +65,22 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Subjects to which the same rules apply share one Sight: a snapshot caches the view
-// of each Sight.
-func TestSightIsShared(t *testing.T) {
+// Subjects to which the same rules apply share one Filter: a snapshot caches the view
+// of each Filter.
+func TestFilterIsShared(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Groups: []string{"a"}}, {Groups: []string{"b"}}, {Subjects: []string{"anna"}}})
-	of := func(name string, groups ...string) *catalog.Sight { return p.Sight(Subject{name, groups}) }
+	of := func(name string, groups ...string) *catalog.Filter { return p.Filter(Subject{name, groups}) }
 	if of("x", "a") != of("y", "c", "a") || of("x") != of("y", "c") || of("anna", "b") != of("anna", "b", "b") {
-		t.Error("two sights where the same rules hold")
+		t.Error("two filters where the same rules hold")
 	}
 	if of("x", "a") == of("x", "b") || of("x", "a") == of("x", "a", "b") || of("x") == of("anna") {
-		t.Error("one sight where other rules hold")
+		t.Error("one filter where other rules hold")
 	}
 }
 
 // A skipped skill has no URI; the policy judges it by its folder.
 func TestPolicyOnSkippedSkills(t *testing.T) {
-	sight := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://acme/secret/** skill://whole")}}).Sight(Subject{})
+	filter := NewPolicy(true, []Rule{{Deny: patterns(t, "skill://acme/secret/** skill://whole")}}).Filter(Subject{})
 	for _, c := range []struct {
 		prefix, path, folder string
 		sees                 bool
@@ -89,7 +89,7 @@ func TestPolicyOnSkippedSkills(t *testing.T) {
 		{"", "secret/x", "x", true}, {"", ".", "whole", false}, {"whole", ".", "x", true},
 	} {
 		e := &catalog.Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: c.path, In: &skill.Root{Dir: "/" + c.folder}}}, Root: &skill.Root{Prefix: c.prefix}, Status: catalog.Skipped}
-		if got := sight.Sees(e); got != c.sees {
+		if got := filter.Visible(e); got != c.sees {
 			t.Errorf("%+v: seen = %v", c, got)
 		}
 	}

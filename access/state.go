@@ -18,7 +18,7 @@ type State struct {
 // Principal is the subject of a request with its visibility filter.
 type Principal struct {
 	Subject
-	Sight *catalog.Sight // nil sees everything
+	Filter *catalog.Filter // nil sees everything
 }
 
 // Of returns the principal of a subject.
@@ -26,7 +26,7 @@ func (s *State) Of(who Subject) Principal {
 	if s.Policy == nil {
 		return Principal{Subject: who}
 	}
-	return Principal{who, s.Policy.Sight(who)}
+	return Principal{who, s.Policy.Filter(who)}
 }
 
 // Know returns the principal of a token. If no token is needed, every request has the
@@ -46,10 +46,10 @@ func (s *State) Know(ctx context.Context, token string) (Principal, bool) {
 // and [SubjectOf] returns the principal's subject.
 func (p Principal) Context(ctx context.Context) context.Context {
 	ctx = WithSubject(ctx, p.Subject)
-	if p.Sight == nil {
+	if p.Filter == nil {
 		return ctx
 	}
-	return catalog.WithSight(ctx, p.Sight)
+	return catalog.WithFilter(ctx, p.Filter)
 }
 
 // Gate holds the current state. The zero Gate shows everything to every client.

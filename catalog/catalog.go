@@ -80,11 +80,11 @@ type Catalog struct {
 	poke     chan struct{} // capacity 1: a refresh is requested
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
-	gates     gates                        // bound the reads that calls wait for
-	manifests atomic.Pointer[[]*Manifests] // made of this catalogue
-	index     atomic.Pointer[index]        // the last index of a whole snapshot; the next one is made from it
-	turn      sync.Mutex                   // held while the index of a whole snapshot is made
-	ahead     atomic.Bool                  // index the first snapshot before the first search
+	gates     gates                 // bound the reads that calls wait for
+	manifests *manifests            // digests of the skills' files
+	index     atomic.Pointer[index] // the last index of a whole snapshot; the next one is made from it
+	turn      sync.Mutex            // held while the index of a whole snapshot is made
+	ahead     atomic.Bool           // index the first snapshot before the first search
 
 	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
@@ -210,7 +210,7 @@ func New(sources []Source, o Options) *Catalog {
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1), gates: gates{all: map[share]*queue{}},
 		known: map[string][]known{}, gone: map[place]time.Time{}, doubted: map[place]skill.Stamp{},
-		logged:      map[string]bool{},
+		logged: map[string]bool{}, manifests: newManifests(),
 		subscribers: map[int]func(Diff){},
 	}
 	c.wanted.Store(rootsOf(sources))
@@ -229,34 +229,34 @@ func rootsOf(sources []Source) *[]skill.Root {
 func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
 // View returns a view of the current snapshot, and waits for the first one. It shows
-// the whole snapshot, or what the context's [Sight] shows of it.
+// the whole snapshot, or what the context's [Filter] shows of it.
 func (c *Catalog) View(ctx context.Context) (View, error) {
 	select {
 	case <-c.ready:
-		return c.view(sightOf(ctx)), nil
+		return c.view(filterOf(ctx)), nil
 	default:
 	}
 	select {
 	case <-c.ready:
-		return c.view(sightOf(ctx)), nil
+		return c.view(filterOf(ctx)), nil
 	case <-ctx.Done():
 		return View{}, ctx.Err()
 	}
 }
 
-// Now is [Catalog.View] through a sight, without waiting. It returns false before the
+// Now is [Catalog.View] through a filter, without waiting. It returns false before the
 // first snapshot.
-func (c *Catalog) Now(sight *Sight) (View, bool) {
+func (c *Catalog) Now(filter *Filter) (View, bool) {
 	select {
 	case <-c.ready:
-		return c.view(sight), true
+		return c.view(filter), true
 	default:
 		return View{}, false
 	}
 }
 
-func (c *Catalog) view(sight *Sight) View {
-	return View{Snapshot: c.current.Load().through(sight), catalog: c, sight: sight}
+func (c *Catalog) view(filter *Filter) View {
+	return View{Snapshot: c.current.Load().through(filter), catalog: c, filter: filter}
 }
 
 // SetSources replaces the sources and asks for a refresh.
@@ -350,6 +350,7 @@ func (c *Catalog) publish(next *Snapshot) {
 	if d.Empty() {
 		return
 	}
+	c.manifests.forget(d.Removed)
 	c.subMu.Lock()
 	c.pending = append(c.pending, d)
 	c.subMu.Unlock()

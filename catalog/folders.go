@@ -18,9 +18,9 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// Knows reports whether the snapshot is up to date on a folder. It has a skill there,
+// UpToDate reports whether the snapshot is up to date on a folder. It has a skill there,
 // skipped only because of the file's present state, or reports the folder as denied.
-func (s *Snapshot) Knows(f FolderNow) bool {
+func (s *Snapshot) UpToDate(f FolderNow) bool {
 	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
@@ -28,7 +28,7 @@ func (s *Snapshot) Knows(f FolderNow) bool {
 // FoldersNow lists from disk the direct child folders of the roots whose names match, in
 // root order. All roots are read at the same time, each by one listing of its folder.
 // A root is left out if it does not answer before the context ends, or still owes an
-// answer to another caller. Then all is false. If the view has a [Sight], every folder
+// answer to another caller. Then all is false. If the view has a [Filter], every folder
 // in which it has no skill is left out too.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()
@@ -47,7 +47,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 	for i, h := range sources {
 		root := h.Root()
 		for _, f := range of[i] {
-			if v.sight != nil && v.placedAt(root.Label, f.Name) == nil {
+			if v.filter != nil && v.placedAt(root.Label, f.Name) == nil {
 				continue // it may hold a hidden skill
 			}
 			found = append(found, FolderNow{f, root})

@@ -23,7 +23,7 @@ func TestIncomplete(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = c.Run(ctx) }()
 		defer func() { stop(); <-ended }()
-		sight := &Sight{Sees: func(e *Entry) bool { return e.Name == "y" }}
+		filter := &Filter{Visible: func(e *Entry) bool { return e.Name == "y" }}
 		says := func(what, list, name string) {
 			t.Helper()
 			v := view(t, c)
@@ -40,7 +40,7 @@ func TestIncomplete(t *testing.T) {
 				}
 				diffs(t, what+", "+got.of, text, got.want)
 			}
-			narrow, err := c.View(WithSight(t.Context(), sight))
+			narrow, err := c.View(WithFilter(t.Context(), filter))
 			if err != nil || (narrow.Incomplete() != nil) != (list != "") || (narrow.Unsure() != nil) != (name != "") {
 				t.Errorf("%s: a narrowed view says %v and %v, %v", what, narrow.Incomplete(), narrow.Unsure(), err)
 			}
@@ -88,30 +88,30 @@ func TestIncompleteSays(t *testing.T) {
 	}
 }
 
-// TestSeenSince checks that SeenSince is true only if all scan runs of a refresh began
+// TestScannedSince checks that ScannedSince is true only if all scan runs of a refresh began
 // after the given time. It is false if the refresh joined an earlier run, or did not wait
 // for a root.
-func TestSeenSince(t *testing.T) {
+func TestScannedSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
 		c := New([]Source{d}, Options{Patience: time.Second})
-		if c.SeenSince(time.Now()) {
+		if c.ScannedSince(time.Now()) {
 			t.Error("before the first refresh")
 		}
 		refresh(t, c) // does not wait for the root
-		if c.SeenSince(time.Time{}.Add(1)) {
+		if c.ScannedSince(time.Time{}.Add(1)) {
 			t.Error("while the root is late")
 		}
 		between := time.Now()
 		<-time.After(time.Second)
 		go func() { d.answer <- struct{}{} }()
 		refresh(t, c) // joins the scan run
-		if c.SeenSince(between) || !c.SeenSince(between.Add(-time.Second)) {
+		if c.ScannedSince(between) || !c.ScannedSince(between.Add(-time.Second)) {
 			t.Error("of a look that began before")
 		}
 		go func() { d.answer <- struct{}{} }()
 		refresh(t, c)
-		if !c.SeenSince(between) {
+		if !c.ScannedSince(between) {
 			t.Error("after a look of its own")
 		}
 	})
@@ -125,24 +125,24 @@ func TestCompletedIsNews(t *testing.T) {
 		c := New([]Source{d, source("b", "y/SKILL.md", text("y", "in time"))}, Options{Patience: time.Second})
 		var news []Diff
 		c.Subscribe(func(d Diff) { news = append(news, d) })
-		sight := &Sight{Sees: func(*Entry) bool { return true }}
-		marks := func(sight *Sight) Marks {
-			v, _ := c.Now(sight)
-			return v.Marks()
+		filter := &Filter{Visible: func(*Entry) bool { return true }}
+		prints := func(filter *Filter) Fingerprints {
+			v, _ := c.Now(filter)
+			return v.Fingerprints()
 		}
 		refresh(t, c)
-		all, narrow := marks(nil), marks(sight)
+		all, narrow := prints(nil), prints(filter)
 		refresh(t, c)
 		if len(news) > 0 {
 			t.Errorf("before: %+v", news)
 		}
 		go func() { d.answer <- struct{}{} }()
 		refresh(t, c)
-		if len(news) != 1 || !news[0].Completed || news[0].Empty() || !news[0].Seen(sight).Completed {
+		if len(news) != 1 || !news[0].Completed || news[0].Empty() || !news[0].Through(filter).Completed {
 			t.Errorf("%+v", news)
 		}
-		if all == marks(nil) || narrow == marks(sight) {
-			t.Error("the marks are the same")
+		if all == prints(nil) || narrow == prints(filter) {
+			t.Error("the prints are the same")
 		}
 		go func() { d.answer <- struct{}{} }()
 		refresh(t, c)

@@ -74,7 +74,7 @@ func (s *Snapshot) placed(label, name string) *Entry {
 	}
 	if strings.HasPrefix(name, "~") {
 		for _, e := range s.Entries {
-			if e.Root.Label == label && e.Status != Skipped && e.mark() == name {
+			if e.Root.Label == label && e.Status != Skipped && e.digestName() == name {
 				return e
 			}
 		}

@@ -16,16 +16,28 @@ import (
 // meanwhile.
 const manifestTries = 4
 
-// Manifests makes the manifests of a catalogue's skills. It hashes each version of a file
-// once; the stamp tells versions apart. A file so young that a second write could leave
-// the same stamp is hashed each time. So is one that was seen to change without a new
+// manifests caches the digests of the files of a catalogue's skills. It hashes each version
+// of a file once; the stamp tells versions apart. A file so young that a second write could
+// leave the same stamp is hashed each time. So is one that was seen to change without a new
 // stamp. Nothing is hashed before it is requested.
-type Manifests struct {
-	catalog *Catalog
-	slots   chan struct{} // bounds the hashing at one time, over all callers
+type manifests struct {
+	slots chan struct{} // bounds the hashing at one time, over all callers
 
 	mu   sync.Mutex
 	kept map[place]*digests
+}
+
+func newManifests() *manifests {
+	return &manifests{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
+}
+
+// forget drops the digests of removed skills.
+func (m *manifests) forget(removed []*Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range removed {
+		delete(m.kept, place{e.Root.Label, e.Path})
+	}
 }
 
 // digests holds the known digests of one skill's files.
@@ -37,29 +49,7 @@ type digests struct {
 	doubted map[string]skill.Stamp
 }
 
-// NewManifests returns an empty cache. It forgets skills that the catalogue removes.
-func NewManifests(c *Catalog) *Manifests {
-	m := &Manifests{catalog: c, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), kept: map[place]*digests{}}
-	c.Subscribe(func(d Diff) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for _, e := range d.Removed {
-			delete(m.kept, place{e.Root.Label, e.Path})
-		}
-	})
-	for {
-		all := c.manifests.Load()
-		more := []*Manifests{m}
-		if all != nil {
-			more = append(more, *all...)
-		}
-		if c.manifests.CompareAndSwap(all, &more) {
-			return m
-		}
-	}
-}
-
-// Of lists every file of a skill with the digest of its bytes as they are now.
+// Manifest lists every file of a skill with the digest of its bytes as they are now.
 // The entry returned and the manifest describe one state. If SKILL.md is no longer
 // what the view knows, the catalogue takes in the new one first.
 //
@@ -67,9 +57,9 @@ func NewManifests(c *Catalog) *Manifests {
 // and [skill.ErrIncomplete] for one whose files cannot all be listed. It is
 // [fs.ErrNotExist] for one that is gone or no longer available, and
 // [skill.ErrUnstable] for one that keeps changing.
-func (m *Manifests) Of(ctx context.Context, v View, e *Entry) (*Entry, []skill.File, error) {
+func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, error) {
 	for range manifestTries {
-		files, err := m.files(ctx, e)
+		files, err := v.catalog.digestsOf(ctx, e)
 		if err == nil && mainDigest(files) == e.Digest {
 			return e, files, nil
 		}
@@ -101,15 +91,15 @@ func mainDigest(files []skill.File) skill.Digest {
 
 // digests returns the known digests of a skill's files. At first these are what the
 // catalogue has read.
-func (m *Manifests) digests(e *Entry) *digests {
-	at := place{e.Root.Label, e.Path}
+func (c *Catalog) digests(e *Entry) *digests {
+	m, at := c.manifests, place{e.Root.Label, e.Path}
 	m.mu.Lock()
 	d := m.kept[at]
 	m.mu.Unlock()
 	if d != nil && d.dir == e.Dir() {
 		return d
 	}
-	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: m.catalog.mainFile(e)}
+	first := &digests{busy: make(chan struct{}, 1), dir: e.Dir(), files: c.mainFile(e)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.kept[at]; now != nil && now != d && now.dir == e.Dir() {
@@ -130,17 +120,17 @@ func (c *Catalog) mainFile(e *Entry) []skill.File {
 	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
 }
 
-// files lists a skill's files with their digests, as they are now.
-func (m *Manifests) files(ctx context.Context, e *Entry) ([]skill.File, error) {
-	d := m.digests(e)
+// digestsOf lists a skill's files with their digests, as they are now.
+func (c *Catalog) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
+	d := c.digests(e)
 	if err := acquire(ctx, d.busy); err != nil {
 		return nil, err
 	}
 	defer func() { <-d.busy }()
-	if err := acquire(ctx, m.slots); err != nil {
+	if err := acquire(ctx, c.manifests.slots); err != nil {
 		return nil, err
 	}
-	defer func() { <-m.slots }()
+	defer func() { <-c.manifests.slots }()
 	begun := time.Now()
 	files, err := e.Manifest(ctx, d.files)
 	if err != nil {
@@ -159,10 +149,10 @@ func (d *digests) doubts(f skill.File) bool {
 	return ok && stamp == f.Stamp
 }
 
-// saw compares a file that was read with its cached digest. A write through a mapping
-// into a dirty page can leave other bytes under an equal stamp. In that case saw drops
+// verify compares a file that was read with its cached digest. A write through a mapping
+// into a dirty page can leave other bytes under an equal stamp. In that case verify drops
 // the skill's cached digests, and the file is hashed anew as long as it has that stamp.
-func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
+func (m *manifests) verify(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
 	m.mu.Lock()
 	d := m.kept[place{e.Root.Label, e.Path}]
 	m.mu.Unlock()
@@ -180,15 +170,6 @@ func (m *Manifests) saw(e *Entry, path string, stamp skill.Stamp, digest func() 
 			d.doubted = map[string]skill.Stamp{}
 		}
 		d.doubted[path], d.files = stamp, nil
-	}
-}
-
-// saw reports a file that was read to all manifests.
-func (c *Catalog) saw(e *Entry, path string, stamp skill.Stamp, digest func() skill.Digest) {
-	if all := c.manifests.Load(); all != nil {
-		for _, m := range *all {
-			m.saw(e, path, stamp, digest)
-		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *manifestSource) set(name, text string, at time.Time) {
 
 const oneText = "---\nname: one\ndescription: One.\n---\n"
 
-func manifests(t *testing.T) (*manifestSource, *catalog.Catalog, *catalog.Manifests) {
+func manifests(t *testing.T) (*manifestSource, *catalog.Catalog) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour)
 	s := &manifestSource{}
@@ -89,10 +89,10 @@ func manifests(t *testing.T) (*manifestSource, *catalog.Catalog, *catalog.Manife
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return s, c, catalog.NewManifests(c)
+	return s, c
 }
 
-func manifest(t *testing.T, c *catalog.Catalog, m *catalog.Manifests) (*catalog.Entry, map[string]string, error) {
+func manifest(t *testing.T, c *catalog.Catalog) (*catalog.Entry, map[string]string, error) {
 	t.Helper()
 	v, err := c.View(t.Context())
 	if err != nil {
@@ -101,7 +101,7 @@ func manifest(t *testing.T, c *catalog.Catalog, m *catalog.Manifests) (*catalog.
 	if len(v.Entries) == 0 {
 		t.Fatal("the skill is gone")
 	}
-	e, files, err := m.Of(t.Context(), v, v.Entries[0])
+	e, files, err := v.Manifest(t.Context(), v.Entries[0])
 	out := map[string]string{}
 	for _, f := range files {
 		out[f.Path] = f.Digest.String()
@@ -110,10 +110,10 @@ func manifest(t *testing.T, c *catalog.Catalog, m *catalog.Manifests) (*catalog.
 }
 
 func TestManifestHashesEachVersionOnce(t *testing.T) {
-	s, c, m := manifests(t)
+	s, c := manifests(t)
 	s.reads.Store(0)
 	for range 3 {
-		if _, files, err := manifest(t, c, m); err != nil || len(files) != 3 || files["a.txt"] != skill.DigestOf([]byte("a")).String() {
+		if _, files, err := manifest(t, c); err != nil || len(files) != 3 || files["a.txt"] != skill.DigestOf([]byte("a")).String() {
 			t.Fatal(files, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestManifestHashesEachVersionOnce(t *testing.T) {
 		t.Errorf("%d reads for 2 files", n)
 	}
 	s.set("a.txt", "o", time.Now().Add(-30*time.Minute))
-	if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("o")).String() {
+	if _, files, err := manifest(t, c); err != nil || files["a.txt"] != skill.DigestOf([]byte("o")).String() {
 		t.Error(files, err)
 	}
 	if n := s.reads.Load(); n != 3 {
@@ -133,12 +133,12 @@ func TestManifestHashesEachVersionOnce(t *testing.T) {
 // within the clock's resolution leaves the same stamp.
 func TestManifestDistrustsYoungFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, c, m := manifests(t)
+		s, c := manifests(t)
 		now := time.Now()
 		s.set("a.txt", "x", now)
-		_, _, _ = manifest(t, c, m)
+		_, _, _ = manifest(t, c)
 		s.set("a.txt", "y", now)
-		if _, files, err := manifest(t, c, m); err != nil || files["a.txt"] != skill.DigestOf([]byte("y")).String() {
+		if _, files, err := manifest(t, c); err != nil || files["a.txt"] != skill.DigestOf([]byte("y")).String() {
 			t.Error(files, err)
 		}
 	})
@@ -147,7 +147,7 @@ func TestManifestDistrustsYoungFiles(t *testing.T) {
 // TestManifestIsOneState checks that files that change while the manifest is made are
 // hashed again.
 func TestManifestIsOneState(t *testing.T) {
-	s, c, m := manifests(t)
+	s, c := manifests(t)
 	var once sync.Once
 	s.hook = func(name string) {
 		if name == "b/c.txt" {
@@ -157,16 +157,16 @@ func TestManifestIsOneState(t *testing.T) {
 			})
 		}
 	}
-	_, files, err := manifest(t, c, m)
+	_, files, err := manifest(t, c)
 	if err != nil || files["a.txt"] != skill.DigestOf([]byte("A")).String() || files["b/c.txt"] != skill.DigestOf([]byte("C")).String() {
 		t.Error(files, err)
 	}
 }
 
 func TestManifestAndEntryAgree(t *testing.T) {
-	s, c, m := manifests(t)
+	s, c := manifests(t)
 	s.set("SKILL.md", strings.Replace(oneText, "One.", "Changed.", 1), time.Now().Add(-time.Minute))
-	e, files, err := manifest(t, c, m) // no refresh in between
+	e, files, err := manifest(t, c) // no refresh in between
 	if err != nil || e.Description != "Changed." || files["SKILL.md"] != e.Digest.String() {
 		t.Error(e.Description, files, err)
 	}
@@ -197,29 +197,29 @@ func TestManifestRefuses(t *testing.T) {
 			s.hook = func(string) { n++; s.set("a.txt", fmt.Sprint(n), old.Add(time.Duration(n)*time.Second)) }
 		}, skill.ErrUnstable},
 	} {
-		s, c, m := manifests(t)
+		s, c := manifests(t)
 		x.change(s)
-		if _, _, err := manifest(t, c, m); !errors.Is(err, x.want) {
+		if _, _, err := manifest(t, c); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestManifestEndsWithItsContext(t *testing.T) {
-	_, c, m := manifests(t)
+	_, c := manifests(t)
 	v, err := c.View(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := m.Of(ctx, v, v.Entries[0]); !errors.Is(err, context.Canceled) {
+	if _, _, err := v.Manifest(ctx, v.Entries[0]); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
 
 func TestManifestsAreSafeForMany(t *testing.T) {
-	s, c, m := manifests(t)
+	s, c := manifests(t)
 	v, _ := c.View(t.Context())
 	var wg sync.WaitGroup
 	for i := range 16 {
@@ -228,7 +228,7 @@ func TestManifestsAreSafeForMany(t *testing.T) {
 				if i == 0 {
 					s.set("a.txt", fmt.Sprint(time.Now().UnixNano()), time.Now())
 				}
-				_, _, _ = m.Of(context.Background(), v, v.Entries[0])
+				_, _, _ = v.Manifest(context.Background(), v.Entries[0])
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestManifestsAreSafeForMany(t *testing.T) {
 // TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a
 // mapping into a dirty page does. Once a read has seen that, the stamp is not trusted.
 func TestStampThatDoesNotChange(t *testing.T) {
-	s, c, m := manifests(t)
+	s, c := manifests(t)
 	s.state = 1 // the stamps alone show no change of the tree
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestStampThatDoesNotChange(t *testing.T) {
 	}
 	expect := func(name, text string) {
 		t.Helper()
-		e, files, err := manifest(t, c, m)
+		e, files, err := manifest(t, c)
 		if err != nil || files[name] != skill.DigestOf([]byte(text)).String() || files["SKILL.md"] != e.Digest.String() {
 			t.Errorf("%s: %v %v", name, files, err)
 		}

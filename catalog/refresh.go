@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -225,9 +224,9 @@ func (c *Catalog) Looked() (begun time.Time, took time.Duration) {
 	return c.looked, c.took
 }
 
-// SeenSince reports whether the last refresh took in a scan run of every root and none of
+// ScannedSince reports whether the last refresh took in a scan run of every root and none of
 // these began before t. A refresh may join runs that are under way, or go on without them.
-func (c *Catalog) SeenSince(t time.Time) bool {
+func (c *Catalog) ScannedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.seen.Before(t)
@@ -433,87 +432,4 @@ func gone(s *skill.Skill) bool {
 		}
 	}
 	return false
-}
-
-// Read reads an entry's SKILL.md as it is on disk now. If that differs from the
-// snapshot, the catalogue takes it in first. The entry returned describes the bytes
-// returned; if they are no longer a skill, it is not Available. An entry that is gone
-// yields [fs.ErrNotExist]. If the disk blocks, Read returns when the context ends; see
-// [Within].
-func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
-	data, now, err := v.readMain(ctx, e)
-	Traced(ctx, now, skill.MainFile, data, err)
-	return data, now, err
-}
-
-func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
-	if size := int64(e.Size); size > smallRead {
-		if err := Hold(ctx, copiesOfMain*size); err != nil {
-			return nil, e, err
-		}
-	}
-	for range 4 {
-		r, err := Within(ctx, v, e, func() reading { return readNow(e) })
-		switch {
-		case err != nil:
-			return nil, e, err
-		case r.err == nil:
-			v.catalog.saw(e, skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
-		}
-		if r.fresh == e.Skill {
-			return r.data, e, nil
-		}
-		now := v.catalog.reread(e, r.fresh, r.begun).through(v.sight).at(e)
-		switch {
-		case now == nil:
-			return nil, e, fs.ErrNotExist
-		case r.err == nil && now.Digest == r.fresh.Digest:
-			return r.data, now, nil
-		case r.err == nil && now.Name == r.fresh.Name && now.Entry == r.fresh.Entry && now.Available && r.fresh.Available:
-			// Another call read a later version first. This one was valid too.
-			then := *now
-			then.Skill = r.fresh
-			return r.data, &then, nil
-		case r.err != nil && !now.Available:
-			return nil, now, r.err
-		}
-		e = now
-	}
-	return nil, e, skill.ErrUnstable
-}
-
-// reading is the result of one read of a skill's file: the bytes and the skill that they
-// make. If the bytes have not changed, that is the entry's own skill.
-type reading struct {
-	data  []byte
-	fresh *skill.Skill
-	begun time.Time
-	err   error // from reading the file
-}
-
-func readNow(e *Entry) reading {
-	r := reading{begun: time.Now()}
-	data, stamp, err := e.Skill.Read()
-	r.data, r.err = data, err
-	switch {
-	case r.err != nil:
-		r.fresh = skill.Load(e.Bundle)
-	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's resolution
-		r.fresh = e.Skill
-	default:
-		r.fresh = e.Skill.Parsed(r.data, stamp)
-	}
-	return r
-}
-
-// ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
-// at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
-// of the file, it returns those of [Within] and [Hold].
-func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
-	data, stamp, err := readRoomy(ctx, v, e, path)
-	Traced(ctx, e, path, data, err)
-	if err == nil {
-		v.catalog.saw(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })
-	}
-	return data, err
 }

@@ -112,7 +112,7 @@ func weightsOf(q Query) (weights [standings]float32) {
 const shadowedWeight = 0.8
 
 // all returns the entries that have a weight for the query. The view's snapshot lacks
-// the entries that its [Sight] hides.
+// the entries that its [Filter] hides.
 func (v View) all(q Query) (found Found) {
 	found.Hits = []Hit{}
 	weights := weightsOf(q)
@@ -293,7 +293,7 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 // way then. It skips files that could not be read in time. It also skips files that
 // differ from the snapshot, which the next refresh will see.
 //
-// It is [Within] for many files. Each worker takes the next file by itself: on a busy
+// It is [Await] for many files. Each worker takes the next file by itself: on a busy
 // machine, handing over a file costs more than reading it.
 func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, headings []string), answered func()) {
 	var mu sync.Mutex

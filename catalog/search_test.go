@@ -289,7 +289,7 @@ func TestIndexOfAPart(t *testing.T) {
 	v := view(t, c)
 	diffs(t, "the whole", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
 	read := a.opens.Load() + b.opens.Load()
-	w, err := c.View(WithSight(t.Context(), &Sight{Sees: func(e *Entry) bool { return e.Path != "git" }}))
+	w, err := c.View(WithFilter(t.Context(), &Filter{Visible: func(e *Entry) bool { return e.Path != "git" }}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (s *Snapshot) Called(e *Entry) string {
 func (s *Snapshot) Names(e *Entry) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		place := strings.ReplaceAll(e.Path, "/", ":")
-		for _, name := range []string{e.Name, e.Qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.mark()} {
+		for _, name := range []string{e.Name, e.Qualified(), e.Root.Label + ":" + place, e.Root.Label + ":" + e.digestName()} {
 			if s.Named(name) == e && !yield(name) {
 				return
 			}
@@ -106,9 +106,9 @@ func (e *Entry) URI() skill.URI {
 	return uri
 }
 
-// mark returns a name that tells a skill from the others of its root if its path cannot
+// digestName returns a name that tells a skill from the others of its root if its path cannot
 // serve as a name. It has only characters that every contract accepts.
-func (e *Entry) mark() string {
+func (e *Entry) digestName() string {
 	d := skill.DigestOf([]byte(e.URI().String()))
 	return "~" + hex.EncodeToString(d[:6])
 }
@@ -163,8 +163,8 @@ func (r RootStatus) Reason() (reason, mend string) {
 // Snapshot is one immutable state of the merged view. Nothing in it changes after it
 // is published, so it may be shared without locks.
 type Snapshot struct {
-	// Version counts the changes of the whole, including those that a sight hides.
-	// Clients with a restricted sight must not see it.
+	// Version counts the changes of the whole, including those that a filter hides.
+	// Clients with a restricted filter must not see it.
 	Version uint64
 	Roots   []RootStatus
 	// Entries holds all skills in root order, then path order.
@@ -193,7 +193,7 @@ type Snapshot struct {
 
 	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
 
-	seen seen
+	filtered filterCache
 
 	servedOnce sync.Once
 	served     []*Entry
@@ -201,8 +201,8 @@ type Snapshot struct {
 	invocableOnce sync.Once
 	invocable     []*Entry
 
-	marksOnce sync.Once
-	marks     Marks
+	fingerprintsOnce sync.Once
+	fingerprints     Fingerprints
 
 	kept  sync.Map // see [Snapshot.Keep]
 	keeps atomic.Int64
@@ -257,12 +257,12 @@ func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 type View struct {
 	*Snapshot
 	catalog *Catalog
-	sight   *Sight // the filter of the snapshot; nil shows all
+	filter  *Filter // the filter of the snapshot; nil shows all
 }
 
-// Narrowed reports whether a [Sight] restricts the view. A narrowed view may lack skills,
+// Narrowed reports whether a [Filter] restricts the view. A narrowed view may lack skills,
 // and its Version counts changes of skills that it does not show.
-func (v View) Narrowed() bool { return v.sight != nil }
+func (v View) Narrowed() bool { return v.filter != nil }
 
 // span is the range of the entries of one root, in path order.
 type span struct {

@@ -64,8 +64,8 @@ func TestPlacesAndFolders(t *testing.T) {
 		n.write(p+"/q/SKILL.md", text("t", "d"))
 	}
 	v := view(t, catalogOf(t, m, n))
-	sight := &Sight{Sees: func(e *Entry) bool { return e.Path != "x/a" && e.Path != "B" }}
-	for _, s := range []*Snapshot{v.Snapshot, v.through(sight)} {
+	filter := &Filter{Visible: func(e *Entry) bool { return e.Path != "x/a" && e.Path != "B" }}
+	for _, s := range []*Snapshot{v.Snapshot, v.through(filter)} {
 		if len(s.Entries) < 15 {
 			t.Fatalf("%d entries", len(s.Entries))
 		}

@@ -17,8 +17,8 @@ func TestUnlistedRoot(t *testing.T) {
 	on := source("ours", "git/SKILL.md", text("git", "Our git."), "same/SKILL.md", text("same", "One and the same."))
 	c := catalogOf(t, on, off)
 	whole := view(t, c)
-	sight := &Sight{Sees: func(e *Entry) bool { return e.Path != "hidden" }}
-	part, err := c.View(WithSight(t.Context(), sight))
+	filter := &Filter{Visible: func(e *Entry) bool { return e.Path != "hidden" }}
+	part, err := c.View(WithFilter(t.Context(), filter))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestAccess(t *testing.T) {
 	} {
 		for base, want := range sees {
 			e := &catalog.Entry{Skill: &skill.Skill{}, Tail: "/" + base}
-			if got := c.Access.Policy.Sight(*who).Sees(e); got != want {
+			if got := c.Access.Policy.Filter(*who).Visible(e); got != want {
 				t.Errorf("%s sees %s: %v", who.Name, base, got)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package limit bounds how often each of many clients may ask. It keeps one time for each
-// recent client, of a bounded number, and knows nothing about clients or requests.
+// Package limit bounds how often each of many clients may ask, and how much memory their
+// requests may hold together.
 package limit
 
 import (

@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
@@ -58,7 +57,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	res := &result{}
 	var err error
 	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
-		made, err := methods[r.method](s, catalog.WithRoom(ctx, r.room), r)
+		made, err := methods[r.method](s, limit.WithAccount(ctx, r.room), r)
 		if err == nil && !r.room.Settle(ctx, r.copies*int64(made.weight)) || r.room.Refused() {
 			err = errNoRoom
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -101,7 +102,7 @@ func children(ctx context.Context, e *catalog.Entry, dir string) ([]named, error
 	if err != nil {
 		return nil, err
 	}
-	if err := catalog.Hold(ctx, entrySize*int64(len(entries))); err != nil {
+	if err := limit.Reserve(ctx, entrySize*int64(len(entries))); err != nil {
 		return nil, err
 	}
 	out := make([]named, 0, len(entries))

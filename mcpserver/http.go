@@ -166,7 +166,7 @@ func (s *Server) missing(who access.Principal, asked string, fault error) audit.
 	if strings.HasPrefix(asked, skill.Scheme) {
 		q = &question{uri: asked}
 	}
-	if view, ready := s.catalog.Now(who.Sight); ready && find(view, q) != nil {
+	if view, ready := s.catalog.Now(who.Filter); ready && find(view, q) != nil {
 		return faultOf(fault, true)
 	}
 	whole, ready := s.catalog.Now(nil)

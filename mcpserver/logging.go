@@ -72,7 +72,7 @@ func (s *Server) logSkipped(d catalog.Diff) {
 		go func() { // a client that does not read holds up no other
 			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
 			defer cancel()
-			tellSkipped(ctx, session, newlySkipped(d.Seen(who.Sight)))
+			tellSkipped(ctx, session, newlySkipped(d.Through(who.Filter)))
 		}()
 	}
 }

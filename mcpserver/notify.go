@@ -54,7 +54,7 @@ type subscriber struct {
 	share string // the client that it counts for
 	// heard is, by notification, the state that the session was told of last, or began
 	// with. It is nil until there is a policy: then it is told of everything.
-	heard map[string]catalog.Marks
+	heard map[string]catalog.Fingerprints
 }
 
 func (u *subscribers) any() bool {
@@ -83,24 +83,24 @@ func (u *subscribers) begin(v catalog.View) {
 	defer u.mu.Unlock()
 	for _, n := range u.of {
 		if n.heard == nil {
-			n.hear(v.Marks())
+			n.hear(v.Fingerprints())
 		}
 	}
 }
 
-func (n *subscriber) hear(now catalog.Marks) {
-	n.heard = map[string]catalog.Marks{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
+func (n *subscriber) hear(now catalog.Fingerprints) {
+	n.heard = map[string]catalog.Fingerprints{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
 }
 
 // subscribe notes the session of a request, until it ends. It begins with what its caller
 // sees now.
 func (s *Server) subscribe(r *request) {
 	n := &subscriber{token: r.Token, share: r.Share}
-	if r.Sight != nil {
-		if v, ready := s.catalog.Now(r.Sight); ready {
-			n.hear(v.Marks())
+	if r.Filter != nil {
+		if v, ready := s.catalog.Now(r.Filter); ready {
+			n.hear(v.Fingerprints())
 		} else {
-			n.hear(catalog.Marks{}) // the first list is news
+			n.hear(catalog.Fingerprints{}) // the first list is news
 		}
 	}
 	u := &s.subscribers
@@ -156,7 +156,7 @@ func (s *Server) mayHear(ctx context.Context, session *mcp.ServerSession, method
 	if !known {
 		return false
 	}
-	v, ready := s.catalog.Now(who.Sight)
+	v, ready := s.catalog.Now(who.Filter)
 	if !ready {
 		return false
 	}
@@ -177,7 +177,7 @@ func (u *subscribers) news(session *mcp.ServerSession, method string, v catalog.
 	if n == nil || n.heard == nil {
 		return n != nil
 	}
-	was, now := n.heard[method], v.Marks()
+	was, now := n.heard[method], v.Fingerprints()
 	n.heard[method] = now
 	switch method {
 	case toolsChanged:

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -44,9 +45,9 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 		return ctx, func(bool) {}
 	}
 	u, q := useOf(r)
-	var trace *catalog.Trace
+	var trace *reads.Trace
 	if s.audit {
-		ctx, trace = catalog.WithTrace(ctx)
+		ctx, trace = reads.WithTrace(ctx)
 	}
 	return ctx, func(failed bool) {
 		if failed && !s.audit {
@@ -102,7 +103,7 @@ func argumentsOf(arguments json.RawMessage) (q question) {
 }
 
 // eventOf is a use for the audit log.
-func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *catalog.Trace, failed bool) audit.Event {
+func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *reads.Trace, failed bool) audit.Event {
 	e := audit.Event{
 		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: address, Method: u.Method,
 		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
@@ -121,13 +122,13 @@ func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question
 // resultOf says what became of a request that was not answered with what it asked
 // for. The client is told of a skill out of its sight what it is told of one that
 // there is not; here the two are told apart.
-func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *catalog.Trace) audit.Result {
+func (s *Server) resultOf(ctx context.Context, u Use, q *question, trace *reads.Trace) audit.Result {
 	if q.name == "" && q.uri == "" || ctx.Err() != nil {
 		return audit.Failed
 	}
 	seen := u.View.Snapshot != nil && find(u.View, q) != nil
 	if !seen {
-		whole, err := s.catalog.View(catalog.WithSight(ctx, nil))
+		whole, err := s.catalog.View(catalog.WithFilter(ctx, nil))
 		switch {
 		case err != nil:
 			return audit.Failed

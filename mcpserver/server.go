@@ -117,7 +117,6 @@ type Server struct {
 	entry         string
 	private       bool
 	room          *limit.Budget // of answers that are not written yet
-	manifests     *catalog.Manifests
 	subscriptions *subscriptions
 	subscribers   subscribers
 	counts        httpd.Counts
@@ -140,7 +139,7 @@ func New(o Options) *Server {
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait), manifests: catalog.NewManifests(o.Catalog),
+		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: wholeGrace, private: o.Private, room: limit.NewBudget(maxHeld, maxWait),
 	}
 	s.entry, s.subscriptions = o.Entry, newSubscriptions(s)
 	capabilities := &mcp.ServerCapabilities{
@@ -300,7 +299,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 
 // whole is view, and waits until all skills were read, for at most [wholeGrace].
 func (s *Server) whole(ctx context.Context) (catalog.View, error) {
-	if v, err := s.catalog.Whole(ctx, s.grace); err == nil {
+	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
 	}
 	return s.view(ctx)
@@ -330,7 +329,7 @@ func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Messag
 // instruct writes the instructions into the SDK's result, which is this
 // request's own.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
-	v, err := s.catalog.Whole(ctx, s.grace)
+	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}

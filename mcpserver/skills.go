@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -64,7 +65,7 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := catalog.Hold(ctx, listRoom); err != nil {
+	if err := limit.Reserve(ctx, listRoom); err != nil {
 		return reply{}, err
 	}
 	var page []*skillsext.Skill
@@ -121,7 +122,7 @@ func (s *Server) entryNow(ctx context.Context, v catalog.View, e *catalog.Entry)
 	if !publishable(e) {
 		return nil, nil
 	}
-	now, files, err := s.manifests.Of(ctx, v, e)
+	now, files, err := v.Manifest(ctx, e)
 	if err != nil {
 		return nil, err
 	}

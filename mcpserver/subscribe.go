@@ -237,7 +237,7 @@ func (w *subscriptions) forgetHidden(ctx context.Context) {
 	defer w.mu.Unlock()
 	for ss, mine := range w.by {
 		who, known := w.server.principal(ctx, ss)
-		v, ready := w.server.catalog.Now(who.Sight)
+		v, ready := w.server.catalog.Now(who.Filter)
 		for key := range mine.texts {
 			if !known || ready && !addresses(v, key) {
 				w.drop(ss, key)

@@ -178,14 +178,14 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) ge
 		data []byte
 		err  error
 	}
-	d, err := catalog.Within(ctx, v, e, func() document {
+	d, err := catalog.Await(ctx, v, e, func() document {
 		data, err := readDocument(e)
 		return document{data, err}
 	})
 	if err == nil {
 		err = d.err
 	}
-	catalog.Traced(ctx, e, skill.MainFile, d.data, err)
+	e.RecordRead(ctx, skill.MainFile, d.data, err)
 	switch {
 	case err == nil:
 		return getSkillResult{SkillName: name, Documentation: string(d.data)}

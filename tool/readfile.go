@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -186,7 +187,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
 	if !utf8.Valid(data) { // it is decoded into a copy, and some buffers beside it
-		if err := catalog.Hold(ctx, 2*int64(len(data))); err != nil {
+		if err := limit.Reserve(ctx, 2*int64(len(data))); err != nil {
 			return r, err
 		}
 	}
@@ -217,7 +218,7 @@ func isDenied(e *catalog.Entry) bool {
 
 // vanished reports whether the skill's folder no longer exists.
 func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
-	gone, _ := catalog.Within(ctx, v, e, func() bool {
+	gone, _ := catalog.Await(ctx, v, e, func() bool {
 		_, err := fs.Stat(e.FS, ".")
 		return errors.Is(err, fs.ErrNotExist)
 	})
@@ -243,10 +244,10 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 }
 
 // folderNames returns the names in a folder of the skill that a path can name, up to a
-// bound and then an display.Ellipsis. Folders end in a slash. ok is false if the folder cannot be
+// bound and then an ellipsis. Folders end in a slash. ok is false if the folder cannot be
 // listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
-	entries, err := catalog.Within(ctx, v, e, func() []fs.DirEntry {
+	entries, err := catalog.Await(ctx, v, e, func() []fs.DirEntry {
 		entries, err := fs.ReadDir(e.FS, folder)
 		if err != nil {
 			return nil

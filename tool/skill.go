@@ -163,9 +163,9 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		}
 		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
 		if today {
-			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
+			return Result{Text: head + beginning(ctx, h, client, now, lookup.TextOf(data), head)}, nil
 		}
-		return Result{Text: head + string(data)}, nil
+		return Result{Text: head + lookup.TextOf(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
 }

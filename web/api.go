@@ -255,7 +255,7 @@ func (s *Site) apiSkill(r *request) error {
 	if err != nil {
 		return readFault(err)
 	}
-	now, files, err := s.manifests.Of(r.Context(), v, e)
+	now, files, err := v.Manifest(r.Context(), e)
 	fault := ""
 	switch {
 	case r.Context().Err() != nil:

@@ -335,7 +335,7 @@ func TestIndexIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some := catalog.WithSight(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Sight(access.Subject{}))
+	some := catalog.WithFilter(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{}))
 	get := func(ctx context.Context, held string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", address, nil)
 		if held != "" {

@@ -59,7 +59,7 @@ func BenchmarkPages(b *testing.B) {
 			policy := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{pattern}}})
 			r := httptest.NewRequest("GET", "/", nil)
 			w := httptest.NewRecorder()
-			f.site.ServeHTTP(w, r.WithContext(catalog.WithSight(r.Context(), policy.Sight(access.Subject{}))))
+			f.site.ServeHTTP(w, r.WithContext(catalog.WithFilter(r.Context(), policy.Filter(access.Subject{}))))
 			if w.Code != 200 {
 				b.Fatal(w.Code)
 			}

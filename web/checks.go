@@ -154,7 +154,7 @@ func (c *checks) look(ctx context.Context, v catalog.View, e *catalog.Entry, inA
 	}
 	patient, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	now, err := catalog.Within(patient, v, e, func() *checked {
+	now, err := catalog.Await(patient, v, e, func() *checked {
 		at := time.Now()
 		files := filesState(patient, e.Skill, at)
 		if was != nil && files != 0 && files == was.files {

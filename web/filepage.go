@@ -81,7 +81,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 
 // isFolder reports whether the skill has a file below dir.
 func isFolder(r *request, v catalog.View, e *catalog.Entry, dir string) bool {
-	found, err := catalog.Within(r.Context(), v, e, func() bool {
+	found, err := catalog.Await(r.Context(), v, e, func() bool {
 		files, _, _ := e.List(r.Context(), 2*skill.MaxFiles)
 		for _, f := range files {
 			if strings.HasPrefix(f.Path, dir+"/") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -55,7 +56,7 @@ func anchorOf(e *catalog.Entry) string {
 // the view does not have the skill, addressed looks for it on disk and updates v.
 func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
-	catalog.Ask(r.Context(), skill.Scheme+rest)
+	reads.TraceOf(r.Context()).Ask(skill.Scheme + rest)
 	uri, err := skill.ParseURI(skill.Scheme + rest)
 	if err != nil {
 		return nil, "", problem(http.StatusNotFound, "This address names no skill.")

@@ -80,7 +80,7 @@ func BenchmarkFirstPages(b *testing.B) {
 					change()
 					ctx := b.Context()
 					if who == "part" {
-						ctx = catalog.WithSight(ctx, policy.Sight(access.Subject{}))
+						ctx = catalog.WithFilter(ctx, policy.Filter(access.Subject{}))
 					}
 					b.StartTimer()
 					begun := time.Now()

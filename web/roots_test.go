@@ -61,7 +61,7 @@ func TestNoticesOfRootsStayHidden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx = catalog.WithSight(ctx, access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}}).Sight(access.Subject{}))
+			ctx = catalog.WithFilter(ctx, access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}}).Filter(access.Subject{}))
 		}
 		for range 1000 {
 			w := httptest.NewRecorder()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -56,22 +57,21 @@ const (
 
 // Site is an HTTP handler for the pages, the API and the metrics.
 type Site struct {
-	o         Options
-	host      *tool.Host
-	manifests *catalog.Manifests
-	pages     map[string]*template.Template
-	assets    map[string]asset
-	routes    *http.ServeMux
-	patterns  []string
-	methods   map[string]string // by pattern
-	markdown  *renderer
-	fits      latest[[]tool.Fit]
-	reports   latest[*healthPage]
-	indexes   latest[tagged] // the discovery index
-	metrics   *metrics
-	checks    *checks
-	sessions  *access.Sessions // nil if no sign-in is needed
-	arriving  chan struct{}    // limits the forms received at the same time
+	o        Options
+	host     *tool.Host
+	pages    map[string]*template.Template
+	assets   map[string]asset
+	routes   *http.ServeMux
+	patterns []string
+	methods  map[string]string // by pattern
+	markdown *renderer
+	fits     latest[[]tool.Fit]
+	reports  latest[*healthPage]
+	indexes  latest[tagged] // the discovery index
+	metrics  *metrics
+	checks   *checks
+	sessions *access.Sessions // nil if no sign-in is needed
+	arriving chan struct{}    // limits the forms received at the same time
 }
 
 // New returns a site.
@@ -83,7 +83,7 @@ func New(o Options) *Site {
 		o.Usage = NewUsage()
 	}
 	s := &Site{
-		o: o, manifests: catalog.NewManifests(o.Catalog), markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
+		o: o, markdown: newRenderer(), metrics: newMetrics(), checks: newChecks(o.Catalog),
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: true, Engage: o.Engage}},
 		indexes: latest[tagged]{weigh: func(t tagged) int { return cap(t.data) }, most: maxIndexes},
 	}
@@ -276,7 +276,7 @@ const lineRoom = 256
 // lines splits a text into lines that a page shows with numbers. It reserves memory for
 // them.
 func lines(r *request, text string) ([]string, error) {
-	if err := catalog.Hold(r.Context(), lineRoom*int64(strings.Count(text, "\n"))); err != nil {
+	if err := limit.Reserve(r.Context(), lineRoom*int64(strings.Count(text, "\n"))); err != nil {
 		return nil, err
 	}
 	return linesOf(text), nil

@@ -347,7 +347,7 @@ type fileRow struct {
 }
 
 func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillPage) error {
-	_, files, err := s.manifests.Of(r.Context(), v, e)
+	_, files, err := v.Manifest(r.Context(), e)
 	if r.Context().Err() != nil {
 		return r.Context().Err()
 	}
@@ -357,7 +357,7 @@ func (s *Site) filesView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			files []skill.File
 			more  bool
 		}
-		l, within := catalog.Within(r.Context(), v, e, func() list {
+		l, within := catalog.Await(r.Context(), v, e, func() list {
 			files, more, _ := e.List(r.Context(), maxFiles)
 			return list{files, more}
 		})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -70,7 +71,7 @@ func (s *Site) wellKnownSkill(r *request) error {
 		return err
 	}
 	name, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, wellKnown), "/"+skill.MainFile)
-	catalog.Ask(r.Context(), name)
+	reads.TraceOf(r.Context()).Ask(name)
 	v, e, unsure := s.host.Named(r.Context(), v, name)
 	if ok && e == nil && unsure != nil {
 		return absent(unsure, "")

@@ -40,7 +40,7 @@ func faultParts() []part {
 			broken: []variant{{name: "looks-once", says: "not within", changes: []change{{"catalog/refresh.go", "		tick.Stop()\n		if err", "		tick.Stop()\n		continue\n		if err"}}}}},
 		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true,
 			broken: []variant{{name: "trusts-it", says: "still the old", changes: []change{
-				{"catalog/refresh.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
+				{"catalog/read.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
 				{"catalog/look.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
 		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination,
 			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "DefaultDrainTimeout = stdio.Patience", "DefaultDrainTimeout = 1"}}}}},

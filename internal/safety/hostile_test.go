@@ -21,15 +21,15 @@ func treeParts() []part {
 		{linux, "unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT", "unix.AT_NO_AUTOMOUNT"},
 		{linux, "name, unix.O_PATH|unix.O_NOFOLLOW, beneath)\n	if err != nil {\n		return nil, err", "name, unix.O_PATH, beneath)\n	if err != nil {\n		return nil, err"},
 	}
-	sleeps := []change{{"catalog/refresh.go", "	data, stamp, err := readRoomy(ctx, v, e, path)\n", "	time.Sleep(3 * time.Second)\n	data, stamp, err := readRoomy(ctx, v, e, path)\n"}}
+	sleeps := []change{{"catalog/read.go", "	data, stamp, err := readReserved(ctx, v, e, path)\n", "	time.Sleep(3 * time.Second)\n	data, stamp, err := readReserved(ctx, v, e, path)\n"}}
 	return []part{
 		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries,
 			broken: []variant{
 				{name: "follows-links", changes: follows, says: "leaks a file outside"},
 				{name: "reads-dot-files", changes: []change{{open, "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
 				{name: "slow", changes: sleeps, says: "the answer took"},
-				{name: "crashes", changes: []change{{"catalog/refresh.go", "	data, stamp, err := readRoomy(ctx, v, e, path)\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	data, stamp, err := readRoomy(ctx, v, e, path)\n"}}, says: "the server has ended"},
-				{name: "wrong-file", changes: []change{{"catalog/refresh.go", "readRoomy(ctx, v, e, path)", "readRoomy(ctx, v, e, \"SKILL.md\")"}}, says: "does not hold"},
+				{name: "crashes", changes: []change{{"catalog/read.go", "	data, stamp, err := readReserved(ctx, v, e, path)\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	data, stamp, err := readReserved(ctx, v, e, path)\n"}}, says: "the server has ended"},
+				{name: "wrong-file", changes: []change{{"catalog/read.go", "readReserved(ctx, v, e, path)", "readReserved(ctx, v, e, \"SKILL.md\")"}}, says: "does not hold"},
 			}},
 		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles,
 			broken: []variant{{name: "follows-links", changes: follows, says: "leaks"}}},

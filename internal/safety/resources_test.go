@@ -25,7 +25,7 @@ const mostFiles = 96
 
 func resourceParts() []part {
 	leak := []change{{"source/dir/open_linux.go", "func (h fdHandle) close() { unix.Close(int(h)) }", "func (h fdHandle) close() {}"}}
-	hoard := []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	Traced(ctx, e, path, data, err)\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), data...))\n	v.catalog.mu.Unlock()\n	Traced(ctx, e, path, data, err)\n"}}
+	hoard := []change{{"catalog/read.go", "func (v View) ReadFile(", "var hoard [][]byte\n\nfunc (v View) ReadFile("}, {"catalog/read.go", "	e.RecordRead(ctx, path, data, err)\n", "	v.catalog.mu.Lock()\n	hoard = append(hoard, append([]byte(nil), data...))\n	v.catalog.mu.Unlock()\n	e.RecordRead(ctx, path, data, err)\n"}}
 	// By objects, since a busy machine reads little in the seconds of a variant.
 	hoardMany := []change{hoard[0], {hoard[1].file, hoard[1].from, strings.Replace(hoard[1].to, "	hoard = append(hoard, append([]byte(nil), data...))\n", "	for range 300 {\n		hoard = append(hoard, make([]byte, 32))\n	}\n", 1)}}
 	return []part{
@@ -43,7 +43,7 @@ func resourceParts() []part {
 			broken: []variant{
 				{name: "leaks", says: "descriptors", changes: leak},
 				{name: "hoards", says: "memory grew", changes: hoardMany},
-				{name: "races", says: "DATA RACE", changes: []change{{"catalog/refresh.go", "func (v View) ReadFile(", "var reads int\n\nfunc (v View) ReadFile("}, {"catalog/refresh.go", "	Traced(ctx, e, path, data, err)\n", "	reads++\n	Traced(ctx, e, path, data, err)\n"}}},
+				{name: "races", says: "DATA RACE", changes: []change{{"catalog/read.go", "func (v View) ReadFile(", "var count int\n\nfunc (v View) ReadFile("}, {"catalog/read.go", "	e.RecordRead(ctx, path, data, err)\n", "	count++\n	e.RecordRead(ctx, path, data, err)\n"}}},
 			}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -37,10 +38,10 @@ func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) 
 	d, err := f.document(ctx, uri)
 	if err != nil && ctx.Err() == nil && uri.Path() == EngagePath && f.Engage != nil {
 		d, err = Document{Text: f.Engage(), ModelInvocable: true}, nil
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	if d.Fallback {
-		catalog.Gave(ctx, uri, []byte(d.Text))
+		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	return d, err
 }
@@ -68,8 +69,9 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.SameURI(e):
-			f.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: string(data)})
-			return Document{Text: string(data), ModelInvocable: now.ModelInvocable}, nil
+			text := TextOf(data)
+			f.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
+			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return f.fallback(uri, e), nil
 		}

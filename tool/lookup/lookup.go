@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -104,3 +105,7 @@ func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 func NotForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
 }
+
+// TextOf returns the bytes of a file that nothing else uses or changes, without copying them:
+// the texts of skills are most of what a call allocates.
+func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -75,7 +75,7 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 	switch {
 	case worthIt || asked.Sub(begun) >= interval:
 		ended := f.wait(ctx, asked)
-		all = all && ended && f.Catalog.SeenSince(asked)
+		all = all && ended && f.Catalog.ScannedSince(asked)
 		if now, err := f.Catalog.View(ctx); err == nil {
 			v = now
 		}
@@ -105,12 +105,12 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (f
 
 // isUnknown reports whether a folder may have a skill that the snapshot does not know.
 func isUnknown(v catalog.View, f catalog.FolderNow) bool {
-	return (f.Main || f.Err != nil) && !v.Knows(f)
+	return (f.Main || f.Err != nil) && !v.UpToDate(f)
 }
 
 // wait waits for a refresh of all roots that began after the moment asked, and reports
 // whether it finished; it may have left out roots that are late, see
-// [catalog.Catalog.SeenSince]. A refresh without waiting callers continues for the next one.
+// [catalog.Catalog.ScannedSince]. A refresh without waiting callers continues for the next one.
 // No caller waits behind one that hangs.
 func (f *Finder) wait(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -126,7 +126,7 @@ func (f *Finder) wait(ctx context.Context, asked time.Time) bool {
 			return false
 		}
 		switch {
-		case again, f.Catalog.SeenSince(asked):
+		case again, f.Catalog.ScannedSince(asked):
 			return true
 		case !r.begun.Before(asked):
 			again = true // it may have joined a scan of a root that began before

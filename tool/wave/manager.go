@@ -42,7 +42,7 @@ type SkillManager struct {
 // If a root does not answer, or is being read for longer than a minute, the error is a
 // [*catalog.Incomplete], and the skills read so far are served.
 func (m *SkillManager) Initialize(ctx context.Context) error {
-	v, err := m.Finder.Catalog.Whole(ctx, initializeGrace)
+	v, err := m.Finder.Catalog.CompleteView(ctx, initializeGrace)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/limit"
 )
 
 // pageRoom is what a page takes that shows no large file, in bytes.
@@ -36,7 +36,7 @@ func (h *Handler) pages() http.Handler {
 			return
 		}
 		p := newPaced(w, h.o.WriteTimeout)
-		h.o.Pages.ServeHTTP(&p, r.WithContext(catalog.WithRoom(who.Context(r.Context()), room)))
+		h.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), room)))
 	}
 	door, ok := h.o.Pages.(Door)
 	if !ok {

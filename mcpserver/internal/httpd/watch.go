@@ -14,9 +14,9 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -62,7 +62,7 @@ type exchange struct {
 	address string
 	who     access.Principal
 	known   bool           // the sender was let in, by a token or because none is needed
-	trace   *catalog.Trace // not at /mcp
+	trace   *reads.Trace // not at /mcp
 	status  int
 	method  string // of MCP, of a call
 	handled bool   // by that method, which tells of itself
@@ -99,7 +99,7 @@ func (h *Handler) watch(w http.ResponseWriter, r *http.Request) {
 	if h.core.Tell != nil {
 		defer x.tell()
 		if r.URL.Path != "/mcp" {
-			ctx, x.trace = catalog.WithTrace(ctx)
+			ctx, x.trace = reads.WithTrace(ctx)
 		}
 	}
 	x.r = r.WithContext(ctx)
@@ -282,7 +282,7 @@ func (x *exchange) tell() {
 }
 
 // LoadsOf is what a request was given, for the audit log.
-func LoadsOf(trace *catalog.Trace) (out []audit.Load) {
+func LoadsOf(trace *reads.Trace) (out []audit.Load) {
 	for _, l := range trace.Loads() {
 		out = append(out, audit.Load{URI: l.URI, Digest: l.Digest.String(), Size: l.Size})
 	}

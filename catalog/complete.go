@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Timing of [Catalog.Whole].
+// Timing of [Catalog.CompleteView].
 const (
-	// wholeStill is how long Whole waits without any progress: then the disk does not
+	// stallLimit is how long Whole waits without any progress: then the disk does not
 	// answer. A busy machine gives every process its turn sooner. It is a little more than
 	// the patience of a server (2 s), so that the other roots are ready by then.
-	wholeStill = 2500 * time.Millisecond
-	wholeTick  = 20 * time.Millisecond
+	stallLimit = 2500 * time.Millisecond
+	stallTick  = 20 * time.Millisecond
 )
 
-// Whole is [Catalog.View], but waits until every root was read once. It gives up when
+// CompleteView is [Catalog.View], but waits until every root was read once. It gives up when
 // the scan runs of the missing roots began longer ago than most, or when nothing was
 // read for some time. Then the view lacks those roots, and their status says so
 // ([RootStatus.Unread]). The error is the context's, or [ErrLate] before the first
 // snapshot.
-func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
-	if c.isWhole(most) {
+func (c *Catalog) CompleteView(ctx context.Context, most time.Duration) (View, error) {
+	if c.isComplete(most) {
 		return c.View(ctx)
 	}
 	end := time.NewTimer(most)
 	defer end.Stop()
-	tick := time.NewTicker(wholeTick)
+	tick := time.NewTicker(stallTick)
 	defer tick.Stop()
 	first := c.ready
 	done, since := c.progress.Load(), time.Now()
-	for waiting := true; waiting && !c.isWhole(most); {
+	for waiting := true; waiting && !c.isComplete(most); {
 		select {
 		case <-first:
 			first = nil // closed; wait for the other cases
@@ -42,7 +42,7 @@ func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
 		if now := c.progress.Load(); now != done {
 			done, since = now, time.Now()
 		}
-		waiting = waiting && time.Since(since) < wholeStill
+		waiting = waiting && time.Since(since) < stallLimit
 	}
 	select {
 	case <-c.ready:
@@ -52,9 +52,9 @@ func (c *Catalog) Whole(ctx context.Context, most time.Duration) (View, error) {
 	}
 }
 
-// isWhole reports whether every listed root was read once. It does not wait for a root
+// isComplete reports whether every listed root was read once. It does not wait for a root
 // whose scan run began longer ago than most.
-func (c *Catalog) isWhole(most time.Duration) bool {
+func (c *Catalog) isComplete(most time.Duration) bool {
 	now := c.current.Load()
 	if now == nil {
 		return false

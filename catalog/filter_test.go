@@ -35,8 +35,8 @@ var library = map[string][]string{
 	"c": {"secret/SKILL.md", text("only", "o")},
 }
 
-func without(word string) *Sight {
-	return &Sight{Sees: func(e *Entry) bool { return !strings.Contains(e.Path, word) }}
+func without(word string) *Filter {
+	return &Filter{Visible: func(e *Entry) bool { return !strings.Contains(e.Path, word) }}
 }
 
 func libraryOf(t *testing.T, keep func(path string) bool) *Catalog {
@@ -56,12 +56,12 @@ func libraryOf(t *testing.T, keep func(path string) bool) *Catalog {
 	return catalogOf(t, sources...)
 }
 
-// TestSightIsAsIfTheRestWereNot checks that a sight shows the same as a catalogue without
+// TestFilterIsAsIfTheRestWereNot checks that a filter shows the same as a catalogue without
 // the hidden skills.
-func TestSightIsAsIfTheRestWereNot(t *testing.T) {
+func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 	all := libraryOf(t, func(string) bool { return true })
 	want := view(t, libraryOf(t, func(p string) bool { return !strings.Contains(p, "secret") }))
-	got, err := all.View(WithSight(t.Context(), without("secret")))
+	got, err := all.View(WithFilter(t.Context(), without("secret")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +112,14 @@ func TestSightIsAsIfTheRestWereNot(t *testing.T) {
 	}
 }
 
-// TestSightHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are
+// TestFilterHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are
 // hidden too: its files are also theirs.
-func TestSightHidesWhatLiesAroundTheHidden(t *testing.T) {
+func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	c := catalogOf(t, source("a",
 		"SKILL.md", text("whole", "the root"), "out/SKILL.md", text("out", "o"), "out/secret/SKILL.md", text("in", "i"), "out/secret/deep/SKILL.md", text("deep", "d"),
 		"out/other/SKILL.md", text("other", "x")),
 		source("b", "out/SKILL.md", text("beside", "b")))
-	v, err := c.View(WithSight(t.Context(), &Sight{Sees: func(e *Entry) bool { return e.Name != "in" }}))
+	v, err := c.View(WithFilter(t.Context(), &Filter{Visible: func(e *Entry) bool { return e.Name != "in" }}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func TestSightHidesWhatLiesAroundTheHidden(t *testing.T) {
 	}
 }
 
-// TestSightOfAChangedSkill checks that a call that finds another skill in the file applies
-// the sight to that skill.
-func TestSightOfAChangedSkill(t *testing.T) {
+// TestFilterOfAChangedSkill checks that a call that finds another skill in the file applies
+// the filter to that skill.
+func TestFilterOfAChangedSkill(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("open", "o"))
 	c := catalogOf(t, m)
-	sight := &Sight{Sees: func(e *Entry) bool { return e.Name != "secret" }}
-	v, err := c.View(WithSight(t.Context(), sight))
+	filter := &Filter{Visible: func(e *Entry) bool { return e.Name != "secret" }}
+	v, err := c.View(WithFilter(t.Context(), filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +154,9 @@ func TestSightOfAChangedSkill(t *testing.T) {
 func TestDiffSeen(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"), "y/SKILL.md", text("y", "1"))
 	c := catalogOf(t, m)
-	sight := without("secret")
+	filter := without("secret")
 	var all, seen []Diff
-	c.Subscribe(func(d Diff) { all, seen = append(all, d), append(seen, d.Seen(sight)) })
+	c.Subscribe(func(d Diff) { all, seen = append(all, d), append(seen, d.Through(filter)) })
 	m.write("secret/SKILL.md", text("secret", "2"))
 	refresh(t, c)
 	m.remove("secret/SKILL.md")
@@ -172,51 +172,51 @@ func TestDiffSeen(t *testing.T) {
 	if len(seen[2].Changed) != 1 || seen[2].Changed[0].Name != "x" || !seen[2].Listing {
 		t.Errorf("a change in sight: %+v", seen[2])
 	}
-	if d := all[2].Seen(nil); len(d.Changed) != 1 {
-		t.Errorf("without a sight: %+v", d)
+	if d := all[2].Through(nil); len(d.Changed) != 1 {
+		t.Errorf("without a filter: %+v", d)
 	}
 }
 
-// TestSightIsKept checks that a snapshot is narrowed once for each sight, even with
+// TestFilterIsKept checks that a snapshot is narrowed once for each filter, even with
 // concurrent callers.
-func TestSightIsKept(t *testing.T) {
+func TestFilterIsKept(t *testing.T) {
 	c := libraryOf(t, func(string) bool { return true })
 	asked := 0
 	var mu sync.Mutex
-	one := &Sight{Sees: func(*Entry) bool { mu.Lock(); defer mu.Unlock(); asked++; return true }}
+	one := &Filter{Visible: func(*Entry) bool { mu.Lock(); defer mu.Unlock(); asked++; return true }}
 	var wg sync.WaitGroup
 	got := make([]View, 8)
 	for i := range got {
-		wg.Go(func() { got[i], _ = c.View(WithSight(t.Context(), one)) })
+		wg.Go(func() { got[i], _ = c.View(WithFilter(t.Context(), one)) })
 	}
 	wg.Wait()
 	for _, v := range got {
 		if v.Snapshot != got[0].Snapshot {
-			t.Error("two snapshots for one sight")
+			t.Error("two snapshots for one filter")
 		}
 	}
 	if n := len(got[0].Entries); asked != n {
 		t.Errorf("asked %d times for %d skills", asked, n)
 	}
-	if other, _ := c.View(WithSight(t.Context(), without("x"))); other.Snapshot == got[0].Snapshot {
-		t.Error("one snapshot for two sights")
+	if other, _ := c.View(WithFilter(t.Context(), without("x"))); other.Snapshot == got[0].Snapshot {
+		t.Error("one snapshot for two filters")
 	}
 }
 
-// TestMarks checks that marks change with the lists that they stand for, and with no hidden
+// TestFingerprints checks that fingerprints change with the lists that they stand for, and with no hidden
 // skill.
-func TestMarks(t *testing.T) {
+func TestFingerprints(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"))
 	c := catalogOf(t, m)
-	sight := without("secret")
-	was := [2]Marks{}
+	filter := without("secret")
+	was := [2]Fingerprints{}
 	moved := func() (all string) {
-		for i, ctx := range []context.Context{t.Context(), WithSight(t.Context(), sight)} {
+		for i, ctx := range []context.Context{t.Context(), WithFilter(t.Context(), filter)} {
 			v, err := c.View(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			now := v.Marks()
+			now := v.Fingerprints()
 			for _, part := range []struct {
 				letter   string
 				was, now skill.Digest

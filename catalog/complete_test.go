@@ -54,11 +54,11 @@ func TestWhole(t *testing.T) {
 		"longer than the first list":      {func() []Source { return []Source{reading(400, 10*time.Millisecond)} }, 2 * time.Second, 4 * time.Second, 1, nil},
 		"longer than the caller has":      {func() []Source { return []Source{reading(10_000, 10*time.Millisecond)} }, 2 * time.Second, most, 0, nil},
 		"slow steps":                      {func() []Source { return []Source{reading(4, 1200*time.Millisecond)} }, 2 * time.Second, 4800 * time.Millisecond, 1, nil},
-		"a disk that hangs":               {func() []Source { return []Source{hung()} }, 2 * time.Second, wholeStill, 0, nil},
-		"a disk that hangs beside others": {func() []Source { return []Source{hung(), reading(24, 100*time.Millisecond)} }, 2 * time.Second, 2400*time.Millisecond + wholeStill, 1, nil},
+		"a disk that hangs":               {func() []Source { return []Source{hung()} }, 2 * time.Second, stallLimit, 0, nil},
+		"a disk that hangs beside others": {func() []Source { return []Source{hung(), reading(24, 100*time.Millisecond)} }, 2 * time.Second, 2400*time.Millisecond + stallLimit, 1, nil},
 		"one of skills in no list":        {func() []Source { return []Source{reading(0, 0), hungUnlisted()} }, 2 * time.Second, 2 * time.Second, 1, nil},
-		"steps that get too slow":         {func() []Source { return []Source{reading(4, wholeStill+time.Millisecond)} }, 2 * time.Second, wholeStill, 0, nil},
-		"nothing at all":                  {func() []Source { return []Source{hung()} }, 0, wholeStill, 0, ErrLate},
+		"steps that get too slow":         {func() []Source { return []Source{reading(4, stallLimit+time.Millisecond)} }, 2 * time.Second, stallLimit, 0, nil},
+		"nothing at all":                  {func() []Source { return []Source{hung()} }, 0, stallLimit, 0, ErrLate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestWhole(t *testing.T) {
 				go func() { defer close(ended); _ = c.Run(ctx) }()
 				defer func() { stop(); <-ended }()
 				begun := time.Now()
-				v, err := c.Whole(t.Context(), most)
-				if took := time.Since(begun); took < row.took || took > row.took+2*wholeTick {
+				v, err := c.CompleteView(t.Context(), most)
+				if took := time.Since(begun); took < row.took || took > row.took+2*stallTick {
 					t.Errorf("it took %v, not %v", took, row.took)
 				}
 				if !errors.Is(err, row.err) || err == nil && len(v.Listed) != row.skills {
@@ -86,7 +86,7 @@ func TestWhole(t *testing.T) {
 				// A later session does not wait for a scan run that began long ago.
 				testwait.Advance(most)
 				begun = time.Now()
-				if _, err := c.Whole(t.Context(), most); row.err == nil && (err != nil || time.Since(begun) != 0) {
+				if _, err := c.CompleteView(t.Context(), most); row.err == nil && (err != nil || time.Since(begun) != 0) {
 					t.Errorf("the next one: %v after %v", err, time.Since(begun))
 				}
 			})
@@ -104,7 +104,7 @@ func TestWholeOfACancelledCall(t *testing.T) {
 		call, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		begun := time.Now()
-		if _, err := c.Whole(call, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 300*time.Millisecond {
+		if _, err := c.CompleteView(call, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 300*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Sight is a visibility filter: it decides which skills of a catalogue a client sees. A
-// client without a Sight sees all skills.
+// Filter is a visibility filter: it decides which skills of a catalogue a client sees. A
+// client without a Filter sees all skills.
 //
 // It filters the snapshot that a request reads. A hidden skill is in no list, index or
 // difference of that snapshot, and so in no answer of any surface. It shadows nothing.
@@ -15,62 +15,62 @@ import (
 // A skill's files also belong to the skills around it. So if a skill is hidden, the
 // skills whose folders contain it are hidden too.
 //
-// A Sight is compared by its address. Use one for all clients that see the same, and keep
-// it: each snapshot caches its views through the Sights used last.
-type Sight struct {
-	// Sees reports whether a skill is visible. It must always give the same answer for
+// A Filter is compared by its address. Use one for all clients that see the same, and keep
+// it: each snapshot caches its views through the filters used last.
+type Filter struct {
+	// Visible reports whether a skill is visible. It must always give the same answer for
 	// the same place, and must not read the disk. It may be called from several
 	// goroutines.
-	Sees func(*Entry) bool
+	Visible func(*Entry) bool
 }
 
-type sightKey struct{}
+type filterKey struct{}
 
-// WithSight returns a context in which every [Catalog.View] shows only what s shows.
-func WithSight(ctx context.Context, s *Sight) context.Context {
-	return context.WithValue(ctx, sightKey{}, s)
+// WithFilter returns a context in which every [Catalog.View] shows only what f shows.
+func WithFilter(ctx context.Context, f *Filter) context.Context {
+	return context.WithValue(ctx, filterKey{}, f)
 }
 
-func sightOf(ctx context.Context) *Sight {
-	s, _ := ctx.Value(sightKey{}).(*Sight)
-	return s
+func filterOf(ctx context.Context) *Filter {
+	f, _ := ctx.Value(filterKey{}).(*Filter)
+	return f
 }
 
-// maxSeen bounds the narrowed snapshots that one snapshot caches. There may be many
+// maxFiltered bounds the narrowed snapshots that one snapshot caches. There may be many
 // subjects, and a snapshot for one of them takes a few milliseconds.
-const maxSeen = 32
+const maxFiltered = 32
 
-// seen caches the narrowed snapshots of one snapshot, by sight.
-type seen struct {
+// filterCache caches the narrowed snapshots of one snapshot, by filter.
+type filterCache struct {
 	mu   sync.Mutex
-	kept []*narrowed // at most maxSeen, the last used last
+	kept []*filteredSnapshot // at most maxFiltered, the last used last
 }
 
-type narrowed struct {
-	sight    *Sight
+type filteredSnapshot struct {
+	filter   *Filter
 	once     sync.Once
 	snapshot *Snapshot
 }
 
-// through returns the snapshot as a sight shows it. It is made once, and again if
-// maxSeen other sights were used since.
-func (s *Snapshot) through(sight *Sight) *Snapshot {
-	if sight == nil {
+// through returns the snapshot as a filter shows it. It is made once, and again if
+// maxFiltered other filters were used since.
+func (s *Snapshot) through(filter *Filter) *Snapshot {
+	if filter == nil {
 		return s
 	}
-	n := s.seen.of(sight)
-	n.once.Do(func() { n.snapshot = s.narrow(sight) })
+	n := s.filtered.of(filter)
+	n.once.Do(func() { n.snapshot = s.narrow(filter) })
 	return n.snapshot
 }
 
-func (s *seen) of(sight *Sight) *narrowed {
+func (s *filterCache) of(filter *Filter) *filteredSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := &narrowed{sight: sight}
-	if i := slices.IndexFunc(s.kept, func(k *narrowed) bool { return k.sight == sight }); i >= 0 {
+	n := &filteredSnapshot{filter: filter}
+	if i := slices.IndexFunc(s.kept, func(k *filteredSnapshot) bool { return k.filter == filter }); i >= 0 {
 		n = s.kept[i]
 		s.kept = slices.Delete(s.kept, i, i+1)
-	} else if len(s.kept) == maxSeen {
+	} else if len(s.kept) == maxFiltered {
 		s.kept = slices.Delete(s.kept, 0, 1)
 	}
 	s.kept = append(s.kept, n)
@@ -81,12 +81,12 @@ func (s *seen) of(sight *Sight) *narrowed {
 // the same one for every client. Shadowing is decided anew for the names that clash in
 // the whole.
 //
-// The part shares with the whole what no sight can change: the entries that nothing
+// The part shares with the whole what no filter can change: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
-func (s *Snapshot) narrow(sight *Sight) *Snapshot {
+func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	hidden := map[*Entry]bool{}
 	for _, e := range s.Entries {
-		if sight.Sees(e) {
+		if filter.Visible(e) {
 			continue
 		}
 		hidden[e] = true
@@ -127,11 +127,11 @@ func (s *Snapshot) narrow(sight *Sight) *Snapshot {
 	return out
 }
 
-// Seen returns the difference as a sight shows it. It is empty if no visible skill has
+// Through returns the difference as a filter shows it. It is empty if no visible skill has
 // changed.
-func (d Diff) Seen(sight *Sight) Diff {
-	if sight == nil || d.prev == nil {
+func (d Diff) Through(filter *Filter) Diff {
+	if filter == nil || d.prev == nil {
 		return d
 	}
-	return diff(d.prev.through(sight), d.next.through(sight))
+	return diff(d.prev.through(filter), d.next.through(filter))
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Marks tell two states of a view apart. A subscriber compares them to leave out changes
-// that it must not see. If two marks are equal, that list is the same.
-type Marks struct {
+// Fingerprints tells two states of a view apart. A subscriber compares them to leave out changes
+// that it must not see. If two fingerprints are equal, that list is the same.
+type Fingerprints struct {
 	Listing   skill.Digest // of the skills as a model sees them
 	Served    skill.Digest // of the skills that have a URI, and their SKILL.md
 	Invocable skill.Digest // of the skills that people may invoke
 }
 
-// Marks returns the marks of the view. They are computed once for a snapshot.
-func (v View) Marks() Marks {
-	v.marksOnce.Do(func() {
+// Fingerprints returns the fingerprints of the view. They are computed once for a snapshot.
+func (v View) Fingerprints() Fingerprints {
+	v.fingerprintsOnce.Do(func() {
 		listing, served, invocable := sha256.New(), sha256.New(), sha256.New()
 		for _, e := range v.Listed {
 			fmt.Fprintf(listing, "%q %q %q %q\n", e.Name, e.Description, e.Base(), e.Root.Scope)
@@ -34,7 +34,7 @@ func (v View) Marks() Marks {
 				fmt.Fprintln(of, "incomplete")
 			}
 		}
-		v.marks = Marks{skill.Digest(listing.Sum(nil)), skill.Digest(served.Sum(nil)), skill.Digest(invocable.Sum(nil))}
+		v.fingerprints = Fingerprints{skill.Digest(listing.Sum(nil)), skill.Digest(served.Sum(nil)), skill.Digest(invocable.Sum(nil))}
 	})
-	return v.marks
+	return v.fingerprints
 }

@@ -21,31 +21,31 @@ func halves(n int) (files []string) {
 	return files
 }
 
-// TestFewSightsAreKept checks that a snapshot caches its views through few sights, and drops
+// TestFewFiltersAreKept checks that a snapshot caches its views through few filters, and drops
 // those that were not used for long.
-func TestFewSightsAreKept(t *testing.T) {
+func TestFewFiltersAreKept(t *testing.T) {
 	c := catalogOf(t, source("a", halves(4)...))
 	whole := view(t, c)
-	through := func(s *Sight) *Snapshot { return whole.through(s) }
+	through := func(s *Filter) *Snapshot { return whole.through(s) }
 	often, first := without("secret"), without("secret")
 	kept, gone := through(often), through(first)
-	for range 2 * maxSeen {
+	for range 2 * maxFiltered {
 		through(without("secret"))
 		if through(often) != kept {
 			t.Fatal("what is asked for often was made again")
 		}
 	}
-	if n := len(whole.seen.kept); n != maxSeen {
-		t.Errorf("%d are kept of %d", n, 2*maxSeen+2)
+	if n := len(whole.filtered.kept); n != maxFiltered {
+		t.Errorf("%d are kept of %d", n, 2*maxFiltered+2)
 	}
 	if again := through(first); again == gone || len(again.Listed) != len(gone.Listed) {
 		t.Errorf("what nobody asked for is still kept, or is made otherwise: %d and %d", len(again.Listed), len(gone.Listed))
 	}
 }
 
-// TestSightCostsNothingForEachSkill checks that a narrowed snapshot shares the entries and
+// TestFilterCostsNothingForEachSkill checks that a narrowed snapshot shares the entries and
 // maps of the whole. It allocates a few arrays, and nothing for each skill.
-func TestSightCostsNothingForEachSkill(t *testing.T) {
+func TestFilterCostsNothingForEachSkill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")
 	}

@@ -123,7 +123,7 @@ func TestWithinPanics(t *testing.T) {
 		}
 		diffs(t, "places held", len(v.catalog.gates.all), 0)
 	}()
-	_, _ = Within(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
+	_, _ = Await(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
 }
 
 // TestManyReadsTakeTurns checks that callers take turns if there are more than slots. No
@@ -143,7 +143,7 @@ func takeTurns(t *testing.T) {
 		ended := make(chan error, calls)
 		for range calls {
 			go func() {
-				_, err := Within(t.Context(), v, &x, func() int { <-time.After(time.Millisecond); return 1 })
+				_, err := Await(t.Context(), v, &x, func() int { <-time.After(time.Millisecond); return 1 })
 				ended <- err
 			}()
 		}

@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/knack-dev/knack/limit"
+	"github.com/knack-dev/knack/reads"
+	"github.com/knack-dev/knack/skill"
+)
+
+// smallRead is the largest size of a file that is read at once. For a larger file, the
+// reader takes its size first and waits for memory without a slot among the disk's readers.
+const smallRead = 64 << 10
+
+// copiesOfMain is how many copies of a SKILL.md are in memory while an answer is made:
+// its bytes, its text, and the answer.
+const copiesOfMain = 3
+
+// Read reads an entry's SKILL.md as it is on disk now. If that differs from the
+// snapshot, the catalogue takes it in first. The entry returned describes the bytes
+// returned; if they are no longer a skill, it is not Available. An entry that is gone
+// yields [fs.ErrNotExist]. If the disk blocks, Read returns when the context ends; see
+// [Await].
+func (v View) Read(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	data, now, err := v.readMain(ctx, e)
+	now.RecordRead(ctx, skill.MainFile, data, err)
+	return data, now, err
+}
+
+func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
+	if size := int64(e.Size); size > smallRead {
+		if err := limit.Reserve(ctx, copiesOfMain*size); err != nil {
+			return nil, e, err
+		}
+	}
+	for range 4 {
+		r, err := Await(ctx, v, e, func() reading { return readNow(e) })
+		switch {
+		case err != nil:
+			return nil, e, err
+		case r.err == nil:
+			v.catalog.manifests.verify(e, skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
+		}
+		if r.fresh == e.Skill {
+			return r.data, e, nil
+		}
+		now := v.catalog.reread(e, r.fresh, r.begun).through(v.filter).at(e)
+		switch {
+		case now == nil:
+			return nil, e, fs.ErrNotExist
+		case r.err == nil && now.Digest == r.fresh.Digest:
+			return r.data, now, nil
+		case r.err == nil && now.Name == r.fresh.Name && now.Entry == r.fresh.Entry && now.Available && r.fresh.Available:
+			// Another call read a later version first. This one was valid too.
+			then := *now
+			then.Skill = r.fresh
+			return r.data, &then, nil
+		case r.err != nil && !now.Available:
+			return nil, now, r.err
+		}
+		e = now
+	}
+	return nil, e, skill.ErrUnstable
+}
+
+// reading is the result of one read of a skill's file: the bytes and the skill that they
+// make. If the bytes have not changed, that is the entry's own skill.
+type reading struct {
+	data  []byte
+	fresh *skill.Skill
+	begun time.Time
+	err   error // from reading the file
+}
+
+func readNow(e *Entry) reading {
+	r := reading{begun: time.Now()}
+	data, stamp, err := e.Skill.Read()
+	r.data, r.err = data, err
+	switch {
+	case r.err != nil:
+		r.fresh = skill.Load(e.Bundle)
+	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's resolution
+		r.fresh = e.Skill
+	default:
+		r.fresh = e.Skill.Parsed(r.data, stamp)
+	}
+	return r
+}
+
+// ReadFile reads a file of the skill by its served path, as it is on disk now. It reads
+// at most [skill.MaxFile] bytes, and returns when the context ends. Besides the errors
+// of the file, it returns those of [Await] and [Hold].
+func (v View) ReadFile(ctx context.Context, e *Entry, path string) ([]byte, error) {
+	data, stamp, err := readReserved(ctx, v, e, path)
+	e.RecordRead(ctx, path, data, err)
+	if err == nil {
+		v.catalog.manifests.verify(e, path, stamp, func() skill.Digest { return skill.DigestOf(data) })
+	}
+	return data, err
+}
+
+// readReserved reads as e.ReadServed does, and reserves memory for large files.
+func readReserved(ctx context.Context, v View, e *Entry, path string) (data []byte, stamp skill.Stamp, err error) {
+	type file struct {
+		data  []byte
+		stamp skill.Stamp
+		err   error
+	}
+	most, had := int64(skill.MaxFile), int64(0)
+	if limit.AccountOf(ctx) != nil {
+		most = smallRead
+	}
+	for range 4 {
+		f, err := Await(ctx, v, e, func() file {
+			data, stamp, err := e.ReadServed(path, most)
+			return file{data, stamp, err}
+		})
+		if err != nil || !errors.Is(f.err, skill.ErrTooLarge) || f.stamp.Size > skill.MaxFile || most >= skill.MaxFile {
+			if err == nil {
+				err = f.err
+			}
+			return f.data, f.stamp, err
+		}
+		if err := limit.Reserve(ctx, f.stamp.Size-had); err != nil {
+			return nil, f.stamp, err
+		}
+		most, had = f.stamp.Size, f.stamp.Size
+	}
+	return nil, skill.Stamp{}, skill.ErrUnstable
+}
+
+// RecordRead records in the request's trace that a file of the skill was read, or the error
+// of the read; see package reads. [View.Read] and [View.ReadFile] call it themselves.
+func (e *Entry) RecordRead(ctx context.Context, path string, data []byte, err error) {
+	trace := reads.TraceOf(ctx)
+	switch {
+	case trace == nil:
+		return
+	case err != nil:
+		trace.Failed(err)
+		return
+	}
+	at := e.Place() // a skipped skill has no URI, but contract 000 still reads it
+	if uri, err := e.FileURI(path); err == nil && e.Status != Skipped {
+		at = uri.String()
+	}
+	trace.Got(at, data)
+}

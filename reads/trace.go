@@ -1,0 +1,102 @@
+// Package reads records, in the context of one request, what the request asked for and
+// which files of skills it read.
+package reads
+
+import (
+	"context"
+	"sync"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Trace records what one request asked for, and which skill files it got.
+type Trace struct {
+	mu    sync.Mutex
+	asked string
+	loads []Load
+	fault error
+}
+
+// Load is a file of a skill whose bytes were read for a request.
+type Load struct {
+	URI    string // of the file
+	Digest skill.Digest
+	Size   int // in bytes
+}
+
+type traceKey struct{}
+
+// WithTrace returns a context with a Trace, which records everything that is requested
+// and read under that context.
+func WithTrace(ctx context.Context) (context.Context, *Trace) {
+	t := &Trace{}
+	return context.WithValue(ctx, traceKey{}, t), t
+}
+
+// TraceOf returns the trace of the request that ctx belongs to, or nil if nothing is to be
+// recorded. The methods of a nil Trace that record do nothing.
+func TraceOf(ctx context.Context) *Trace {
+	t, _ := ctx.Value(traceKey{}).(*Trace)
+	return t
+}
+
+// Ask records which skill or file a request is about, by its URI or name, whether or not
+// it exists.
+func (t *Trace) Ask(name string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = name
+}
+
+// Got records that a request got the data at a URI.
+func (t *Trace) Got(uri string, data []byte) {
+	if t == nil {
+		return
+	}
+	digest := skill.DigestOf(data)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = nil
+	for i, l := range t.loads {
+		if l.URI == uri { // it was read before
+			t.loads = append(t.loads[:i:i], t.loads[i+1:]...)
+			break
+		}
+	}
+	t.loads = append(t.loads, Load{uri, digest, len(data)})
+}
+
+// Failed records the error of reading a file for a request.
+func (t *Trace) Failed(err error) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = err
+}
+
+// Asked returns what the request was about, or "" if [Trace.Ask] was not called.
+func (t *Trace) Asked() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked
+}
+
+// Loads returns the files that were read, each once, ordered by the last read.
+func (t *Trace) Loads() []Load {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.loads
+}
+
+// Fault returns the error of reading the last requested file. It is nil if the file was
+// read, or if no file was requested.
+func (t *Trace) Fault() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fault
+}

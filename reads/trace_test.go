@@ -1,0 +1,47 @@
+package reads
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// TestTrace checks that a trace has each file once, in the order of the last reads, and that
+// a file that was read ends the fault of an earlier one.
+func TestTrace(t *testing.T) {
+	ctx, trace := WithTrace(t.Context())
+	TraceOf(ctx).Ask("git")
+	if asked := trace.Asked(); asked != "git" {
+		t.Errorf("asked for %q", asked)
+	}
+	fault := errors.New("no disk")
+	for _, text := range []string{"a", "b", "a2"} {
+		TraceOf(ctx).Failed(fault)
+		if err := trace.Fault(); err != fault {
+			t.Errorf("fault %v", err)
+		}
+		TraceOf(ctx).Got("skill://"+text[:1], []byte(text))
+	}
+	want := []Load{
+		{"skill://b", skill.DigestOf([]byte("b")), 1},
+		{"skill://a", skill.DigestOf([]byte("a2")), 2},
+	}
+	if diff := cmp.Diff(want, trace.Loads()); diff != "" || trace.Fault() != nil {
+		t.Error(diff, trace.Fault())
+	}
+}
+
+// TestNoTrace checks that nothing needs to be recorded.
+func TestNoTrace(t *testing.T) {
+	none := TraceOf(context.Background())
+	none.Ask("git")
+	none.Got("skill://git", nil)
+	none.Failed(errors.New("no disk"))
+	if none != nil {
+		t.Error("there is a trace")
+	}
+}
