@@ -25,45 +25,56 @@ import (
 
 const module = "github.com/knack-dev/knack"
 
-// directions lists, for each package, the packages of this module that it may import. Every
-// package may import the standard library. Other modules are in outside.
+// foundations lists the packages that every package may import: they know texts and no
+// skills. They may import one another in this order.
+var foundations = []string{"internal/lazyregexp", "internal/display", "internal/typo"}
+
+// directions lists, for each package, the packages of this module that it may import beside
+// the foundations. Every package may import the standard library. Other modules are in
+// outside.
 var directions = map[string][]string{
-	"skill":          {},
-	"source/dir":     {"skill"}, // sources never import each other
-	"source/builtin": {"skill"},
-	"skillsext":      {"skill"},
-	"client":         {"edit"}, // one place knows how a file is replaced whole
-	"edit":           {},
-	"check":          {"skill"},
-	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":         {"skill"},
+	"internal/lazyregexp": {},
+	"internal/display":    {"internal/lazyregexp"},
+	"internal/typo":       {"internal/lazyregexp", "internal/display"},
+	"internal/ruleid":     {},
+
+	"skill":             {"skill/frontmatter", "internal/ruleid"},
+	"skill/frontmatter": {"internal/ruleid"},
+	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
+	"source/builtin":    {"skill"},
+	"skillsext":         {"skill/frontmatter", "skill"},
+	"client":            {"edit"}, // one place knows how a file is replaced whole
+	"edit":              {},
+	"check":             {"skill/frontmatter", "internal/ruleid", "skill"},
+	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":            {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
-	"catalog":                   {"skill", "search", "reads", "limit"},
+	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit": {"skill"}, // one place lists the invisible characters of a text
+	"audit": {},
 	"limit": {"skill"}, // its errors
-	"tool":  {"catalog", "internal/display", "limit", "reads", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	"tool":  {"internal/ruleid", "reads", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
 	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
 	"tool/profile":          {},
-	"tool/internal/listing": {"catalog", "internal/display", "skill", "tool/profile"},
+	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
-	"tool/wave":             {"catalog", "internal/display", "skill", "tool/internal/listing", "tool/lookup"},
+	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"mcpserver":             {"reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver":             {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":  {"skill"},
+	"mcpserver/internal/wire":  {},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
 	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "internal/display", "skill"},
+	"doctor": {"internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "internal/display", "search",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -77,8 +88,6 @@ var directions = map[string][]string{
 	"interop/agents/model": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
-	// Texts of others, fit to be shown.
-	"internal/display": {},
 	// For tests: skills in memory.
 	"internal/skilltest": {"catalog", "skill"},
 	// For tests: waits for events, and moves the clock of a bubble.
@@ -93,7 +102,7 @@ var programs = []string{"bench"}
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
-	"go.yaml.in/yaml/v4":                     {"skill", "client"},
+	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
@@ -182,12 +191,14 @@ var rules = []rule{
 		{"source/dir", `package dir; import _ "github.com/knack-dev/knack/source/builtin"`},
 		{"mcpserver", `package mcpserver; import _ "github.com/knack-dev/knack/source/dir"`},
 		{"cmd/knack", `package main; import _ "github.com/knack-dev/knack/skill"`},
+		{"internal/display", `package display; import _ "github.com/knack-dev/knack/internal/typo"`},
 		{"somewhere", `package somewhere`},
 	}},
 	{"outside", checkOutside, [][2]string{
 		{"tool", `package tool; import _ "github.com/modelcontextprotocol/go-sdk/mcp"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v4"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v3"`},
+		{"skill", `package skill; import _ "go.yaml.in/yaml/v4"`},
 		{"skill", `package skill; import _ "os/exec"`},
 		{"skill", `package skill; import "C"`},
 	}},
@@ -259,6 +270,9 @@ func checkDirections(p pkg) (complaints []string) {
 		return nil // tests only
 	}
 	allowed, known := directions[p.path]
+	if !slices.Contains(foundations, p.path) {
+		allowed = slices.Concat(allowed, foundations)
+	}
 	if !known {
 		return []string{fmt.Sprintf("%s: where does this package belong? Give it a row in directions", p.path)}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -427,7 +428,7 @@ func gone(s *skill.Skill) bool {
 		return false
 	}
 	for _, p := range s.Problems {
-		if p.Rule == skill.RuleFileGone {
+		if p.Rule == ruleid.FileGone {
 			return true
 		}
 	}

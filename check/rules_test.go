@@ -226,7 +226,7 @@ func TestTable(t *testing.T) {
 		}
 		seen[r.ID] = true
 	}
-	for _, r := range skill.Rules {
+	for _, r := range skill.Rules() {
 		if !seen[r.ID] {
 			t.Errorf("%s is missing", r.ID)
 		}

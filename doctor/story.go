@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -157,7 +158,7 @@ func (s *Story) noticeKnowsBetter(b BareFolder) bool {
 		case shownBelow(n.root, n.Path) != b.At:
 			return false
 		case n.Rule == dir.RuleNearMiss:
-			return !slices.ContainsFunc(b.Files, skill.NearMain)
+			return !slices.ContainsFunc(b.Files, typo.IsMainFile)
 		}
 		return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
 	})

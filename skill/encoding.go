@@ -42,23 +42,3 @@ func DecodeText(data []byte) (text, encoding string, ok bool) {
 	}
 	return b.String(), "windows-1252", true
 }
-
-// wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or
-// without a byte-order mark, or "".
-func wideName(s string) string {
-	if len(s) < 2 || s[0] != 0 && s[0] < 0xfe && s[1] != 0 {
-		return "" // nearly always
-	}
-	for _, w := range []struct{ begin, name string }{
-		// The byte-order mark of UTF-32LE begins with that of UTF-16LE.
-		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
-		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
-		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
-		{"-\x00-\x00", "UTF-16LE"}, {"\x00-\x00-", "UTF-16BE"},
-	} {
-		if strings.HasPrefix(s, w.begin) {
-			return w.name
-		}
-	}
-	return ""
-}

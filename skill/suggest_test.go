@@ -3,6 +3,9 @@ package skill
 import (
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 func TestSuggestName(t *testing.T) {
@@ -19,31 +22,21 @@ func TestSuggestName(t *testing.T) {
 }
 
 // A misspelt key of a missing field is named; another word is not.
-func TestNearField(t *testing.T) {
-	for key, want := range map[string]string{
-		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",
-		"description": "", "version": "", "tags": "", "disallowed-tools": "", "author": "", "date": "", "": "", "user-invokable": "user-invocable",
-	} {
-		if got := NearField(key); got != want {
-			t.Errorf("%s: %q, want %q", key, got, want)
-		}
-	}
-	for block, want := range map[string]Problem{
-		"name: a\ndescripton: d\n":        {RuleDescriptionMissing, Position{3, 1}, "description", "description is missing; the key 'descripton' is nearly that", "write the key so: description:"},
-		"naem: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'naem' is nearly that", "write the key so: name:"},
-		"\u00a0name: a\ndescription: d\n": {RuleNameMissing, Position{2, 1}, "name", `name is missing; the key "\u00a0name" only looks like it`, "write the key so: name:"},
-		"name: a\ndes\u200bcription: d\n": {RuleDescriptionMissing, Position{3, 1}, "description", `description is missing; the key "des\u200bcription" only looks like it`, "write the key so: description:"},
-		"n\u0430me: a\ndescription: d\n":  {RuleNameMissing, Position{2, 1}, "name", `name is missing; the key "n\u0430me" only looks like it`, "write the key so: name:"},
-		"名称: a\ndescription: d\n":         {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key '名称' is in another script, and no client knows it", "write the key name: in English; add a line name: a"},
-		"Name: a\ndescription: d\n":       {RuleNameMissing, Position{2, 1}, "name", "name is missing; the key 'Name' is another one", "write the key in lower case: name:"},
-		"name: a: b\ndescription: d\n":    {RuleNameSyntax, Position{2, 8}, "name", "the name cannot be read: a value without quotes holds a colon and a blank", "put the value in quotes: name: '…'"},
+func TestMissingField(t *testing.T) {
+	for block, want := range map[string]string{
+		"name: a\ndescripton: d\n":        "description-missing@3:1 description: description is missing; the key 'descripton' is nearly that | write the key so: description:",
+		"naem: a\ndescription: d\n":       "name-missing@2:1 name: name is missing; the key 'naem' is nearly that | write the key so: name:",
+		"\u00a0name: a\ndescription: d\n": `name-missing@2:1 name: name is missing; the key "\u00a0name" only looks like it | write the key so: name:`,
+		"name: a\ndes\u200bcription: d\n": `description-missing@3:1 description: description is missing; the key "des\u200bcription" only looks like it | write the key so: description:`,
+		"n\u0430me: a\ndescription: d\n":  `name-missing@2:1 name: name is missing; the key "n\u0430me" only looks like it | write the key so: name:`,
+		"名称: a\ndescription: d\n":         "name-missing@2:1 name: name is missing; the key '名称' is in another script, and no client knows it | write the key name: in English; add a line name: a",
+		"Name: a\ndescription: d\n":       "name-missing@2:1 name: name is missing; the key 'Name' is another one | write the key in lower case: name:",
+		"name: a: b\ndescription: d\n":    "name-syntax@2:8 name: the name cannot be read: a value without quotes holds a colon and a blank | put the value in quotes: name: '…'",
 		// One fault is reported once.
-		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": {RuleYAMLSyntax, Position{5, 7}, "metadata", "a value without quotes holds a colon and a blank", "put the value in quotes: a: '…'"},
+		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": "yaml-syntax@5:7 metadata: a value without quotes holds a colon and a blank | put the value in quotes: a: '…'",
 	} {
 		s := loaded("---\n" + block + "---\n")
-		if len(s.Problems) != 1 || s.Problems[0] != want {
-			t.Errorf("%q: %+v", block, s.Problems)
-		}
+		diff(t, block, said(s.Problems), []string{want})
 	}
 }
 
@@ -57,7 +50,7 @@ func TestNameField(t *testing.T) {
 		if got := NameField(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
-		if f, _ := Parse([]byte("---\n" + NameField(name) + "\n---\n")).Field("name"); f.Value.Kind != String || f.Value.Text != name {
+		if f, _ := frontmatter.Parse([]byte("---\n" + NameField(name) + "\n---\n")).Field("name"); f.Value.Kind != frontmatter.String || f.Value.Text != name {
 			t.Errorf("%s is read as %+v", name, f.Value)
 		}
 	}
@@ -95,7 +88,7 @@ func TestOddCharactersAreSaid(t *testing.T) {
 // A key with an invisible character keeps a skill from models like the plain key.
 func TestInvocationHidden(t *testing.T) {
 	for _, key := range []string{"disable-model-invocation\u200b", "\u00a0disable-model-invocation", "dis\u0430ble-model-invocation", "disable\u2011model\u2011invocation"} {
-		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !has(s.Problems, RuleInvocation) {
+		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !has(s.Problems, ruleid.Invocation) {
 			t.Errorf("%q: %t %+v", key, s.ModelInvocable, s.Problems)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -53,7 +52,7 @@ func Fits(v catalog.View) []Fit {
 			switch {
 			case a.Omits(i):
 				f.Left = append(f.Left, e)
-			case !a.Described, a.Cut > 0 && utf8.RuneCountInString(skill.OneLine(e.Description)) > a.Cut:
+			case !a.Described, a.Cut > 0 && utf8.RuneCountInString(display.OneLine(e.Description)) > a.Cut:
 				f.Shortened = append(f.Shortened, e)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -78,12 +79,12 @@ func runnerList() *Tool {
 				if i > 0 {
 					b = append(b, ',')
 				}
-				b = skill.AppendJSONString(b, name)
+				b = display.AppendJSONString(b, name)
 			}
 			b = append(b, ']')
 			if lacks := v.Incomplete(); lacks != nil {
 				list.Incomplete = lacks.Error()
-				b = skill.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
+				b = display.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
 			}
 			return Result{Text: string(append(b, '}')), Object: list, Meta: incompleteMeta(v)}, nil
 		},
@@ -153,7 +154,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 
 // documentation reads the current file of a skill.
 func documentation(ctx context.Context, h *Host, v catalog.View, name string) getSkillResult {
-	shown := skill.Echo(name)
+	shown := display.Echo(name)
 	fail := func(format string, args ...any) getSkillResult {
 		return getSkillResult{Error: fmt.Sprintf(format, args...)}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -144,7 +143,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 		}
 		return text, nil
 	}
-	text = skill.Count(len(skills), "skill")
+	text = display.Count(len(skills), "skill")
 	if late {
 		text += " so far"
 	}
@@ -213,7 +212,7 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 		if len(named) == 0 || !a.OmitsAny() {
 			return all + text
 		}
-		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(named, skill.OneLine(e.Name)) })
+		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
 		text, _ = listing.Of(skills).Names(g.room(most, used, others), note, g.found())
 		return others + text
 	}
@@ -288,7 +287,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	}
 	var some []string
 	for _, e := range skipped[:min(len(skipped), skippedNames)] {
-		some = append(some, display.Cut(skill.OneLine(calledOrFolder(e)), skippedLength))
+		some = append(some, display.Cut(display.OneLine(calledOrFolder(e)), skippedLength))
 	}
 	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(skipped) - len(some); left > 0 {

@@ -184,7 +184,7 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p pro
 	var left []string
 	shortest := 1 << 30
 	for _, e := range skills {
-		name := skill.OneLine(e.Name)
+		name := display.OneLine(e.Name)
 		if slices.Contains(namesInHead(head), name) || named[name] {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -86,7 +87,7 @@ func (r fileResult) result() Result {
 }
 
 func malformedFile(name, path string, err error) Result {
-	return fileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
+	return fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -123,7 +124,7 @@ var (
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{fileResult: fileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
+	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -195,7 +196,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	switch {
 	case !ok:
 		r.cause = errBinary
-	case skill.Swells(text):
+	case display.Swells(text):
 		r.cause = errSwells
 	}
 	if r.cause != nil {
@@ -213,7 +214,7 @@ func denied(v catalog.View, name string) *catalog.Denied {
 // isDenied reports whether a skill is skipped for lack of permission alone.
 func isDenied(e *catalog.Entry) bool {
 	p, _ := e.SkipReason()
-	return p.Rule == skill.RuleFilePermission
+	return p.Rule == ruleid.FilePermission
 }
 
 // vanished reports whether the skill's folder no longer exists.
@@ -264,7 +265,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 		if len(names) == most {
 			return append(names, display.Ellipsis), true
 		}
-		n := skill.Echo(d.Name())
+		n := display.Echo(d.Name())
 		if d.IsDir() {
 			n += "/"
 		}

@@ -144,7 +144,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case e == nil && unsure != nil:
-			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", skill.Echo(name), unsure), hints(v, name))), nil
+			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", display.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
 			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
@@ -157,7 +157,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue has been refreshed
 		case err != nil:
-			return failure("Skill '%s' cannot be read: %s", skill.Echo(e.Name), skill.Reason(err)), nil
+			return failure("Skill '%s' cannot be read: %s", display.Echo(e.Name), skill.Reason(err)), nil
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
@@ -167,7 +167,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		}
 		return Result{Text: head + lookup.TextOf(data)}, nil
 	}
-	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
+	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
 
 // hintsRoom is the number of bytes of a not-found answer that are reserved for text around
@@ -229,7 +229,7 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 func shownAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
-		one := skill.OneLine(e.Name)
+		one := display.OneLine(e.Name)
 		if xml := listing.EscapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
 			return e
 		}
@@ -244,7 +244,7 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), listing.Render(v, v.Listed, listing.Bullets, budget, more))
+		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, budget, more))
 	return withLines(text, hints(v, name))
 }
 
@@ -263,7 +263,7 @@ func hints(v catalog.View, name string) []string {
 	}
 	key := skill.KeyOf(name)
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
-		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", skill.Echo(path.Base(d.Path)), skill.Echo(d.Place()), d.Message, d.Mend))
+		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Mend))
 	}
 	if over := passedOver(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
 		lines = append(lines, over[0].line())
@@ -290,13 +290,13 @@ func meant(v catalog.View, name string) string {
 	for _, e := range v.Entries {
 		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder()) == key {
 			if e.Key == key {
-				return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(called(v, e)))
+				return fmt.Sprintf("Did you mean '%s'?", display.OneLine(called(v, e)))
 			}
-			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", skill.OneLine(called(v, e)), skill.Spelt(skill.Echo(e.Folder())))
+			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", display.OneLine(called(v, e)), display.Spelt(display.Echo(e.Folder())))
 		}
 	}
 	if near := v.Near(name, 1); len(near) > 0 {
-		return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name))
+		return fmt.Sprintf("Did you mean '%s'?", display.OneLine(near[0].Name))
 	}
 	return ""
 }
@@ -309,7 +309,7 @@ func skippedLine(e *catalog.Entry) string {
 // Reason says where and why a skill is skipped, and what to do, in one line.
 func Reason(e *catalog.Entry) string {
 	p, _ := e.SkipReason()
-	at := skill.Echo(e.Place())
+	at := display.Echo(e.Place())
 	if pos := p.Position.String(); pos != "" {
 		at += ":" + pos
 	}

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
 	"github.com/knack-dev/knack/tool/profile"
@@ -114,10 +114,10 @@ func marshal(o Object) []byte {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(skill.AppendJSONString(b, key), ':')
+		b = append(display.AppendJSONString(b, key), ':')
 		switch v := value.(type) {
 		case string:
-			b = skill.AppendJSONString(b, v)
+			b = display.AppendJSONString(b, v)
 		case bool:
 			b = strconv.AppendBool(b, v)
 		case int64:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 )
@@ -44,11 +45,11 @@ func passedOver(v catalog.View, names []skill.Key) []problem {
 			if names != nil && !slices.Contains(names, skill.KeyOf(name)) {
 				continue
 			}
-			why := skill.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
+			why := display.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
 			if n.Mend != "" {
 				why += " (" + listing.Quote(n.Mend) + ")"
 			}
-			out = append(out, problem{skill: skill.Echo(name), reason: why})
+			out = append(out, problem{skill: display.Echo(name), reason: why})
 		}
 	}
 	return out
@@ -64,7 +65,7 @@ func (p problem) line() string {
 
 // namesIn returns the names that a query may mean: the whole of it, and its words.
 func namesIn(query string) []skill.Key {
-	cut := skill.CutBytes(query, skill.EchoLimit)
+	cut := display.CutBytes(query, display.EchoLimit)
 	words := strings.Fields(cut)
 	names := []skill.Key{skill.KeyOf(cut)}
 	for _, w := range words[:min(len(words), queryWords)] {

@@ -1,4 +1,3 @@
-// Package display makes texts of others fit to be shown: in one line, cut, or escaped.
 package display
 
 import (

@@ -46,7 +46,7 @@ func TestCut(t *testing.T) {
 func TestCutProperties(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		s := strings.Join(strings.Fields(randomText(r, r.IntN(40))), " ")
+		s := OneLine(randomText(r, r.IntN(40)))
 		n := r.IntN(80)
 		got := Cut(s, n)
 		runes := []rune(s)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -148,9 +149,9 @@ func dangling(root string) []skill.Notice {
 		if in.Mode()&fs.ModeSymlink == 0 || err != nil {
 			return nil
 		}
-		message := "is a link to " + skill.Spelt(target) + ", which is not there"
+		message := "is a link to " + display.Spelt(target) + ", which is not there"
 		if at != root {
-			message = "lies below " + skill.Spelt(filepath.Base(at)) + ", which " + message
+			message = "lies below " + display.Spelt(filepath.Base(at)) + ", which " + message
 		}
 		return []skill.Notice{{Path: ".", Rule: RuleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
 	}

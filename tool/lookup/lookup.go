@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -103,7 +104,7 @@ func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 
 // NotForModels is the answer to a model for a skill that its author keeps from models.
 func NotForModels(name string) string {
-	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
+	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
 }
 
 // TextOf returns the bytes of a file that nothing else uses or changes, without copying them:

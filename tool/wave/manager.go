@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
 )
@@ -152,7 +153,7 @@ func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolC
 	return ToolResult{
 		Success:     true,
 		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e.Root.Scope), f.Base(ctx, e), data),
-		ShortResult: display.Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
+		ShortResult: display.Cut(e.Name+": "+display.OneLine(e.Description), shortLength),
 	}, nil
 }
 
@@ -171,7 +172,7 @@ func InvalidArguments(v catalog.View, name string, reason error) ToolResult {
 
 // refusal answers a call that failed, in the contract's words.
 func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
-	name, available := skill.Echo(d.SkillName), listing.Render(v, Skills(v), listing.Bullets, listing.Budget, "")
+	name, available := display.Echo(d.SkillName), listing.Render(v, Skills(v), listing.Bullets, listing.Budget, "")
 	r := ToolResult{Error: fmt.Sprintf("Error invoking skill '%s': %s\n\nAvailable skills:\n%s", name, d.Message, available)}
 	switch d.Type {
 	case SkillNotFound:
@@ -201,20 +202,20 @@ func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillF
 	p := ParsedSkillFile{ValidationErrors: []string{}, SkillMetadata: SkillMetadata{SkillPath: dir, Type: typeOf(scope)}}
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
-		p.ValidationErrors = append(p.ValidationErrors, "'"+skill.Echo(filePath)+"' is not the path of a file")
+		p.ValidationErrors = append(p.ValidationErrors, "'"+display.Echo(filePath)+"' is not the path of a file")
 		return p
 	}
 	s := &skill.Skill{Bundle: &skill.Bundle{Path: dir, Entry: file, FS: sub}}
 	if data, stamp, err := s.Read(); err == nil {
 		s = s.Parsed(data, stamp)
-		p.Content, p.Warnings = string(data[skill.Parse(data).Body:]), warnings(data)
+		p.Content, p.Warnings = string(data[frontmatter.Parse(data).Body:]), warnings(data)
 	} else {
 		s = skill.Load(s.Bundle)
 	}
 	p.Frontmatter = SkillFrontmatter{s.Name, s.Description, s.Frontmatter}
 	p.SkillMetadata.Name, p.SkillMetadata.Description = s.Name, s.Description
 	for _, f := range faults(&catalog.Entry{Skill: s}) {
-		p.ValidationErrors = append(p.ValidationErrors, strings.TrimPrefix(f.Position.String()+": "+skill.OneLine(f.Message), ": "))
+		p.ValidationErrors = append(p.ValidationErrors, strings.TrimPrefix(f.Position.String()+": "+display.OneLine(f.Message), ": "))
 	}
 	p.IsValid = len(p.ValidationErrors) == 0
 	return p

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // warningLimit bounds the warnings about one file.
@@ -16,22 +17,16 @@ const warningLimit = 20
 
 var (
 	// linkTarget matches the targets of Markdown links, images and link definitions.
-	linkTarget = onDemand(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
+	linkTarget = lazyregexp.New(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
 	// absoluteURI begins with a scheme; one letter is a drive.
-	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-	codeSpan    = onDemand("`+[^`\n]*`+")
+	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	codeSpan    = lazyregexp.New("`+[^`\n]*`+")
 )
-
-// onDemand compiles an expression at its first use, so that it does not delay the start of
-// a server.
-func onDemand(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // warnings returns the references of a SKILL.md's body that leave the skill's folder. They
 // are never followed; read_file_in_skill would refuse them.
 func warnings(data []byte) []string {
-	body := skill.Parse(data).Body
+	body := frontmatter.Parse(data).Body
 	line := 1 + strings.Count(string(data[:body]), "\n")
 	var out []string
 	fence := ""
@@ -45,7 +40,7 @@ func warnings(data []byte) []string {
 		case fence == "":
 			for _, m := range linkTarget().FindAllStringSubmatch(codeSpan().ReplaceAllString(text, ""), -1) {
 				if target := m[1] + m[2]; leaves(target) && len(out) < warningLimit {
-					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, skill.Excerpt(strings.Trim(target, "<>"))))
+					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, display.Excerpt(strings.Trim(target, "<>"))))
 				}
 			}
 		}

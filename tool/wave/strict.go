@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -81,7 +83,7 @@ func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 		if d := v.Denied(func(folder string) bool { return folder == name }); d != nil {
 			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
 		}
-		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
+		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", display.Echo(name))}
 		if skill.ValidName(name) {
 			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}
 		}
@@ -115,18 +117,18 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 // strictRules lists the rules that a valid skill keeps, each with the kind of failure if it
 // does not.
 var strictRules = map[skill.RuleID]SkillErrorType{
-	skill.RuleFileOutside: SkillInaccessible, skill.RuleFilePermission: SkillInaccessible, skill.RuleFileNotRegular: SkillInaccessible,
-	skill.RuleFileGone: SkillSystemError, skill.RuleFileUnstable: SkillSystemError, skill.RuleFileUnreadable: SkillSystemError,
-	skill.RuleFileTooLarge: SkillInvalid, skill.RuleFileEncoding: SkillInvalid, skill.RuleFileEmpty: SkillInvalid, skill.RuleFileName: SkillInvalid,
+	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
+	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError,
+	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
 
-	skill.RuleFenceMissing: SkillMalformed, skill.RuleFenceOpener: SkillMalformed, skill.RuleFenceUnclosed: SkillMalformed, skill.RuleFenceTooLong: SkillMalformed,
-	skill.RuleFenceLate: SkillMalformed, skill.RuleFenceBlanks: SkillMalformed, skill.RuleFenceGlued: SkillMalformed,
-	skill.RuleYAMLSyntax: SkillMalformed, skill.RuleYAMLControl: SkillMalformed, skill.RuleYAMLDuplicate: SkillMalformed, skill.RuleYAMLMapping: SkillMalformed,
-	skill.RuleNameSyntax: SkillMalformed,
+	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
+	ruleid.FenceLate: SkillMalformed, ruleid.FenceBlanks: SkillMalformed, ruleid.FenceGlued: SkillMalformed,
+	ruleid.YAMLSyntax: SkillMalformed, ruleid.YAMLControl: SkillMalformed, ruleid.YAMLDuplicate: SkillMalformed, ruleid.YAMLMapping: SkillMalformed,
+	ruleid.NameSyntax: SkillMalformed,
 
-	skill.RuleNameMissing: SkillInvalid, skill.RuleNameControl: SkillInvalid, skill.RuleNameType: SkillInvalid, skill.RuleNamePattern: SkillInvalid,
-	skill.RuleNameLength: SkillInvalid, skill.RuleNameFolder: SkillInvalid,
-	skill.RuleDescriptionMissing: SkillInvalid, skill.RuleDescriptionType: SkillInvalid, skill.RuleDescriptionLength: SkillInvalid,
+	ruleid.NameMissing: SkillInvalid, ruleid.NameControl: SkillInvalid, ruleid.NameType: SkillInvalid, ruleid.NamePattern: SkillInvalid,
+	ruleid.NameLength: SkillInvalid, ruleid.NameFolder: SkillInvalid,
+	ruleid.DescriptionMissing: SkillInvalid, ruleid.DescriptionType: SkillInvalid, ruleid.DescriptionLength: SkillInvalid,
 }
 
 // faults returns the problems for which a skill is not valid.

@@ -3,7 +3,7 @@ package wave
 import (
 	"encoding/json"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // ToolResult is contract 003's answer.
@@ -65,8 +65,8 @@ func (f SkillFrontmatter) MarshalJSON() ([]byte, error) {
 	if len(f.Fields) > 0 {
 		return f.Fields, nil
 	}
-	b := skill.AppendJSONString([]byte(`{"name":`), f.Name)
-	b = skill.AppendJSONString(append(b, `,"description":`...), f.Description)
+	b := display.AppendJSONString([]byte(`{"name":`), f.Name)
+	b = display.AppendJSONString(append(b, `,"description":`...), f.Description)
 	return append(b, '}'), nil
 }
 

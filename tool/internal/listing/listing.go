@@ -57,7 +57,7 @@ func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
 func (s *Skills) row(i int) row {
 	for len(s.rows) <= i {
 		e := s.entries[len(s.rows)]
-		s.rows = append(s.rows, row{name: skill.OneLine(e.Name), location: Location(e)})
+		s.rows = append(s.rows, row{name: display.OneLine(e.Name), location: Location(e)})
 	}
 	return s.rows[i]
 }
@@ -70,7 +70,7 @@ func (s *Skills) described() []row {
 	}
 	for i, e := range s.entries {
 		if s.rows[i].description == "" {
-			s.rows[i].description = skill.OneLine(e.Description)
+			s.rows[i].description = display.OneLine(e.Description)
 		}
 	}
 	return s.rows
@@ -285,7 +285,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 	a.rest = 0
 	for ; a.rest < count && left >= 0; a.rest++ {
 		name := escape(s.row(a.rest).name)
-		if len(name) > skill.EchoLimit {
+		if len(name) > display.EchoLimit {
 			a.omitted = append(a.omitted, a.rest)
 			continue
 		}
@@ -322,4 +322,4 @@ func notShown(n int, search string) string {
 const quoteLength = 240
 
 // Quote returns a problem's message or fix as a line of an answer quotes it.
-func Quote(text string) string { return display.Cut(skill.OneLine(text), quoteLength) }
+func Quote(text string) string { return display.Cut(display.OneLine(text), quoteLength) }

@@ -12,7 +12,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/internal/skilltest"
-	"github.com/knack-dev/knack/skill"
 )
 
 // arranged is the text of [Skills.Arrange].
@@ -134,7 +133,7 @@ func TestProperties(t *testing.T) {
 		for _, st := range []Style{Bullets, Elements} {
 			shownNames = shownNames[:0]
 			for _, e := range entries {
-				shownNames = append(shownNames, st.escape(skill.OneLine(e.Name)))
+				shownNames = append(shownNames, st.escape(display.OneLine(e.Name)))
 			}
 			got := arranged(entries, st, budget, "find_skills")
 			if display.Length(got) > budget {

@@ -92,7 +92,7 @@ func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
 	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]string, count), replaced: make([]bool, count), limit: limit, search: search}
 	for i := range count {
-		name := skill.OneLine(skills[i*len(skills)/count].Name)
+		name := display.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.words[i], s.replaced[i] = name, display.Length(name), topicWords(name), true
 	}
 	return s
