@@ -125,7 +125,7 @@ func Example_agentLoop() {
 	}
 	// Output:
 	// [Tool Call] read_file_in_skill(skill_name="calculator", file_path="examples/missing.py")
-	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path "." lists what there is)
+	// [Tool Result] ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path "." lists the files)
 	// There is no such example.
 }
 

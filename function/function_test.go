@@ -142,7 +142,7 @@ func TestCall(t *testing.T) {
 		{"arguments as an object", "openai", `{"id":"1","type":"function","function":{"name":"read_file_in_skill","arguments":{"skill_name":"calculator","file_path":"page.html"}}}`,
 			`{"role":"tool","tool_call_id":"1","name":"read_file_in_skill","content":"<b>a && b</b>"}`},
 		{"neither id nor type", "openai", `{"function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}`,
-			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path \".\" lists what there is)"}`},
+			`{"role":"tool","name":"read_file_in_skill","content":"ERROR: File 'examples/missing.py' not found in skill 'calculator' (the file_path \".\" lists the files)"}`},
 		{"arguments empty", "openai", `{"id":"1","function":{"name":"skill","arguments":""}}`,
 			`{"role":"tool","tool_call_id":"1","name":"skill","content":"Invalid arguments for tool skill: 'name' is missing; give the name of a skill"}`},
 		{"arguments blank", "openai", `{"id":"1","function":{"name":"skill","arguments":" \n"}}`,
@@ -250,8 +250,8 @@ func TestUnusable(t *testing.T) {
 		format   function.Format
 		in, want string
 	}{
-		{"openai", "", "it is empty; a tool call is wanted, as JSON"},
-		{"openai", " \n\ufeff"[:2], "it is empty; a tool call is wanted, as JSON"},
+		{"openai", "", "it is empty; give a tool call as JSON"},
+		{"openai", " \n\ufeff"[:2], "it is empty; give a tool call as JSON"},
 		{"openai", "{", "it is not valid JSON: unexpected end of JSON input"},
 		{"openai", "hello", "it is not valid JSON: invalid character 'h' looking for beginning of value"},
 		{"openai", "[{}", "it is not valid JSON: unexpected end of JSON input"},
@@ -270,7 +270,7 @@ func TestUnusable(t *testing.T) {
 		{"openai", `{"name":"skill","arguments":{}}`, "its 'function' is missing, not an object; it looks like a call in the mcp format, not openai"},
 		{"openai", `[` + good + `,[]]`, "call 2 of 2: it is a list" + openAI},
 		{"openai", `[` + good + `,{"role":"user"}]`, "call 2 of 2: its 'function' is missing, not an object" + openAI},
-		{"openai", `[` + strings.Repeat(good+",", function.MaxCalls) + good + `]`, "the list has 129 calls; at most 128 are taken at once"},
+		{"openai", `[` + strings.Repeat(good+",", function.MaxCalls) + good + `]`, "the list has 129 calls; at most 128 are accepted at once"},
 		{"openai", strings.Repeat(" ", function.MaxInput) + good, "it is larger than 16 MiB"},
 		{"anthropic", `{"type":"tool_result","tool_use_id":"1"}`, `its type is "tool_result", not "tool_use"` + anthropic},
 		{"anthropic", `{"type":"text","text":"hello"}`, `its type is "text", not "tool_use"` + anthropic},

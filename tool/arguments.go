@@ -96,8 +96,8 @@ func (a arguments) number(key string, low, high, def int) (int, error) {
 	return int(f), nil
 }
 
-// numeral is number for the default set: it takes a number in quotes too.
-func (a arguments) numeral(key string, low, high, def int) (int, error) {
+// lenientNumber is number for the default set: it takes a number in quotes too.
+func (a arguments) lenientNumber(key string, low, high, def int) (int, error) {
 	var s string
 	if json.Unmarshal(a[key], &s) == nil {
 		if _, err := strconv.Atoi(strings.TrimSpace(s)); err == nil {

@@ -73,7 +73,7 @@ func runnerList() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			list := folderList{Skills: documented(v)}
+			list := folderList{Skills: documentedFolders(v)}
 			b := []byte(`{"skills":[`)
 			for i, name := range list.Skills {
 				if i > 0 {
@@ -91,8 +91,8 @@ func runnerList() *Tool {
 	}
 }
 
-// documented returns the folders whose documentation get_skill would look for.
-func documented(v catalog.View) []string {
+// documentedFolders returns the folders whose documentation get_skill would look for.
+func documentedFolders(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
 	for _, e := range v.Entries {
@@ -163,7 +163,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) ge
 	}
 	v, e, folder, unsure := h.InFolder(ctx, v, name, byFolder)
 	switch {
-	case e == nil && denied(v, name) != nil:
+	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
 	case e == nil && unsure != nil:
 		return fail("Error reading SKILL.MD for skill '%s': %s", shown, unsure)

@@ -38,12 +38,12 @@ const (
 // They are Markdown in which a skill cannot begin a line. With the zero View they say that
 // the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
-	g := guide{Profile: c.Profile(), search: more(tools)}
+	g := guide{Profile: c.Profile(), search: searchTool(tools)}
 	if g.load = loader(v, tools); g.load == nil {
 		return ""
 	}
 	if v.Snapshot == nil {
-		return paragraphs(append([]string{g.unread(), g.usage(nil, tools)}, notes...)...)
+		return paragraphs(append([]string{g.pending(), g.usage(nil, tools)}, notes...)...)
 	}
 	skills := g.skills(v)
 	top, named := g.head(v, skills)
@@ -89,7 +89,7 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 
 // skills lists the skills that the tool loads, by its argument, the project's first.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
-	skills := asCalled(v, []*Tool{g.load})
+	skills := loadable(v, []*Tool{g.load})
 	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
@@ -113,8 +113,8 @@ func (g guide) call() string {
 	return s
 }
 
-// unread is the head before the first scan.
-func (g guide) unread() string {
+// pending is the head before the first scan.
+func (g guide) pending() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
 		s += "see with " + g.ToolName(g.search) + " which there are, and "
@@ -127,7 +127,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
 	case late && len(skills) == 0:
-		return g.unread(), nil
+		return g.pending(), nil
 	case len(skills) == 0:
 		text = "This server has no skills (instructions for particular tasks) now."
 		unlisted := func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }
@@ -189,8 +189,8 @@ func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	return strings.Join(s, " ")
 }
 
-// found returns the client's name for the search tool, or "".
-func (g guide) found() string {
+// searchName returns the client's name for the search tool, or "".
+func (g guide) searchName() string {
 	if g.search == "" {
 		return ""
 	}
@@ -208,12 +208,12 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 	}
 	byName := func(most int, note string) string {
 		const all, others = "By name: ", "Others by name: "
-		text, a := listing.Of(skills).Names(g.room(most, used, all), note, g.found())
+		text, a := listing.Of(skills).Names(g.room(most, used, all), note, g.searchName())
 		if len(named) == 0 || !a.OmitsAny() {
 			return all + text
 		}
 		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
-		text, _ = listing.Of(skills).Names(g.room(most, used, others), note, g.found())
+		text, _ = listing.Of(skills).Names(g.room(most, used, others), note, g.searchName())
 		return others + text
 	}
 	var there listing.Arrangement // in the tool's description
@@ -223,7 +223,7 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 	}
 	if !there.Described {
 		const title = "The skills:\n"
-		text, here := listing.Of(skills).Arrange(listing.Markdown, g.room(g.Instructions, used, title), g.found())
+		text, here := listing.Of(skills).Arrange(listing.Markdown, g.room(g.Instructions, used, title), g.searchName())
 		if here.Described {
 			return title + text
 		}
@@ -287,9 +287,9 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	}
 	var some []string
 	for _, e := range skipped[:min(len(skipped), skippedNames)] {
-		some = append(some, display.Cut(display.OneLine(calledOrFolder(e)), skippedLength))
+		some = append(some, display.Cut(display.OneLine(nameOrFolder(e)), skippedLength))
 	}
-	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
+	s := countWere(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(skipped) - len(some); left > 0 {
 		s += fmt.Sprintf(" and %d more", left)
 	}
@@ -299,7 +299,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	return append(out, s+". The command `knack list --all` says why.")
 }
 
-func were(n int, what, several string) string {
+func countWere(n int, what, several string) string {
 	if n == 1 {
 		return "1 " + what + " was"
 	}

@@ -94,11 +94,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 		p.text = p.text[:strings.LastIndexByte(p.text[:some.bytes], '\n')+1]
 	}
 	if p.text == "" && rest != "" { // not one whole line
-		end := some.bytes
-		for end > 0 && !utf8.RuneStart(rest[end]) {
-			end--
-		}
-		p.text = rest[:end]
+		p.text = display.CutBytes(rest, some.bytes)
 		p.last, p.to = p.first, p.from+utf8.RuneCountInString(p.text)-1
 		p.cut, p.next = true, span{p.first, s.limit, p.to + 1}
 		return p, nil

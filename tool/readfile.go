@@ -98,9 +98,9 @@ func validFolderName(name string) bool {
 // fileReader reads files by the rules of one set of tools.
 type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
-	// within converts another path of the same file to a path below the skill's folder; may
+	// relative converts another path of the same file to a path below the skill's folder; may
 	// be nil.
-	within func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
+	relative func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
 	// served is set if a skill whose own file is denied is not served, so that its other
 	// files are not read either.
 	served bool
@@ -116,9 +116,9 @@ type fileRead struct {
 }
 
 var (
-	errNoSkill = errors.New("there is no such skill")
-	errBinary  = errors.New("it is binary")
-	errSwells  = errors.New("most of it is control characters, with which an answer would be too long")
+	errNoSkill  = errors.New("there is no such skill")
+	errBinary   = errors.New("it is binary")
+	errControls = errors.New("most of it is control characters, with which an answer would be too long")
 )
 
 // read checks in the order of the contract and reads the current file. The error is the
@@ -136,17 +136,17 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		return fail("Invalid file path: must not be empty")
 	}
 	v, e, _, unsure := h.InFolder(ctx, v, name, f.find)
-	if e != nil && f.within != nil {
-		path = f.within(ctx, h, v, e, path)
+	if e != nil && f.relative != nil {
+		path = f.relative(ctx, h, v, e, path)
 	}
 	file, err := skill.FilePath(path)
 	r.view, r.entry, r.file = v, e, file
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case e == nil && denied(v, name) != nil && err == nil:
+	case e == nil && deniedFolder(v, name) != nil && err == nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, skill.Reason(fs.ErrPermission))
-	case e == nil && denied(v, name) != nil:
+	case e == nil && deniedFolder(v, name) != nil:
 		return fail("Path traversal detected: cannot access files outside skill folder")
 	case e == nil && unsure != nil:
 		r.cause = unsure
@@ -197,7 +197,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case !ok:
 		r.cause = errBinary
 	case display.Swells(text):
-		r.cause = errSwells
+		r.cause = errControls
 	}
 	if r.cause != nil {
 		return fail("Cannot read file '%s': %s (%d bytes)", r.FilePath, r.cause, len(data))
@@ -207,7 +207,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 }
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
-func denied(v catalog.View, name string) *catalog.Denied {
+func deniedFolder(v catalog.View, name string) *catalog.Denied {
 	return v.Denied(func(folder string) bool { return folder == name })
 }
 

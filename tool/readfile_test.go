@@ -199,7 +199,7 @@ func TestReadFileErrors(t *testing.T) {
 			want := tt.want
 			switch {
 			case strings.HasPrefix(want, "File "):
-				want += ` (the file_path "." lists what there is)`
+				want += ` (the file_path "." lists the files)`
 			case strings.Contains(want, "it is binary"):
 				want += "; open it with a tool of your own: " + filepath.Join("/home/ana/shop/.claude/skills", tt.skill, tt.path)
 			}
@@ -216,7 +216,7 @@ func TestReadFileErrors(t *testing.T) {
 }
 
 func TestReadFileArguments(t *testing.T) {
-	root := Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"}
+	root := Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"}
 	notes := Result{Text: "a: 1\n"}
 	bad := func(why string) Result { return refused("Invalid tool arguments: " + why) }
 	tests := []struct {
@@ -263,18 +263,18 @@ func TestReadFileListsFolders(t *testing.T) {
 		many += fmt.Sprintf("%02d.txt\n", i)
 	}
 	for path, want := range map[string]string{
-		"docs":                                  "The folder 'docs' of the skill 'calculator' holds:\nadvanced/\n",
-		"examples/":                             "The folder 'examples' of the skill 'calculator' holds:\nbasic.py\n",
-		`docs\advanced`:                         "The folder 'docs/advanced' of the skill 'calculator' holds:\ndeep.md\n",
-		"sub":                                   "The folder 'sub' of the skill 'calculator' holds no files.",
-		"many":                                  "The folder 'many' of the skill 'calculator' holds:\n" + many,
-		"strange":                               "The folder 'strange' of the skill 'calculator' holds:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
-		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' holds no files.",
+		"docs":                                  "The folder 'docs' of the skill 'calculator' contains:\nadvanced/\n",
+		"examples/":                             "The folder 'examples' of the skill 'calculator' contains:\nbasic.py\n",
+		`docs\advanced`:                         "The folder 'docs/advanced' of the skill 'calculator' contains:\ndeep.md\n",
+		"sub":                                   "The folder 'sub' of the skill 'calculator' contains no files.",
+		"many":                                  "The folder 'many' of the skill 'calculator' contains:\n" + many,
+		"strange":                               "The folder 'strange' of the skill 'calculator' contains:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
+		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' contains no files.",
 	} {
 		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), Result{Text: want})
 	}
 	for _, path := range []string{".", "./", "docs/..", "skill://claude-project/weather", "/home/ana/shop/.claude/skills/weather", "/home/ana/shop/.claude/skills/weather/"} {
-		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' holds:\nSKILL.md\ndocs/\n"})
+		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"})
 	}
 	same(t, call(t, h, "runner", "read_file_in_skill", read("weather", ".")), refusedFile("weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"))
 	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
@@ -308,7 +308,7 @@ func TestReadFileEchoes(t *testing.T) {
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), Result{Text: "a: 1\n"})
 	path := strings.Repeat("é", 200) + "\x1b[2J"
 	cut := strings.Repeat("é", 128)
-	const lists = ` (the file_path "." lists what there is)`
+	const lists = ` (the file_path "." lists the files)`
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused("File '"+cut+"' not found in skill 'calculator'"+lists))
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refused(`File 'a\n\x1bb' not found in skill 'calculator'`+lists))
 }
@@ -365,7 +365,7 @@ func TestReadFileSystemErrors(t *testing.T) {
 	} {
 		same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
 		if strings.HasPrefix(want, "File ") {
-			want += ` (the file_path "." lists what there is)`
+			want += ` (the file_path "." lists the files)`
 		}
 		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused(want))
 	}
@@ -398,7 +398,7 @@ func TestReadFileIsNotCached(t *testing.T) {
 	root.Put("calculator/notes.yaml", "a: 2\n")
 	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 2\n")
 	delete(root.Files, "calculator/notes.yaml")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists what there is)")
+	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists the files)")
 }
 
 // Skills in one folder of different roots: the first root's, unless it is skipped.
@@ -472,7 +472,7 @@ func TestReadFileOfReservedNested(t *testing.T) {
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}),
 				map[string]Result{
 					"runner":  refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"),
-					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists what there is)`),
+					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists the files)`),
 				}[set])
 		}
 		for path, want := range map[string]string{"private/open/x.md": "open", "privately/x.md": "of the suite", "nested/SKILL.md": md("nested", "d")} {

@@ -52,8 +52,8 @@ var defaultFiles = fileReader{
 		}
 		return nil
 	},
-	within: belowBase,
-	served: true,
+	relative: relativeToSkill,
+	served:   true,
 }
 
 func defaultReadFile() *Tool {
@@ -61,7 +61,7 @@ func defaultReadFile() *Tool {
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
 		Meta:     map[string]any{resultSizeKey: profile.MaxResult},
 		strict:   []string{"skill_name", "file_path", "offset", "limit", "column"},
-		also:     []string{"name", "skill", "path", "file"},
+		aliases:  []string{"name", "skill", "path", "file"},
 		describe: func(catalog.View, profile.Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, path, s, err := fileArguments(args)
@@ -106,7 +106,7 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 		err = errors.New("'skill_name' is missing; give the name of a skill")
 	}
 	number := func(key string) int {
-		n, bad := args.numeral(key, 0, math.MaxInt32, 0) // some models write 0 for none
+		n, bad := args.lenientNumber(key, 0, math.MaxInt32, 0) // some models write 0 for none
 		if bad != nil {
 			bad = fmt.Errorf("'%s' must be a whole number from 1 to %d", key, math.MaxInt32)
 		}
@@ -117,9 +117,9 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 	return name, cmp.Or(path, "."), s, err
 }
 
-// belowBase converts a path below the skill's base directory, which the tool skill prints,
+// relativeToSkill converts a path below the skill's base directory, which the tool skill prints,
 // to the path below the skill's folder.
-func belowBase(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
+func relativeToSkill(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {
 			if at, file := v.At(uri); at == e {
@@ -178,9 +178,9 @@ func (r fileRead) listing(names []string) string {
 		what = "The folder '" + display.Echo(r.file) + "' of the skill '" + display.Echo(r.name()) + "'"
 	}
 	if len(names) == 0 {
-		return what + " holds no files."
+		return what + " contains no files."
 	}
-	return what + " holds:\n" + strings.Join(names, "\n") + "\n"
+	return what + " contains:\n" + strings.Join(names, "\n") + "\n"
 }
 
 // refused returns the answer for a file that cannot be read, with what to do.
@@ -190,8 +190,8 @@ func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	case errors.Is(r.cause, errNoSkill), r.entry == nil && lookup.IsUnsure(r.cause):
 		text = withLines(text, hints(r.view, r.SkillName))
 	case errors.Is(r.cause, fs.ErrNotExist):
-		text += ` (the file_path "." lists what there is)`
-	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errSwells):
+		text += ` (the file_path "." lists the files)`
+	case errors.Is(r.cause, errBinary), errors.Is(r.cause, errControls):
 		if dir := h.Base(ctx, r.entry); !isSkillURI(dir) {
 			text += fmt.Sprintf("; open it with a tool of your own: %s", filepath.Join(dir, filepath.FromSlash(r.file)))
 		}

@@ -212,7 +212,7 @@ func TestVanishedFolder(t *testing.T) {
 		for _, set := range []string{"runner", "default"} {
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'"+
-				map[string]string{"default": ` (the file_path "." lists what there is)`}[set])
+				map[string]string{"default": ` (the file_path "." lists the files)`}[set])
 		}
 	})
 }

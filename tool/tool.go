@@ -52,7 +52,7 @@ type Tool struct {
 	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
 	strict    []string // the allowed keys, in order; nil if unknown keys are ignored
-	also      []string // keys that are allowed beside strict, and that no message names
+	aliases   []string // keys that are allowed beside strict, and that no message names
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
@@ -70,7 +70,7 @@ type Definition struct {
 	Meta                     map[string]any // see [Tool.Meta]
 }
 
-// Define describes the tool. Every tool is read-only, idempotent and closed.
+// Define describes the tool to a client. Every tool is read-only, idempotent and closed.
 func (t *Tool) Define(v catalog.View, c profile.Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
@@ -127,9 +127,9 @@ func marshal(o Object) []byte {
 	return append(b, '}')
 }
 
-// answer is [Tool.Call] unobserved.
+// answer is [Tool.Call] without the observer.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	a, err := parseArguments(args, t.strict, t.also...)
+	a, err := parseArguments(args, t.strict, t.aliases...)
 	switch {
 	case err != nil && t.malformed != nil:
 		return t.malformed(ctx, h, err)
@@ -139,7 +139,7 @@ func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Resul
 	return t.call(ctx, h, a)
 }
 
-// invalidArguments begins the answer of contracts 000 and 001 to arguments that they cannot
+// invalidArguments begins the answers of contracts 000 and 001 to arguments that cannot be
 // read (contracts.md).
 const invalidArguments = "Invalid tool arguments: "
 

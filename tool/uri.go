@@ -91,8 +91,10 @@ func getByURI() *Tool {
 			}
 			d, err := h.Document(ctx, uri)
 			if lookup.IsUnsure(err) || errors.Is(err, lookup.ErrUnknown) || err == nil && !d.ModelInvocable {
-				if plain, bad := skill.ParseURI(asked); bad == nil && plain.Path() == lookup.EngagePath && h.Engage != nil {
-					uri, d, err = plain, lookup.Document{Text: h.Engage(), ModelInvocable: true}, nil
+				if plain, bad := skill.ParseURI(asked); bad == nil {
+					if engage, ok := h.Engaged(plain); ok {
+						uri, d, err = plain, engage, nil
+					}
 				}
 			}
 			if errors.Is(err, lookup.ErrUnknown) && unsure != nil {

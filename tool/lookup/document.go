@@ -26,8 +26,8 @@ type Document struct {
 // ErrUnknown is returned if no skill has the URI.
 var ErrUnknown = errors.New("no skill has this URI")
 
-// EngagePath is the path of the URI that always answers.
-const EngagePath = "engage/" + skill.MainFile
+// engagePath is the path of the URI that always answers.
+const engagePath = "engage/" + skill.MainFile
 
 // Document reads the current SKILL.md with that canonical URI. If the skill exists but
 // cannot be read now, it returns the text last served, or a message. If no skill has the
@@ -36,14 +36,25 @@ const EngagePath = "engage/" + skill.MainFile
 // [*catalog.Incomplete]), or is the context's.
 func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := f.document(ctx, uri)
-	if err != nil && ctx.Err() == nil && uri.Path() == EngagePath && f.Engage != nil {
-		d, err = Document{Text: f.Engage(), ModelInvocable: true}, nil
-		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+	if err != nil && ctx.Err() == nil {
+		if engage, ok := f.Engaged(uri); ok {
+			d, err = engage, nil
+			reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
+		}
 	}
 	if d.Fallback {
 		reads.TraceOf(ctx).Got(uri.String(), []byte(d.Text))
 	}
 	return d, err
+}
+
+// Engaged returns the text of [Finder.Engage] if that is set and the URI is
+// skill://engage/SKILL.md.
+func (f *Finder) Engaged(uri skill.URI) (d Document, ok bool) {
+	if f.Engage == nil || uri.Path() != engagePath {
+		return Document{}, false
+	}
+	return Document{Text: f.Engage(), ModelInvocable: true}, true
 }
 
 func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) {

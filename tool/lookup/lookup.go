@@ -19,7 +19,7 @@ import (
 
 // ErrBusy is the error for a name that the snapshot lacks if a scan of the folders did not end
 // in time.
-var ErrBusy = errors.New("the machine is busy, and a look at the folders of skills has not ended in time; try again in a moment")
+var ErrBusy = errors.New("the machine is busy, and a scan of the folders of skills has not ended in time; try again in a moment")
 
 // IsUnsure reports whether an error says that a skill may exist although none was found:
 // [ErrBusy], a [*catalog.Incomplete], or [skill.ErrUnstable].
