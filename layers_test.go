@@ -37,15 +37,16 @@ var directions = map[string][]string{
 	"internal/display":    {"internal/lazyregexp"},
 	"internal/typo":       {"internal/lazyregexp", "internal/display"},
 	"internal/ruleid":     {},
+	"internal/naming":     {"skill/frontmatter"},
 
-	"skill":             {"skill/frontmatter", "internal/ruleid"},
+	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
 	"skill/frontmatter": {"internal/ruleid"},
 	"source/dir":        {"skill/frontmatter", "skill"}, // sources never import each other
 	"source/builtin":    {"skill"},
 	"skillsext":         {"skill/frontmatter", "skill"},
 	"client":            {"edit"}, // one place knows how a file is replaced whole
 	"edit":              {},
-	"check":             {"skill/frontmatter", "internal/ruleid", "skill"},
+	"check":             {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
 	"config":            {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
 	"search":            {},
 	// The measurement of search; another module measures another engine with it.
@@ -63,18 +64,27 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"mcpserver":             {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
+		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":  {},
-	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
-	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
+	"mcpserver/internal/wire":   {"internal/rawjson"},
+	"mcpserver/internal/stdio":  {"mcpserver/internal/wire"},
+	"mcpserver/internal/httpd":  {"mcpserver/internal/wire", "internal/guard", "limit", "skillsext"},
+	"mcpserver/internal/notify": {"access", "catalog", "internal/subscription", "skill"},
+	"internal/rawjson":          {},
+	// What every HTTP request passes, to MCP and to pages alike.
+	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
+	// Requests in words of the audit log.
+	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Files that sessions wait for.
+	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
 	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -103,13 +113,13 @@ var programs = []string{"bench"}
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "search", "catalog"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }

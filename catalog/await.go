@@ -67,9 +67,9 @@ func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, erro
 
 type inPlace struct{}
 
-// InPlace returns a context in which [Within] runs work in the caller's goroutine. That
+// InPlace returns a context in which [Await] runs work in the caller's goroutine. That
 // saves a call two switches between goroutines and the wake-up of another thread, 10 to
-// 20 % of its time. If the disk blocks, Within then outlasts the context.
+// 20 % of its time. If the disk blocks, Await then outlasts the context.
 func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }

@@ -101,7 +101,7 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 
 // bundleRules lists the rules of package skill about the folder.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
-	ruleid.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Odd: &skill.Odd{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
 	ruleid.FileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
 	ruleid.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},

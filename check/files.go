@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -20,13 +21,13 @@ func windowsNames(s *subject) (out []Finding) {
 		at = s.skill.Folder()
 	}
 	for part := range strings.SplitSeq(at, "/") {
-		if fault := skill.WindowsFault(part); fault != "" && part != "." {
+		if fault := naming.WindowsFault(part); fault != "" && part != "." {
 			out = append(out, Finding{Message: "on Windows no folder can be called " + display.Quote(part) + ", for " + fault, Mend: "rename the folder"})
 			break
 		}
 	}
 	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && skill.Base(at) != s.skill.Name {
-		if fault := skill.WindowsFault(s.skill.Name); fault != "" {
+		if fault := naming.WindowsFault(s.skill.Name); fault != "" {
 			out = append(out, s.field(f, "on Windows no folder can be called "+display.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
 		}
 	}
@@ -47,7 +48,7 @@ func windowsNames(s *subject) (out []Finding) {
 			}
 			return nil
 		}
-		if fault := skill.WindowsFault(e.Name()); fault != "" {
+		if fault := naming.WindowsFault(e.Name()); fault != "" {
 			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
 		}
 		return nil

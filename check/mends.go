@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -99,7 +100,7 @@ func (j *judged) candidates(folder string) []candidate {
 			has := slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
 			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, skill.NameField(folder)+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, naming.Line(folder)+j.end(first)))
 			}
 		}
 	}

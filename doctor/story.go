@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -213,7 +214,7 @@ func entriesOf(folder string) []fs.DirEntry {
 // cannot have one or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)
-	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
+	if !skill.ValidName(name) || naming.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
 		return ""
 	}
 	return "knack new --dir " + parent + " " + name

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -125,17 +126,17 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	f, ok := d.Field("name")
 	if !ok {
 		if !has(d.Problems, ruleid.NameSyntax) {
-			s.missing(d, ruleid.NameMissing, "name", "add a line "+NameField(SuggestName(s.Folder())))
+			s.missing(d, ruleid.NameMissing, "name", "add a line "+naming.Line(naming.Suggest(s.Folder())))
 		}
 		return
 	}
 	p := f.Value.Position
 	switch {
 	case f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map:
-		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+NameField(SuggestName(s.Folder())))
+		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+naming.Line(naming.Suggest(s.Folder())))
 		return
 	case f.Value.Kind == frontmatter.Null || display.IsBlank(f.Value.Text):
-		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+NameField(SuggestName(s.Folder())))
+		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+naming.Line(naming.Suggest(s.Folder())))
 		return
 	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), isControl) >= 0:
 		s.problem(ruleid.NameControl, p, "name", "a control character or line break stands in name", "delete it")
@@ -149,9 +150,9 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(ruleid.NamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", "white space stands around name", "write "+naming.Line(s.fitting()))
 	case !inPattern(s.Name):
-		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+naming.Line(s.fitting()))
 	}
 	if s.Name != s.Folder() {
 		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
@@ -185,9 +186,9 @@ func (s *Skill) oneName() string {
 	case ValidName(s.Name):
 		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
-		return "write " + NameField(s.Folder())
+		return "write " + naming.Line(s.Folder())
 	}
-	return "write " + NameField(s.fitting()) + " and rename the folder to the same"
+	return "write " + naming.Line(s.fitting()) + " and rename the folder to the same"
 }
 
 // fitting returns a replacement for an invalid name: the folder's, if that is valid.
@@ -195,7 +196,7 @@ func (s *Skill) fitting() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
 	}
-	return SuggestName(s.Name)
+	return naming.Suggest(s.Name)
 }
 
 func has(problems []Problem, id RuleID) bool {

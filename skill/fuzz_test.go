@@ -53,7 +53,7 @@ func FuzzURI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		u, err := ParseURI(s)
 		if err != nil {
-			if !errors.Is(err, ErrURI) || u != (URI{}) {
+			if !errors.Is(err, errURI) || u != (URI{}) {
 				t.Errorf("%q: %v, %v", s, u, err)
 			}
 		} else {

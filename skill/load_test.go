@@ -135,15 +135,15 @@ func TestLoadFaults(t *testing.T) {
 		b    *Bundle
 		want RuleID
 	}{
-		{&Bundle{FS: file(""), Odd: &Odd{Others: []string{"sKiLl.md"}}}, ruleid.FileName},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fmt.Errorf("link: %w", ErrOutside)}}, ruleid.FileOutside},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrNotRegular}}, ruleid.FileNotRegular},
+		{&Bundle{FS: file(""), Extra: &Extra{Others: []string{"sKiLl.md"}}}, ruleid.FileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fmt.Errorf("link: %w", ErrOutside)}}, ruleid.FileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrNotRegular}}, ruleid.FileNotRegular},
 		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, ruleid.FileNotRegular},
 		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, ruleid.FileGone},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fs.ErrPermission}}, ruleid.FilePermission},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fs.ErrPermission}}, ruleid.FilePermission},
 		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, ruleid.FileTooLarge},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrUnstable}}, ruleid.FileUnstable},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: errors.New("disk on fire")}}, ruleid.FileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrUnstable}}, ruleid.FileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: errors.New("disk on fire")}}, ruleid.FileUnreadable},
 		{&Bundle{Entry: MainFile, FS: file("\xff")}, ruleid.FileEncoding},
 		{&Bundle{Entry: MainFile, FS: file("")}, ruleid.FileEmpty},
 	} {
@@ -157,7 +157,7 @@ func TestLoadFaults(t *testing.T) {
 
 func TestSpellings(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
-	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Odd: &Odd{Others: []string{"SKILL.MD"}}})
+	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Extra: &Extra{Others: []string{"SKILL.MD"}}})
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
 		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
@@ -181,7 +181,7 @@ func TestRead(t *testing.T) {
 	if _, _, err := s.Read(); !errors.Is(err, ErrNotUTF8) {
 		t.Errorf("not UTF-8: %v", err)
 	}
-	s.Odd = &Odd{Fault: ErrOutside}
+	s.Extra = &Extra{Fault: ErrOutside}
 	if _, _, err := s.Read(); !errors.Is(err, ErrOutside) {
 		t.Errorf("a fault: %v", err)
 	}

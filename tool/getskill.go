@@ -218,7 +218,7 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 	}
 	for _, doc := range docNames {
 		read := *e.Bundle // the same folder, with this file as its own
-		read.Entry, read.Odd = doc, nil
+		read.Entry, read.Extra = doc, nil
 		data, _, err := (&skill.Skill{Bundle: &read}).Read()
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list

@@ -192,7 +192,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 			return r, err
 		}
 	}
-	text, encoding, ok := skill.DecodeText(data)
+	text, encoding, ok := display.Decode(data)
 	switch {
 	case !ok:
 		r.cause = errBinary

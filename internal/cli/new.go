@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -29,7 +30,7 @@ print its path. Existing files stay unchanged.
 
 It goes below ` + newFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,
-		Args: between(1, 1, "the name of the new skill"),
+		Args: argCount(1, 1, "the name of the new skill"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			at := projectRoot(*env, project)
 			switch {
@@ -55,11 +56,11 @@ repository, below the working directory. --dir names another folder.`,
 // folder, or "" if it is unknown.
 func makeSkill(env *Env, project, below, name, description string) error {
 	if !skill.ValidName(name) {
-		return usageError("for example: knack new "+skill.SuggestName(name),
+		return usageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
-	if fault := skill.WindowsFault(name); fault != "" {
-		return usageError("for example: knack new "+skill.SuggestName(name),
+	if fault := naming.WindowsFault(name); fault != "" {
+		return usageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill that everybody can use: on Windows no folder can be called so, for %s", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
@@ -68,7 +69,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return runError("", "%s cannot be read: %w", atHome(*env, folder), bare(err))
+		return runError("", "%s cannot be read: %w", atHome(*env, folder), systemCause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
@@ -86,7 +87,7 @@ func makeSkill(env *Env, project, below, name, description string) error {
 		return existsError(*env, file, name)
 	}
 	if err != nil {
-		return runError("", "%s cannot be written: %w", atHome(*env, file), bare(err))
+		return runError("", "%s cannot be written: %w", atHome(*env, file), systemCause(err))
 	}
 	fmt.Fprintln(env.Stdout, clean(atHome(*env, file)))
 	fmt.Fprintln(env.Stderr, "hint: write down in the description when to use it, and in the text what to do; then see it with knack doctor "+name)
@@ -124,5 +125,5 @@ of your tools, and what shows that the result is right.
 ## Done when
 
 - What must be true at the end.
-`, skill.NameField(name), display.AppendJSONString(nil, description), title)
+`, naming.Line(name), display.AppendJSONString(nil, description), title)
 }

@@ -29,13 +29,13 @@ with a letter or two wrong. Case and accents do not count. Skills that are hidde
 models are found too, and marked; models do not find them.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !search.HasWords(strings.Join(args, " ")) {
-				return usageError("usage: "+cmd.UseLine(), "%s takes words to look for", cmd.CommandPath())
+				return usageError("usage: "+cmd.UseLine(), "%s requires words to search for", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return usageError("give a whole number from 1 on", "--limit %d: there must be room for one skill", limit)
+				return usageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
 			v, err := from.view(cmd.Context(), *env)
 			if err != nil {

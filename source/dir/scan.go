@@ -228,13 +228,13 @@ func (w *walk) bundle(p *place, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
-	var odd skill.Odd
+	var odd skill.Extra
 	if p.linked {
 		odd.Link = p.real()
 	}
 	b.Entry, odd.Others = choose(spellings)
 	if odd.Link != "" || odd.Others != nil {
-		b.Odd = &odd
+		b.Extra = &odd
 	}
 	return b
 }

@@ -393,8 +393,8 @@ func (w *walk) skill(out *found, p *place, h handle, r *reader, spellings []stri
 	if b.Entry != "" {
 		stamp, fault := examine(h, b.Entry, b.FS.(*folder))
 		if b.Stamp = stamp; fault != nil {
-			odd := skill.Odd{Others: b.Others(), Link: b.Link(), Fault: fault}
-			b.Odd = &odd
+			odd := skill.Extra{Others: b.Others(), Link: b.Link(), Fault: fault}
+			b.Extra = &odd
 		}
 	}
 }

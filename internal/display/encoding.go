@@ -1,21 +1,22 @@
-package skill
+package display
 
 import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 )
 
-// DecodeText turns a file's bytes into text and names its encoding: "utf-8" (a byte-order
+// Decode turns a file's bytes into text and names its encoding: "utf-8" (a byte-order
 // mark stays), "utf-16le" or "utf-16be" by their byte-order mark (which is removed), else
 // "windows-1252" if no byte indicates binary data. It returns false for a binary file. The
 // text may share the bytes, which must not change any more.
-func DecodeText(data []byte) (text, encoding string, ok bool) {
+func Decode(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
-		return textOf(data), "utf-8", true
+		return unsafe.String(unsafe.SliceData(data), len(data)), "utf-8", true
 	}
 	for _, u := range []struct {
 		mark, name string
