@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// lookups are the calls that ask for a skill by name, in every set, with what begins the
-// answer of one that is found, and the whole answer if that cannot be known.
+// lookups are the calls that ask for a skill by name, in every set, with the beginning of the
+// answer for a skill that is found, and the whole answer if nothing can be known.
 var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"universal", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
 	{"default", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
@@ -32,8 +32,8 @@ var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\n", "ERROR: Cannot read file 'SKILL.md': %[2]s"},
 }
 
-// asked makes every lookup of a name. why is the reason that is given for what cannot be
-// known; empty if the skill is to be found.
+// asked makes every lookup of a name. why is the reason in the answers if nothing can be
+// known; it is empty if the skill is to be found.
 func asked(t *testing.T, h *Host, name, why string) {
 	t.Helper()
 	for _, l := range lookups {
@@ -79,10 +79,10 @@ func (r *hanging) Folders(match func(string) bool) (all []skill.Folder) {
 	return all
 }
 
-// What cannot be looked up, since a disk does not answer or a look takes too long, is "busy"
-// by every contract, and never "not found"; what is known is answered meanwhile, and the
-// skill is found as soon as the disk answers.
-func TestUnansweredLookIsNotNotFound(t *testing.T) {
+// If a disk does not answer, or a scan takes too long, every contract says "busy" and never
+// "not found". Known skills are answered meanwhile, and the new one is found as soon as the
+// disk answers.
+func TestBusyIsNotNotFound(t *testing.T) {
 	const late = "skills of claude-user cannot be looked up, since the disk does not answer in time; try again in a moment"
 	for _, row := range []struct {
 		name     string

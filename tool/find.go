@@ -42,8 +42,8 @@ const findDescription = `Search all skills by topic, best match first, or list a
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
-// found is one skill in the answer of find_skills. Its name loads it: for a shadowed skill,
-// "<root label>:<name>" or its URI.
+// found is one skill in the answer of find_skills. The skill tool loads it by its name: for a
+// shadowed skill, that is "<root label>:<name>" or its URI.
 type found struct{ name, description, uri, scope string }
 
 // problem is a skipped skill or folder, or a root that was not read.
@@ -92,6 +92,7 @@ func findSkills() *Tool {
 	}
 }
 
+// page reads the arguments for one page: where to go on, and how many skills at most.
 func page(args arguments, query string) (after position, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {
@@ -108,8 +109,8 @@ func page(args arguments, query string) (after position, limit int, err error) {
 	return after, limit, err
 }
 
-// position is the position of a walk: the number of skills shown, and the last one. A short
-// hash of its URI names the last, since a model has to copy it.
+// position is how far a walk through the list has come: the number of skills shown, and a
+// hash of the last one's URI, which is short since a model has to copy it.
 type position struct {
 	count int
 	last  string
@@ -151,6 +152,7 @@ func (p position) at(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && positionAfter(p.count, all[p.count-1].Entry) == p
 }
 
+// findIn returns one page of the skills that match a query, and the number of those before.
 func findIn(ctx context.Context, v catalog.View, query string, after position, limit int) (r findResult, start int, err error) {
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
 	all, err := v.Search(ctx, q)
@@ -196,9 +198,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 // unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
-// unlistedFor says which skills that are in no list a query finds, and how they load;
-// without a query it says how many there are. If the client shows the skills of all
-// their roots itself, it says so.
+// unlistedFor names the unlisted skills that match a query, or the first of all without a
+// query, and says why they are not listed.
 func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
 	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
 	if err != nil || hits.Total == 0 {
@@ -292,7 +293,7 @@ func skippedNear(v catalog.View, query string) []*catalog.Entry {
 	return out
 }
 
-// line is one skill in the text of an answer.
+// line returns the skill as a line of an answer.
 func (f found) line() string {
 	where := f.scope
 	if f.name != f.uri {
@@ -301,6 +302,7 @@ func (f found) line() string {
 	return "\n- " + display.OneLine(f.name) + " (" + where + "): " + f.description
 }
 
+// findText writes the answer for a page.
 func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Contract 000: get_skill(skill_name) and its list_skills. A skill is a folder here, and
-// its frontmatter does not matter.
+// Contract 000: get_skill(skill_name) and its list_skills. It names a skill by its folder and
+// ignores the frontmatter.
 
 var getSkillSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`)
 
@@ -152,7 +152,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// documentation reads the current file of a skill.
+// documentation reads the current documentation of a skill.
 func documentation(ctx context.Context, h *Host, v catalog.View, name string) getSkillResult {
 	shown := display.Echo(name)
 	fail := func(format string, args ...any) getSkillResult {

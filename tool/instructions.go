@@ -28,14 +28,13 @@ const (
 	skippedLength = 40
 )
 
-// Instructions tell a model at the start of a session what this server has, when to use
-// it and what to call. The first line, of at most [headLength] characters, is complete by
-// itself: it has the names of skills or their topics, and the tool that loads them. The
-// rest is for clients that show more: names with descriptions, as many as this client
-// shows, the project's skills first, and then what is missing. Notes are sentences for
-// the end.
+// Instructions returns the text that tells a model at the start of a session which skills
+// this server has, when to use them and what to call. The first line, of at most 240
+// characters, is complete by itself: it has the names of skills or their topics, and the tool
+// that loads them. The rest is for clients that show more: as many names with descriptions as
+// fit, the project's skills first, and then what is missing. Notes are sentences for the end.
 //
-// They are Markdown in which a skill cannot begin a line. With the zero View they say that
+// The text is Markdown in which a skill cannot begin a line. With the zero View it says that
 // the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
 	g := guide{Profile: c.Profile(), search: searchTool(tools)}
@@ -67,8 +66,7 @@ type guide struct {
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader is the tool that loads a skill: of several the one that loads the most, and of
-// these the first.
+// loader returns the tool that loads a skill: of several the first that loads the most.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -101,7 +99,7 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 	return listing.ByOwner(skills)
 }
 
-// call names the tool that loads skills.
+// call returns the name of the tool that loads skills.
 func (g guide) call() string {
 	s := g.ToolName(g.load.Name)
 	if !g.Exact {
@@ -113,7 +111,7 @@ func (g guide) call() string {
 	return s
 }
 
-// pending is the head before the first scan.
+// pending returns the head before the first scan.
 func (g guide) pending() string {
 	s := "The skills of this server, instructions for particular tasks, are still being read. Before a task, "
 	if g.search != "" {
@@ -122,7 +120,7 @@ func (g guide) pending() string {
 	return s + "load the one that fits with " + g.call() + "."
 }
 
-// head is the first line, with the names that are in it.
+// head returns the first line, and the names that are in it.
 func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named []string) {
 	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
@@ -159,7 +157,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	return text + cmp.Or(summary, ".") + load, named
 }
 
-// usage has what does not fit into the head.
+// usage returns what does not fit into the head.
 func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
 	if len(skills) > 0 { // else the head says it
@@ -197,11 +195,12 @@ func (g guide) searchName() string {
 	return g.ToolName(g.search)
 }
 
-// list is the list of skills, beside used characters of other text. If the model sees
-// descriptions of all skills in the description of the tool, this is the names alone, or
-// nothing if all of them are in the head. Names that are left out there come first here,
-// and those of the head not again if there is no room for all: so the model sees as many
-// as possible.
+// list returns the list of skills, beside used characters of other text. If the model sees
+// the descriptions of all skills in the description of the tool, the list has the names alone,
+// or nothing if all of them are in the head.
+//
+// The model is to see as many names as possible. So those that the description of the tool
+// leaves out come first, and if there is no room for all, those of the head are not repeated.
 func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, named []string, used int) string {
 	if len(skills) == 0 {
 		return ""
@@ -251,7 +250,8 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 	return byName(min(g.Instructions, listedElsewhere), where)
 }
 
-// room is how many characters a list may have below a title, beside used others.
+// room returns the number of characters that a list may have below a title, beside used
+// others.
 func (g guide) room(most, used int, title string) int {
 	return max(most-used-len(title), listing.MinBudget)
 }
@@ -275,7 +275,7 @@ func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*cata
 	return append(first, last...)
 }
 
-// notLoaded names the roots that were not read, and the skipped skills.
+// notLoaded returns sentences that name the roots that were not read, and the skipped skills.
 func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	roots := unread(v)
 	for _, p := range roots[:min(len(roots), unreadNotes)] {

@@ -206,7 +206,7 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, p pro
 	}
 }
 
-// namesInHead are the names in the first line, or in what telling says.
+// namesInHead returns the names in the first line.
 func namesInHead(head string) []string {
 	_, names, _ := strings.Cut(head, ": ")
 	if before, _, _ := strings.Cut(head, ": "); strings.Contains(before, ". Topics") {

@@ -72,7 +72,7 @@ func keysOf(object json.RawMessage, key string) []string {
 // Event is one call with its result, for the operator of the tools to watch.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments that the tool takes, in the schema's order; nil if no tool was reached, and then no argument is shown
+	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, and then no argument is shown
 	Arguments  json.RawMessage // as given
 	Result     Result
 	Err        error // why there is no result: the context's

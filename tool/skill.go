@@ -253,8 +253,8 @@ func withLines(text string, lines []string) string {
 	return strings.Join(append([]string{text}, lines...), "\n")
 }
 
-// hints are the lines below a not-found answer: a skipped skill that was
-// probably meant, with the reason, and a name that was probably meant.
+// hints returns the lines below a not-found answer: a skipped skill that is probably meant,
+// with the reason, and a name that is probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
 	skipped := v.SkippedNear(name, 1)
@@ -278,9 +278,8 @@ func hints(v catalog.View, name string) []string {
 	return lines
 }
 
-// suggestion proposes the skill that a name was probably to load: the one in a folder
-// of that name, else the one whose name comes closest. Behind the label of a root
-// stands a name too.
+// suggestion names the skill that is probably meant: the one in a folder of that name, else
+// the one with the closest name. The label of a root before a name is ignored.
 func suggestion(v catalog.View, name string) string {
 	if label, rest, ok := strings.Cut(strings.TrimSpace(name), ":"); ok && strings.TrimSpace(rest) != "" &&
 		slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return strings.EqualFold(r.Label, label) }) {

@@ -61,8 +61,8 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// named returns the first valid skill with this name. If there is none, it returns the skill
-// that is probably meant, if any, and why it is not valid.
+// named returns the first valid skill with this name. Without one it returns the skill that is
+// probably meant, if any, and why that is not valid.
 func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	var meant *catalog.Entry
 	for _, e := range v.Entries {
