@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -51,7 +52,7 @@ const (
 // publishable: SKILL.md satisfies the specification, and the URI ends with the
 // skill's name. Whether its files fit is known only from its manifest.
 func publishable(e *catalog.Entry) bool {
-	return e.Publishable && e.Status != catalog.Skipped && skill.Base(e.Base()) == e.Name
+	return e.Publishable && e.Status != catalog.Skipped && path.Base(e.Base()) == e.Name
 }
 
 // listSkills lists every published skill in the order of the URIs' text, those

@@ -306,7 +306,7 @@ func look(v catalog.View, uri skill.URI, before state) state {
 	if before.exists && skill.StampOf(info) == before.stamp && !before.stamp.Racy(before.at) {
 		return before
 	}
-	f, err := e.Hash(path, make([]byte, skill.HashBuffer))
+	f, err := e.Hash(path)
 	if err != nil {
 		return before
 	}
