@@ -26,7 +26,7 @@ func yamlParts() []part {
 			}},
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText,
 			broken: []variant{
-				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/internal/listing/style.go", "func escapeXML(s string) string { return xmlEscaper.Replace(s) }", "func escapeXML(s string) string { _ = xmlEscaper; return s }"}}},
+				{name: "no-xml-escape", says: "closes the list", changes: []change{{"tool/internal/listing/style.go", "func EscapeXML(s string) string { return xmlEscaper.Replace(s) }", "func EscapeXML(s string) string { _ = xmlEscaper; return s }"}}},
 				{name: "no-html-escape", says: "markup of a skill", changes: []change{
 					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
 					{"web/home.go", "Description: display.Cut(inLine(e.Description), 320)", "Description: template.HTML(display.Cut(inLine(e.Description), 320))"}, {"web/home.go", "w.Description = inLine(p.Message)", "w.Description = template.HTML(inLine(p.Message))"},
