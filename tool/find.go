@@ -68,7 +68,7 @@ type findResult struct {
 func findSkills() *Tool {
 	return &Tool{
 		Contract: "find_skills", Name: findName, Title: "Find Skills", Schema: findSchema,
-		strict:   []string{"query", "limit", "cursor"},
+		keys:     []string{"query", "limit", "cursor"},
 		describe: func(catalog.View, profile.Client) string { return findDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			query, _, err := args.text("query")

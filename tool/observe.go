@@ -29,7 +29,7 @@ func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
 // accepted lists the names of all arguments that a call may have, aliases last.
 func (t *Tool) accepted() []string {
 	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
-	for _, name := range slices.Concat(t.strict, t.aliases) {
+	for _, name := range slices.Concat(t.keys, t.aliases) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -60,7 +60,7 @@ func defaultReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
 		Meta:     map[string]any{resultSizeKey: profile.MaxResult},
-		strict:   []string{"skill_name", "file_path", "offset", "limit", "column"},
+		keys:     []string{"skill_name", "file_path", "offset", "limit", "column"},
 		aliases:  []string{"name", "skill", "path", "file"},
 		describe: func(catalog.View, profile.Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {

@@ -4,6 +4,11 @@
 // Contracts are served in sets, since two of them share a name and two differ
 // only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
 // itself for a view of the catalogue and answers calls.
+//
+// A contract is in a file: getskill.go (000), readfile.go and readpart.go (001), skill.go
+// (002), wave.go (003), uri.go (004) and find.go (find_skills). Package lookup finds the
+// skills, package profile knows the limits of clients, and package listing fits lists to
+// them.
 package tool
 
 import (
@@ -51,8 +56,8 @@ type Tool struct {
 	// malformed answers a call whose arguments are not one JSON object, or have keys that
 	// are not allowed, in the contract's words; nil if it has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
-	strict    []string // the allowed keys, in order; nil if unknown keys are ignored
-	aliases   []string // keys that are allowed beside strict, and that no message names
+	keys      []string // the allowed keys, in order; nil if unknown keys are ignored
+	aliases   []string // further allowed keys, which no message names
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
@@ -129,7 +134,7 @@ func marshal(o Object) []byte {
 
 // answer is [Tool.Call] without the observer.
 func (t *Tool) answer(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
-	a, err := parseArguments(args, t.strict, t.aliases...)
+	a, err := parseArguments(args, t.keys, t.aliases...)
 	switch {
 	case err != nil && t.malformed != nil:
 		return t.malformed(ctx, h, err)

@@ -72,8 +72,9 @@ type Profile struct {
 // Argument is how a prompt should request the text that the user wrote after its name.
 type Argument int
 
-// The ways.
+// The ways to request it.
 const (
+	// ArgumentOptional: nothing is known of the client.
 	ArgumentOptional Argument = iota
 	// ArgumentRequired: the client passes free text to a single required argument, and to
 	// no other.
