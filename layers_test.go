@@ -64,7 +64,7 @@ var directions = map[string][]string{
 	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
 	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
 	"function":              {"tool", "tool/profile"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/rawjson", "internal/subscription", "internal/trail",
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -76,6 +76,8 @@ var directions = map[string][]string{
 	"internal/guard": {"access", "audit", "catalog", "internal/trail", "limit", "reads"},
 	// Requests in words of the audit log.
 	"internal/trail": {"access", "audit", "catalog", "reads", "skill"},
+	// Entries of the Skills extension.
+	"internal/publication": {"catalog", "skill", "skill/frontmatter", "skillsext"},
 	// Files that sessions wait for.
 	"internal/subscription": {"catalog", "limit", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
@@ -91,7 +93,7 @@ var directions = map[string][]string{
 	"internal/genskills":       {},
 	"internal/genskills/write": {"internal/genskills"},
 	// Measurements are separate from what they measure.
-	"bench":         {"internal/genskills", "skill", "source/dir", "catalog"},
+	"bench":         {"internal/genskills", "skill", "source/dir", "catalog", "tool"},
 	"bench/floor":   {},
 	"internal/sbom": {}, // a program of the release, no part of knack
 	// For tests: a model server that follows a script.

@@ -14,7 +14,7 @@ import (
 )
 
 func httpParts() []part {
-	const guard, server = "internal/guard/origin.go", "mcpserver/internal/httpd/post.go"
+	const guard, body = "internal/guard/origin.go", "internal/guard/body.go"
 	return []part{
 		signInPart(), limitsPart(),
 		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each cell is let in or refused as the lists say, and CORS is granted to nobody else", run: hostsAndOrigins,
@@ -25,9 +25,9 @@ func httpParts() []part {
 		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods,
 			broken: []variant{
 				{name: "waits-for-headers", says: "half-open", changes: []change{{"internal/guard/serve.go", "ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout", "IdleTimeout"}}},
-				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{server, "	if size > smallBody {\n		arriving", "	if size > 0 {\n		arriving"}}},
+				{name: "slots-for-slow-bodies", says: "was refused", changes: []change{{body, "if size > smallBody {", "if size > 0 {"}}},
 				{name: "reads-it-all", says: "1 GiB", changes: []change{
-					{server, "	if r.ContentLength > h.o.MaxBody {\n", "	if r.ContentLength > h.o.MaxBody {\n		all, err := io.ReadAll(r.Body)\n		return all, err == nil\n	}\n	if r.ContentLength < -1 {\n"}}},
+					{body, "	case size > most:\n", "	case size > most:\n		all, err := io.ReadAll(r.Body)\n		return all, free, err == nil\n	case size < -1:\n"}}},
 			}},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps,
 			broken: []variant{

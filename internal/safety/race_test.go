@@ -27,7 +27,7 @@ func raceParts() []part {
 				{"source/dir/open_linux.go", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "		return nil, skill.ErrNotRegular\n	}\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
 				{"source/dir/open_linux.go", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, beneath)", "skill.Stamp, error) {\n	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)"},
 			}},
-			{name: "two-states", says: "disagree", changes: []change{{"mcpserver/skills.go", "Frontmatter: skillsext.Frontmatter(now.Frontmatter)", "Frontmatter: skillsext.Frontmatter(e.Frontmatter)"}}},
+			{name: "two-states", says: "disagree", changes: []change{{"internal/publication/publication.go", "Frontmatter: skillsext.Frontmatter(now.Frontmatter)", "Frontmatter: skillsext.Frontmatter(e.Frontmatter)"}}},
 		},
 	}}
 }
