@@ -55,11 +55,16 @@ var directions = map[string][]string{
 	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":    {},
-	"limit":    {"skill"}, // its errors
-	"tool":     {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
-	"function": {"tool"},
-	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
+	"audit": {},
+	"limit": {"skill"}, // its errors
+	"tool":  {"internal/ruleid", "reads", "catalog", "limit", "skill", "tool/internal/listing", "tool/lookup", "tool/profile", "tool/wave"},
+	// What the tools are made of: what clients show, lists that fit, finding, and contract 003.
+	"tool/profile":          {},
+	"tool/internal/listing": {"catalog", "skill", "tool/profile"},
+	"tool/lookup":           {"catalog", "reads", "skill", "tool/profile"},
+	"tool/wave":             {"catalog", "internal/ruleid", "skill", "skill/frontmatter", "tool/internal/listing", "tool/lookup"},
+	"function":              {"tool", "tool/profile"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "tool/lookup", "tool/profile", "access", "audit", "catalog", "limit", "skillsext", "skill", "internal/guard", "internal/publication", "internal/rawjson", "internal/subscription", "internal/trail",
 		"mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
 	"mcpserver/internal/wire":   {"internal/rawjson"},
@@ -78,10 +83,10 @@ var directions = map[string][]string{
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
 	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "tool/lookup", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
+		"access", "audit", "limit", "tool", "tool/lookup", "tool/profile", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -97,6 +102,8 @@ var directions = map[string][]string{
 	"internal/corpus": {},
 	// For tests: what a function asks of the heap.
 	"internal/alloctest": {},
+	// For tests: skills in memory.
+	"internal/skilltest": {"catalog", "skill"},
 	// For tests: waits for events, and moves the clock of a bubble.
 	"internal/testwait": {},
 	// The command that lists odd phrases; its test keeps them rare.
@@ -116,7 +123,7 @@ var outside = map[string][]string{
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }

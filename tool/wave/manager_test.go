@@ -1,24 +1,21 @@
-package tool
+package wave
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 const shopSkills = "/home/ana/shop/.claude/skills/"
 
 func TestSkillManager(t *testing.T) {
-	h := waveHost(t)
-	m := &SkillManager{Host: h}
+	m := &SkillManager{Finder: waveFinder(t)}
 	same(t, m.Initialize(t.Context()), nil)
 	one := SkillMetadata{"skill-1", "Description of skill 1", "project", shopSkills + "skill-1"}
 	two := SkillMetadata{"skill-2", "Description of skill 2", "personal", "/home/ana/.claude/skills/skill-2"}
@@ -57,13 +54,13 @@ func TestSkillManager(t *testing.T) {
 
 // A working directory chooses the project.
 func TestSkillManagerProject(t *testing.T) {
-	hosts := map[string]*Host{}
+	finders := map[string]*lookup.Finder{}
 	for _, dir := range []string{"/one", "/two"} {
-		hosts[dir] = hostOf(t, project(map[string]string{"here/SKILL.md": md("here", "In "+dir)}))
+		finders[dir] = finderOf(t, project(map[string]string{"here/SKILL.md": md("here", "In "+dir)}))
 	}
-	m := &SkillManager{Host: hostOf(t, global(map[string]string{"here/SKILL.md": md("here", "At home")})), Project: func(_ context.Context, dir string) (*Host, error) {
-		if h := hosts[dir]; h != nil {
-			return h, nil
+	m := &SkillManager{Finder: finderOf(t, global(map[string]string{"here/SKILL.md": md("here", "At home")})), Project: func(_ context.Context, dir string) (*lookup.Finder, error) {
+		if f := finders[dir]; f != nil {
+			return f, nil
 		}
 		return nil, fs.ErrNotExist
 	}}
@@ -106,7 +103,7 @@ func TestParseSkillFile(t *testing.T) {
 		"s/other/SKILL.md":      "---\nname: Skill_Name\ndescription: \n---\nbody",
 		"s/broken/SKILL.md":     "---\nname: [\n---\n",
 		"s/latin/SKILL.md":      "---\nname: latin\ndescription: \xe9\n---\n",
-	}).files
+	}).Files
 	same(t, ParseSkillFile(files, "s/skill-name/SKILL.md", skill.ScopeProject), ParsedSkillFile{
 		Frontmatter: SkillFrontmatter{"skill-name", "Brief", json.RawMessage(`{"name":"skill-name","description":"Brief"}`)},
 		Content:     "\n# Skill Content\n[a](../../etc/passwd)\n", SkillMetadata: SkillMetadata{"skill-name", "Brief", "project", "s/skill-name"},
@@ -115,8 +112,8 @@ func TestParseSkillFile(t *testing.T) {
 	for path, want := range map[string]string{
 		"s/other/SKILL.md":  "2:7: 'Skill_Name' is not made of a-z, 0-9 and single inner hyphens; 2:7: the folder is called 'other', not 'Skill_Name'; 3:13: description is empty",
 		"s/none/SKILL.md":   "cannot be read: no such file",
-		"../x/SKILL.md":     "'../x/SKILL.md' is no path of a file",
-		"/etc/SKILL.md":     "'/etc/SKILL.md' is no path of a file",
+		"../x/SKILL.md":     "'../x/SKILL.md' is not the path of a file",
+		"/etc/SKILL.md":     "'/etc/SKILL.md' is not the path of a file",
 		"s/latin/SKILL.md":  "3:14: the file is not valid UTF-8",
 		"s/broken/SKILL.md": "",
 	} {
@@ -146,79 +143,9 @@ func TestReferences(t *testing.T) {
 	same(t, got, want)
 	same(t, len(warnings([]byte(md("x", "d")+strings.Repeat("[x](../x)\n", 100)))), warningLimit)
 	// A reference that leaves the folder is not a fault: the whole skill loads.
-	h := hostOf(t, project(map[string]string{"x/SKILL.md": md("x", "d") + "[out](../y/SKILL.md)\n", "y/SKILL.md": "CANARY"}))
-	r := call(t, h, "wave", "Skill", args{"skill_name": "x"})
-	if r.IsError || strings.Contains(r.Text, "CANARY") || !strings.HasSuffix(r.Text, "[out](../y/SKILL.md)\n") {
-		t.Errorf("%q", r.Text)
+	f := finderOf(t, project(map[string]string{"x/SKILL.md": md("x", "d") + "[out](../y/SKILL.md)\n", "y/SKILL.md": "CANARY"}))
+	r := execute(t, f, "x")
+	if !r.Success || strings.Contains(r.Content, "CANARY") || !strings.HasSuffix(r.Content, "[out](../y/SKILL.md)\n") {
+		t.Errorf("%q", r.Content)
 	}
-}
-
-// stuck is a file system in which some names block until it is released.
-type stuck struct {
-	fs.FS
-	names map[string]bool
-	on    *bool
-	held  chan struct{}
-}
-
-func (s stuck) Open(name string) (fs.File, error) {
-	if *s.on && s.names[name] {
-		<-s.held
-	}
-	return s.FS.Open(name)
-}
-
-func (s stuck) Sub(dir string) (fs.FS, error) { return below{s, dir}, nil }
-
-// For every tool, a disk that blocks does not affect other calls, and delays its own call
-// at most until the context ends.
-func TestBlockedDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		on, held := false, make(chan struct{})
-		root := project(map[string]string{"stuck/SKILL.md": md("stuck", "d"), "stuck/x.txt": "x", "free/SKILL.md": md("free", "d"), "free/x.txt": "x"})
-		root.fsys = stuck{root.files, map[string]bool{"stuck": true, "stuck/SKILL.md": true, "stuck/x.txt": true}, &on, held}
-		h := hostOf(t, root)
-		on = true
-		defer close(held)
-		type row struct{ set, tool, args string }
-		rows := []row{
-			{"runner", "get_skill", `{"skill_name":"%s"}`},
-			{"runner", "read_file_in_skill", `{"skill_name":"%s","file_path":"x.txt"}`},
-			{"universal", "skill", `{"name":"%s"}`},
-			{"wave", "Skill", `{"skill_name":"%s"}`},
-			{"uri", "get_skill", `{"uri":"skill://claude-project/%s/SKILL.md"}`},
-		}
-		for _, r := range rows {
-			tl := toolOf(t, r.set, r.tool)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 50)
-			for range 50 {
-				go func() {
-					_, err := tl.Call(ctx, h, json.RawMessage(fmt.Sprintf(r.args, "stuck")))
-					ended <- err
-				}()
-			}
-			begun := time.Now()
-			res, err := tl.Call(t.Context(), h, json.RawMessage(fmt.Sprintf(r.args, "free")))
-			if took := time.Since(begun); err != nil || res.IsError || took > 0 {
-				t.Errorf("%s %s: beside blocked calls: %v after %v, %q", r.set, r.tool, err, took, res.Text)
-			}
-			select {
-			case err := <-ended:
-				t.Errorf("%s %s: a blocked call ended: %v", r.set, r.tool, err)
-			case <-time.After(20 * time.Millisecond):
-			}
-			cancel()
-			for range 50 {
-				select {
-				case err := <-ended:
-					if !errors.Is(err, context.Canceled) {
-						t.Errorf("%s %s: %v", r.set, r.tool, err)
-					}
-				case <-time.After(30 * time.Second):
-					t.Fatalf("%s %s: a cancelled call goes on", r.set, r.tool)
-				}
-			}
-		}
-	})
 }

@@ -1,16 +1,14 @@
-package tool
+package profile
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 // A client is found by its name in any case and by its version; an unknown, absurd or
 // missing name gets the bounds for unknown clients.
 func TestClients(t *testing.T) {
-	unknown := habits{instructions: unknownInstructions, result: maxResultSize}
+	unknown := Profile{Instructions: unknownInstructions, Result: MaxResult}
 	for _, row := range []struct {
 		name, version string
 		title, tool   string
@@ -37,56 +35,44 @@ func TestClients(t *testing.T) {
 		{"@cline/core", "0.0.0", "Cline", "`skill`", 2048, 6_500},
 		{"continue-cli-client", "1.0.0", "Continue", "`skill`", 2048, 400_000},
 	} {
-		h := Client{Name: row.name, Version: row.version}.habits()
-		if h.title != row.title || h.tool("skill") != row.tool || h.instructions != row.instructions || h.result != row.result {
+		h := Client{Name: row.name, Version: row.version}.Profile()
+		if h.Title != row.title || h.ToolName("skill") != row.tool || h.Instructions != row.instructions || h.Result != row.result {
 			t.Errorf("%.40q %.40q: %+v", row.name, row.version, h)
 		}
 	}
 	for _, name := range []string{"", "knack", "claude-codex", "claude-code ", "qwen-cli", strings.Repeat("claude-code", 1<<20), "\x00", "\xff\xfe", "ſ"} {
-		if h := (Client{Name: name, Version: strings.Repeat(".", 1<<20)}).habits(); h != unknown {
+		if h := (Client{Name: name, Version: strings.Repeat(".", 1<<20)}).Profile(); h != unknown {
 			t.Errorf("%.40q: %+v", name, h)
 		}
 	}
-	for name, want := range map[string]int{"codex-mcp-client": 39_300, "opencode": 51_200, "": maxResultSize} {
-		if n := (Client{Name: name, Scripted: true}).habits().result; n != want {
+	for name, want := range map[string]int{"codex-mcp-client": 39_300, "opencode": 51_200, "": MaxResult} {
+		if n := (Client{Name: name, Scripted: true}).Profile().Result; n != want {
 			t.Errorf("%d bytes of an answer to a script of %s", n, name)
 		}
 	}
-	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 1024}).habits().description; n != 1024 {
+	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 1024}).Profile().Description; n != 1024 {
 		t.Errorf("%d characters of a description where 1,024 are known to arrive", n)
 	}
-	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 9999}).habits().description; n != 4096 {
+	if n := (Client{Name: "claude-code", Version: "2.1.330", Limit: 9999}).Profile().Description; n != 4096 {
 		t.Errorf("%d characters of a description where the client shows 4,096", n)
 	}
 }
 
 // The rows of one client are adjacent, the newest first and one for all versions last.
 func TestClientsInOrder(t *testing.T) {
-	for i, h := range knownClients {
-		if h.name != strings.ToLower(h.name) || len(h.name) > longestClientName {
+	for i, h := range known {
+		if h.name != strings.ToLower(h.name) || len(h.name) > longestName {
 			t.Errorf("%s cannot be found", h.name)
 		}
-		last := i+1 == len(knownClients) || knownClients[i+1].name != h.name
-		if last != (h.since == "") || !last && !older(knownClients[i+1].since, h.since) {
+		last := i+1 == len(known) || known[i+1].name != h.name
+		if last != (h.since == "") || !last && !older(known[i+1].since, h.since) {
 			t.Errorf("%s since %q: a row after it is never reached, or none is left for old versions", h.name, h.since)
 		}
 	}
 }
 
-// The first line of a description is all that Qwen Code shows of a deferred tool, and
-// of that 157 characters.
-func TestFirstLinesOfDescriptions(t *testing.T) {
-	for _, tl := range toolsOf(t, "default") {
-		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), Client{}).Description
-		if first, _, _ := strings.Cut(d, "\n"); length(first) > 157 || !strings.HasSuffix(first, ".") {
-			t.Errorf("%s: %d characters: %s", tl.Name, length(first), first)
-		}
-	}
-}
-
-// The name of a tool is the client's only if the server's name in its settings is known:
-// an entry of another name is never told the name of an entry knack.
-func TestEntry(t *testing.T) {
+// The name of a tool is the client's only if the server's name in its settings is known.
+func TestToolName(t *testing.T) {
 	for _, row := range []struct{ client, entry, tool string }{
 		{"claude-code", "company", "`mcp__company__skill`"},
 		{"claude-code", "Knack", "`mcp__Knack__skill`"},
@@ -101,15 +87,8 @@ func TestEntry(t *testing.T) {
 		{"", "company", "`skill`"},
 	} {
 		c := Client{Name: row.client, Version: "2.1.330", Entry: row.entry}
-		same(t, c.habits().tool("skill"), row.tool)
-		text := Instructions(seen(seventeen(allOf(skill.ScopeProject))), toolsOf(t, "default"), c)
-		if exact := row.tool != "`skill`"; !strings.Contains(text, row.tool) || exact == strings.Contains(text, "this server's tool") {
-			t.Errorf("%s %s: %s", row.client, row.entry, text)
-		}
-		for word := range strings.FieldsSeq(text) {
-			if strings.Contains(word, "knack") && strings.Contains(word, "skill") && !strings.Contains(text, "If this server is called knack, that tool is "+word) {
-				t.Errorf("%s %s is told of %s", row.client, row.entry, word)
-			}
+		if got := c.Profile().ToolName("skill"); got != row.tool {
+			t.Errorf("%s %s: %s, want %s", row.client, row.entry, got, row.tool)
 		}
 	}
 }

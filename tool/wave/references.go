@@ -1,14 +1,13 @@
-package tool
+package wave
 
 import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -18,17 +17,11 @@ const warningLimit = 20
 
 var (
 	// linkTarget matches the targets of Markdown links, images and link definitions.
-	linkTarget = onDemand(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
+	linkTarget = lazyregexp.New(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
 	// absoluteURI begins with a scheme; one letter is a drive.
-	absoluteURI = onDemand(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-	codeSpan    = onDemand("`+[^`\n]*`+")
+	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	codeSpan    = lazyregexp.New("`+[^`\n]*`+")
 )
-
-// onDemand compiles an expression at its first use, so that it does not delay the start of
-// a server.
-func onDemand(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // warnings returns the references of a SKILL.md's body that leave the skill's folder. They
 // are never followed; read_file_in_skill would refuse them.
