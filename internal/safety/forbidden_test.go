@@ -184,7 +184,7 @@ func still(answer string) string {
 	return timeOfDay.ReplaceAllString(ofTheMoment.ReplaceAllString(answer, ""), "")
 }
 
-var timeOfDay = regexp.MustCompile(`(?m)Looked at .*? took |Content-Length:\[\d+\]|Last-Modified:\[[^\]]*\]`)
+var timeOfDay = regexp.MustCompile(`(?m)Scanned .*? took |Content-Length:\[\d+\]|Last-Modified:\[[^\]]*\]`)
 
 // firstDifference shows the first difference of two texts.
 func firstDifference(a, b string) string {
