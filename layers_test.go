@@ -28,15 +28,18 @@ const module = "github.com/knack-dev/knack"
 // directions lists, for each package, the packages of this module that it may import. Every
 // package may import the standard library. Other modules are in outside.
 var directions = map[string][]string{
-	"skill":          {},
-	"source/dir":     {"skill"}, // sources never import each other
-	"source/builtin": {"skill"},
-	"skillsext":      {"skill"},
-	"client":         {"edit"}, // one place knows how a file is replaced whole
-	"edit":           {},
-	"check":          {"skill"},
-	"config":         {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":         {"skill"},
+	"skill":      {},
+	"source/dir": {"skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
+	// The folders of roots, watched through one watcher of the system.
+	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
+	"source/dir/internal/realpath": {},
+	"source/builtin":               {"skill"},
+	"skillsext":                    {"skill"},
+	"client":                       {"edit"}, // one place knows how a file is replaced whole
+	"edit":                         {},
+	"check":                        {"skill"},
+	"config":                       {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {"skill"},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
@@ -86,7 +89,7 @@ var programs = []string{"bench"}
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
-	"github.com/fsnotify/fsnotify":           {"source/dir"},
+	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
@@ -122,7 +125,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "source/dir/internal/realpath", "source/builtin", "edit", "client", "doctor", "internal/cli", "audit", "internal/genskills/write", "internal/prose", "bench", "bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

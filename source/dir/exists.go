@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // maxMatches bounds how many folders [Source.Folders] looks into. Names that are
@@ -138,5 +139,5 @@ func (s *Source) linksInside(name string) bool {
 		return false
 	}
 	target, err := resolve(filepath.Join(real, name))
-	return err == nil && within(real, target)
+	return err == nil && realpath.Within(real, target)
 }

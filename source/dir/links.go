@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
 
 // opened is a skill's folder while the links in one of its folders are judged. The zero
@@ -82,7 +83,7 @@ func (w *walk) link(out *found, p *place, name string, in *opened) {
 	switch bound := w.bound(p); {
 	case w.source.opt.Links == LinksNever:
 		say(RuleLinkIgnored, "links to folders are not followed here", "")
-	case bound != "" && !within(bound, met.target):
+	case bound != "" && !realpath.Within(bound, met.target):
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
@@ -134,58 +135,6 @@ func resolve(link string) (string, error) {
 		return "", skill.ErrNotFolder
 	}
 	return filepath.EvalSymlinks(link)
-}
-
-// linksTo lists the links that an absolute path passes through, as far as the path
-// exists. Each link is named by the real path of its folder.
-func linksTo(path string) (links []string) {
-	if !filepath.IsAbs(path) {
-		return nil
-	}
-	at, rest := top(path)
-	for len(rest) > 0 && len(links) < maxLinks {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		next := filepath.Join(at, part)
-		fi, err := os.Lstat(next)
-		if err != nil {
-			return links
-		}
-		if fi.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		links = append(links, next)
-		target, err := os.Readlink(next)
-		if err != nil {
-			return links
-		}
-		parts := strings.Split(filepath.ToSlash(target), "/")
-		if filepath.IsAbs(target) {
-			at, parts = top(target)
-		}
-		rest = append(parts, rest...)
-	}
-	return links
-}
-
-// top splits an absolute path into its volume's root and the parts below it.
-func top(path string) (root string, parts []string) {
-	volume := filepath.VolumeName(path)
-	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
-}
-
-// within reports whether target is dir or below it. Both are real paths.
-func within(dir, target string) bool {
-	rel, err := filepath.Rel(dir, target)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // Bounds of the search for links that are stored as text.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
 func init() { firstRest = time.Millisecond }
@@ -145,11 +146,11 @@ func TestWatchRootThatComesAndGoes(t *testing.T) {
 }
 
 func TestWatchFallsBackToPolling(t *testing.T) {
-	defer func(n int, d time.Duration) { maxWatches, pollEvery = n, d }(maxWatches, pollEvery)
-	maxWatches, pollEvery = 2, 10*time.Millisecond
+	defer func(d time.Duration) { pollEvery = d }(pollEvery)
+	pollEvery = 10 * time.Millisecond
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x"})
 	t.Run("poll", func(t *testing.T) {
-		s := source(pickDoor(), root)
+		s := source(pickDoor(), root, shared(watch.New(2)))
 		found := watched(t, s)
 		expect(t, found, "a b")
 		if on, reason := s.Watching(); on || !strings.Contains(reason, "3 folders are more than the 2") {

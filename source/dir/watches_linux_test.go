@@ -43,7 +43,7 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	if n := instances(t) - before; n != 1 {
 		t.Errorf("%d instances for 30 sources", n)
 	}
-	if folders, uses := w.holds(); folders != 5 || uses != 32 {
+	if folders, uses := w.Watched(); folders != 5 || uses != 32 {
 		t.Errorf("%d folders, used %d times; want the home folder, 2 roots and 2 skills, used 32 times", folders, uses)
 	}
 	for _, stop := range stops {
@@ -69,7 +69,7 @@ func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	expect(t, inOne, "a")
 	inTwo := watched(t, source(pickDoor(), two, shared(w)))
 	expect(t, inTwo, "a")
-	until(t, "2 folders, used 4 times", func() bool { f, u := w.holds(); return f == 2 && u == 4 })
+	until(t, "2 folders, used 4 times", func() bool { f, u := w.Watched(); return f == 2 && u == 4 })
 	missing := watched(t, source(pickDoor(), filepath.Join(two, "later", "skills"), shared(w)))
 	expect(t, missing, "")
 	add(t, base, map[string]string{"one/b/SKILL.md": "x", "one/later/skills/z/SKILL.md": "x"})
@@ -131,7 +131,7 @@ func runOut(t *testing.T, limit string) {
 	if on, reason := small.Watching(); on != (value != "0") {
 		t.Errorf("the small one: %t %s", on, reason)
 	}
-	if folders, _ := w.holds(); on(small) && folders != 2 {
+	if folders, _ := w.Watched(); on(small) && folders != 2 {
 		t.Errorf("%d folders are watched after the fall", folders)
 	}
 	add(t, base, map[string]string{"small/b/SKILL.md": "x", "big/c/SKILL.md": "x"})
