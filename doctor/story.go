@@ -143,7 +143,7 @@ func (s *Story) lookAround(key skill.Key) {
 			switch {
 			case named:
 				s.notices = append(s.notices, placed{r.Root, n})
-			case n.Rule == dir.RuleUnreadable, n.Rule == dir.RuleDepthLimit, n.Rule == dir.RuleFolderLimit, n.Rule == dir.RuleNoticesCut, n.Rule == dir.RuleNameNotUTF8, n.Rule == dir.RuleLinkIgnored:
+			case dir.Unsearched(n.Rule):
 				s.Blind = append(s.Blind, noticeLine(r.Root, n))
 			}
 		}
@@ -156,10 +156,10 @@ func (s *Story) noticeKnowsBetter(b BareFolder) bool {
 		switch {
 		case shownBelow(n.root, n.Path) != b.At:
 			return false
-		case n.Rule == dir.RuleNearMiss:
+		case n.File != "":
 			return !slices.ContainsFunc(b.Files, skill.NearMain)
 		}
-		return b.Link != "" || n.Rule == dir.RuleUnreadable && len(b.Files) == 0
+		return b.Link != "" || n.Err != nil && len(b.Files) == 0
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -70,7 +69,7 @@ func (s *Story) printAnswer(p *paper) {
 
 // isBare reports whether the story already has the folder without a skill of a notice.
 func (s *Story) isBare(n placed) bool {
-	return n.Rule == dir.RuleNearMiss && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
+	return n.File != "" && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == shownBelow(n.root, n.Path) })
 }
 
 func printBare(p *paper, b BareFolder) {

@@ -26,7 +26,7 @@ func treeParts() []part {
 		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries,
 			broken: []variant{
 				{name: "follows-links", changes: follows, says: "leaks a file outside"},
-				{name: "reads-dot-files", changes: []change{{open, "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
+				{name: "reads-dot-files", changes: []change{{"source/dir/follow.go", "case part[0] == '.':", "case false:"}, {open, "if part[0] == '.' || len(part) > 255 {", "if len(part) > 255 {"}}, says: "leaks a dot-file"},
 				{name: "slow", changes: sleeps, says: "the answer took"},
 				{name: "crashes", changes: []change{{"catalog/read.go", "	data, stamp, err := readReserved(ctx, v, e, path)\n", "	if path == \"docs/in.md\" {\n		go panic(\"out\")\n	}\n	data, stamp, err := readReserved(ctx, v, e, path)\n"}}, says: "the server has ended"},
 				{name: "wrong-file", changes: []change{{"catalog/read.go", "readReserved(ctx, v, e, path)", "readReserved(ctx, v, e, \"SKILL.md\")"}}, says: "does not hold"},

@@ -9,15 +9,15 @@ import (
 	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-// pollEvery is how often the root is looked at if it cannot be watched: contract 002
+// pollInterval is how often the root is looked at if it cannot be watched: contract 002
 // asks for a refresh at least every 30 s. It is a variable for the tests.
-var pollEvery = 30 * time.Second
+var pollInterval = 30 * time.Second
 
-// firstRest is how long a source rests before it watches its folders. Clients wait for
+// watchDelay is how long a source rests before it watches its folders. Clients wait for
 // their first answers then, and watching one folder of many names takes the system
 // milliseconds. The scan that follows the watches sees what has changed meanwhile. It
 // is a variable for the tests.
-var firstRest = 200 * time.Millisecond
+var watchDelay = 200 * time.Millisecond
 
 // Watches is what watches folders for all sources of a process; see [Options]. The sources
 // that share one also share the bound on watched folders: 32,768 on Linux and Windows, else
@@ -67,7 +67,7 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 }
 
 func (s *Source) poll(ctx context.Context, poke func(), once bool) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -87,14 +87,14 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-time.After(firstRest):
+	case <-time.After(watchDelay):
 	}
 	root, err := s.opt.Watches.Join(s.opt.Root.Dir)
 	if err != nil {
 		return err
 	}
 	defer root.Leave()
-	var watched *last
+	var watched *scanState
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		l := s.last
@@ -123,7 +123,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 }
 
 // paths returns the real paths of the folders that a scan visited.
-func (l *last) paths(ctx context.Context) []string {
+func (l *scanState) paths(ctx context.Context) []string {
 	if l == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func TestWatchesAreCounted(t *testing.T) {
 	var found []<-chan string
 	var stops []func()
 	for range 2 {
-		f, stop := watching(t, source(pickDoor(), root, shared(w)))
+		f, stop := watching(t, source(pickOpener(), root, shared(w)))
 		t.Cleanup(stop)
 		expect(t, f, "a b")
 		found, stops = append(found, f), append(stops, stop)
@@ -59,7 +59,7 @@ func TestWatchesAreCounted(t *testing.T) {
 		t.Errorf("%d folders and %d uses are left", folders, uses)
 	}
 
-	again := watched(t, source(pickDoor(), root, shared(w)))
+	again := watched(t, source(pickOpener(), root, shared(w)))
 	expect(t, again, "b c d")
 	add(t, root, map[string]string{"e/SKILL.md": "x"})
 	expect(t, again, "b c d e")
@@ -70,8 +70,8 @@ func TestWatchesAreCounted(t *testing.T) {
 func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	home := tree(t, nil)
 	w := NewWatches()
-	one := watched(t, source(pickDoor(), filepath.Join(home, ".one", "skills"), shared(w)))
-	two := watched(t, source(pickDoor(), filepath.Join(home, ".two", "skills"), shared(w)))
+	one := watched(t, source(pickOpener(), filepath.Join(home, ".one", "skills"), shared(w)))
+	two := watched(t, source(pickOpener(), filepath.Join(home, ".two", "skills"), shared(w)))
 	expect(t, one, "")
 	expect(t, two, "")
 	until(t, "one folder, used twice", func() bool { f, u := w.Watched(); return f == 1 && u == 2 })
@@ -88,14 +88,14 @@ func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 // A source that does not fit polls and says so. The others keep their watches, and the
 // watches that they give back are used.
 func TestWatchesBound(t *testing.T) {
-	defer func(d time.Duration) { pollEvery = d }(pollEvery)
-	pollEvery = 20 * time.Millisecond
+	defer func(d time.Duration) { pollInterval = d }(pollInterval)
+	pollInterval = 20 * time.Millisecond
 	base := tree(t, map[string]string{"small/a/SKILL.md": "x", "big/a/SKILL.md": "x", "big/b/SKILL.md": "x"})
 	const bound = 4
 	w := watch.New(bound)
 	t.Run("bound", func(t *testing.T) {
-		small := source(pickDoor(), filepath.Join(base, "small"), shared(w))
-		big := source(pickDoor(), filepath.Join(base, "big"), shared(w))
+		small := source(pickOpener(), filepath.Join(base, "small"), shared(w))
+		big := source(pickOpener(), filepath.Join(base, "big"), shared(w))
 		inSmall, stop := watching(t, small)
 		t.Cleanup(stop)
 		until(t, "the small one", isOn(small))
@@ -122,12 +122,12 @@ func TestWatchesBound(t *testing.T) {
 
 // A failure of the watcher itself reaches every source, which polls from then on.
 func TestWatchesFail(t *testing.T) {
-	defer func(d time.Duration) { pollEvery = d }(pollEvery)
-	pollEvery = 10 * time.Millisecond
+	defer func(d time.Duration) { pollInterval = d }(pollInterval)
+	pollInterval = 10 * time.Millisecond
 	t.Run("fail", func(t *testing.T) {
 		w := NewWatches()
 		root := tree(t, map[string]string{"a/SKILL.md": "x"})
-		one, two := source(pickDoor(), root, shared(w)), source(pickDoor(), root, shared(w))
+		one, two := source(pickOpener(), root, shared(w)), source(pickOpener(), root, shared(w))
 		found := watched(t, one)
 		watched(t, two)
 		until(t, "both", func() bool { return isOn(one)() && isOn(two)() })
@@ -148,7 +148,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 	for i := range 60 {
 		root := fmt.Sprintf("r%d", i%5)
 		add(t, base, map[string]string{root + fmt.Sprintf("/s%d/SKILL.md", i): "x"})
-		found, stop := watching(t, source(pickDoor(), filepath.Join(base, root), shared(w)))
+		found, stop := watching(t, source(pickOpener(), filepath.Join(base, root), shared(w)))
 		go func() {
 			for range found {
 			}
@@ -183,10 +183,10 @@ func TestWatchesSeeLinksRetargeted(t *testing.T) {
 		must(t, os.Rename(at(name+".new"), at(name)))
 	}
 	w := NewWatches()
-	root := watched(t, source(pickDoor(), at("links/root"), shared(w)))
-	chain := watched(t, source(pickDoor(), at("links/chain"), shared(w)))
-	up := watched(t, source(pickDoor(), at("links/up/skills"), shared(w)))
-	missing := watched(t, source(pickDoor(), at("links/gone/other/e/none"), shared(w)))
+	root := watched(t, source(pickOpener(), at("links/root"), shared(w)))
+	chain := watched(t, source(pickOpener(), at("links/chain"), shared(w)))
+	up := watched(t, source(pickOpener(), at("links/up/skills"), shared(w)))
+	missing := watched(t, source(pickOpener(), at("links/gone/other/e/none"), shared(w)))
 	expect(t, root, "a deep/skills/c")
 	expect(t, chain, "a deep/skills/c")
 	expect(t, up, "c")
