@@ -17,7 +17,7 @@ const maxTries = 8
 // this package.
 var errThroughLink = errors.New("passes through a link")
 
-// A opener opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
+// An opener opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
 // the kernel or a sandbox refuses openat2.
 type opener interface {
 	// folder opens the folder at an absolute path. The user named that path, so links
@@ -53,7 +53,7 @@ type folder struct {
 	sub string // the skill's folder below base, "." for base itself
 }
 
-// location is the location of folders. Nearly all that were reached without a link share
+// location says where folders are. Nearly all that were reached without a link share
 // one.
 type location struct {
 	opener opener

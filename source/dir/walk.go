@@ -48,7 +48,7 @@ type origin struct {
 	linked bool   // reached through a link below the root
 }
 
-// real returns the real absolute path of a place.
+// real returns the real absolute path of a node.
 func (p *node) real() string {
 	if p.sub == "." {
 		return p.base
@@ -57,7 +57,7 @@ func (p *node) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder returns the place as a file system. dev is its device if that keeps stamps,
+// folder returns the node as a file system. dev is its device if that keeps stamps,
 // else 0.
 func (w *walk) folder(p *node, dev uint64) folder {
 	s := w.source
@@ -73,7 +73,7 @@ func (w *walk) folder(p *node, dev uint64) folder {
 	return folder{location: &other, sub: p.sub}
 }
 
-// locationOf returns the ground of a root's folders that no link leads to.
+// locationOf returns the location of a root's folders that no link leads to.
 func (s *Source) locationOf(real string) *location {
 	return &location{opener: s.opener, base: s.opt.Root.Dir, alias: real}
 }
