@@ -75,8 +75,9 @@ web-shots:
 prose:
 	go run ./internal/prose
 
+# As it is released: without the paths of this machine, symbols and debugging data.
 build:
-	CGO_ENABLED=0 go build -trimpath -o knack ./cmd/knack
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o knack ./cmd/knack
 
 # What was linked into the binary, as CycloneDX.
 sbom: build

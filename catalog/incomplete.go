@@ -63,7 +63,7 @@ func (v View) lacks(byName bool) *Incomplete {
 	}
 	whole := v.entire() // a narrowed view does not show every root
 	roots := whole.unread(wanted, byName)
-	i := &Incomplete{Unread: len(roots) > 0, Skills: len(v.Entries)}
+	unread := len(roots) > 0
 	for i := range whole.Roots {
 		if r := &whole.Roots[i]; byName && r.Late() && !r.Unread() {
 			roots = append(roots, r.Label)
@@ -72,6 +72,7 @@ func (v View) lacks(byName bool) *Incomplete {
 	if len(roots) == 0 {
 		return nil
 	}
+	i := &Incomplete{Unread: unread, Skills: len(v.Entries)}
 	if v.catalog != nil {
 		i.Read = v.catalog.progress.Load()
 	}

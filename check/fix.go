@@ -255,16 +255,19 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
 	}
-	if from == "" && rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(j.data), words(old.data)) {
-		return false // only the duplicate line may go
-	}
-	if from == "" && rule != skill.RuleNameMissing && !holdsInOrder(words(old.data), words(j.data)) {
-		return false // only a name may be added
+	if from == "" {
+		now, before := differing(j.text, old.text)
+		if rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(now), words(before)) {
+			return false // only the duplicate line may go
+		}
+		if rule != skill.RuleNameMissing && !holdsInOrder(words(before), words(now)) {
+			return false // only a name may be added
+		}
 	}
 	was, is := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
 		// The fence was not understood, so all the text must still be there, in order.
-		if !holdsInOrder(j.data, old.data) {
+		if now, before := differing(j.text, old.text); !holdsInOrder(now, before) {
 			return false
 		}
 	} else if !bytes.Equal(was, is) {
@@ -323,21 +326,38 @@ func sameValue(key string, was, is skill.Value) bool {
 	return false
 }
 
+// differing returns two texts without the lines that both begin or end with. A fix changes
+// a few lines of a file that may have thousands.
+func differing(a, b string) (string, string) {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	n = strings.LastIndexByte(a[:n], '\n') + 1
+	a, b = a[n:], b[n:]
+	n = 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	_, end, _ := strings.Cut(a[len(a)-n:], "\n")
+	return a[:len(a)-len(end)], b[:len(b)-len(end)]
+}
+
 // words returns the text without the characters that a fix may change: blanks, line ends,
 // quotes, and the marks of lists and blocks.
-func words(data []byte) []byte {
-	return bytes.Map(func(r rune) rune {
+func words(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("\"'-,[]>|", r) {
 			return -1
 		}
 		return r
-	}, data)
+	}, text)
 }
 
-// holdsInOrder reports whether data contains every byte of old, in order.
-func holdsInOrder(data, old []byte) bool {
-	for _, c := range data {
-		if len(old) > 0 && old[0] == c {
+// holdsInOrder reports whether text contains every byte of old, in order.
+func holdsInOrder(text, old string) bool {
+	for i := range len(text) {
+		if len(old) > 0 && old[0] == text[i] {
 			old = old[1:]
 		}
 	}

@@ -334,3 +334,21 @@ func TestFixOddName(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestDiffering checks that only whole lines are left out, so that no character is split.
+func TestDiffering(t *testing.T) {
+	for _, c := range []struct{ a, b, restA, restB string }{
+		{"", "", "", ""},
+		{"x", "y", "x", "y"},
+		{"name: é", "name: è", "name: é", "name: è"},
+		{"a\nb\nc\n", "a\nB\nc\n", "b\n", "B\n"},
+		{"a\nb\nc", "a\nc", "b\nc", "c"},
+		{"a\na\n", "a\n", "a\n", ""},
+		{"a\n", "a\n", "", ""},
+		{"k: xé\nbody\n", "k: yé\nbody\n", "k: xé\n", "k: yé\n"},
+	} {
+		if a, b := differing(c.a, c.b); a != c.restA || b != c.restB {
+			t.Errorf("%q and %q: %q and %q", c.a, c.b, a, b)
+		}
+	}
+}

@@ -20,57 +20,6 @@ import (
 // settings file.
 const maxFile = 16 << 20
 
-// Here reports whether the client is used on this machine: its program is in a folder of
-// PATH, or its own folder holds more than skills, which another tool may have put there.
-func (c Client) Here(p Places) bool {
-	return c.onPath(p) || c.folder != nil && used(filepath.FromSlash(c.folder(p)))
-}
-
-func used(folder string) bool {
-	if folder == "" {
-		return false
-	}
-	entries, _ := os.ReadDir(folder)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
-	})
-}
-
-func (c Client) onPath(p Places) bool { return c.Program != "" && p.Program(c.Program) != "" }
-
-// Program returns the path of a program in the folders of PATH, "" if none has it.
-func (p Places) Program(name string) string {
-	names := []string{name}
-	if p.OS == "windows" && filepath.Ext(name) == "" { // npm makes a .cmd, an installer an .exe
-		names = []string{name + ".exe", name + ".cmd"}
-	}
-	for _, dir := range filepath.SplitList(p.Path) {
-		if !filepath.IsAbs(dir) {
-			continue // a project's folder could say what it likes
-		}
-		for _, name := range names {
-			if at := filepath.Join(dir, name); p.runs(at) {
-				return at
-			}
-		}
-	}
-	return ""
-}
-
-// runs reports whether there is a program at a path.
-func (p Places) runs(at string) bool {
-	info, err := os.Stat(at)
-	return err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0)
-}
-
-// Starts reports whether a client can start this command: a path, or a name on PATH.
-func (p Places) Starts(command string) bool {
-	if filepath.Base(command) == command {
-		return p.Program(command) != ""
-	}
-	return p.runs(command)
-}
-
 // Choice narrows the files that [Client.Plan] considers. The zero value selects the file
 // with an entry, or else the user's own file.
 type Choice struct {

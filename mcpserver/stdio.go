@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/tool"
@@ -166,7 +167,8 @@ func (p *pipe) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	}
 	r.Principal = p.server.access.Now().Of(access.Subject{})
 	r.params.Arguments = bytes.Clone(r.params.Arguments) // they are part of the line
-	return func(ctx context.Context) wire.Answer { return p.server.reply(ctx, c.ID, r) }, true
+	// A read that hangs holds up this call alone, and the transport answers if it is taken back.
+	return func(ctx context.Context) wire.Answer { return p.server.reply(catalog.InPlace(ctx), c.ID, r) }, true
 }
 
 // in completes a request with what its session's handshake says. It reports false if the

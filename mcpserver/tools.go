@@ -44,13 +44,15 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
 	}
+	of, err := partly(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}, false)
 	var tools []byte
-	if len(r.client.Name)+len(r.client.Version) <= longestKept && v.Incomplete() == nil {
+	if len(r.client.Name)+len(r.client.Version) <= longestKept && of.meta == nil {
 		tools = v.Keep(listing{s, r.client}, define).([]byte)
 	} else {
 		tools = define().([]byte)
 	}
-	return partly(v, reply{hints: &mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, members: func(e *wire.Encoder) { e.RawBytes(tools) }}, false)
+	of.members = func(e *wire.Encoder) { e.RawBytes(tools) }
+	return of, err
 }
 
 func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {

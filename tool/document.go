@@ -70,8 +70,9 @@ func (h *Host) document(ctx context.Context, uri skill.URI) (Document, error) {
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.SameURI(e):
-			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: string(data)})
-			return Document{Text: string(data), ModelInvocable: now.ModelInvocable}, nil
+			text := textOf(data)
+			h.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
+			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return h.fallback(uri, e), nil
 		}

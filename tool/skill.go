@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/skill"
@@ -160,12 +161,16 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		}
 		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
 		if today {
-			return Result{Text: head + beginning(ctx, h, client, now, string(data), head)}, nil
+			return Result{Text: head + beginning(ctx, h, client, now, textOf(data), head)}, nil
 		}
-		return Result{Text: head + string(data)}, nil
+		return Result{Text: head + textOf(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
 }
+
+// textOf returns the bytes of a file that nothing else uses or changes, as they are: the
+// texts of skills are most of what a call allocates.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // hintsRoom is the number of bytes of a not-found answer that are reserved for text around
 // the list.

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -113,98 +109,4 @@ anything to fix.`,
 func isURL(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
-}
-
-func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(tokenVariable), cancel)}
-	if env.StderrTerminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
-	}
-	report, err := skillsext.CheckServer(ctx, o)
-	if env.StderrTerminal {
-		fmt.Fprint(env.Stderr, "\r\x1b[K")
-	}
-	switch cause := context.Cause(ctx); {
-	case err == nil:
-	case errors.Is(cause, context.Canceled):
-		return runError("", "the check was interrupted")
-	case cause != nil: // the resulting error of the session says less
-		return runError("", "%s", unqueried(u, cause))
-	default:
-		return runError("is this the address of an MCP server? A token is taken from "+tokenVariable, "%s", unqueried(u, err))
-	}
-	if format == "json" {
-		err = printJSON(env.Stdout, report)
-	} else {
-		err = printReport(env.Stdout, report)
-	}
-	if err == nil && len(report.Findings) > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
-	}
-	return err
-}
-
-// serverClient returns the HTTP client for the checked server. It waits if the server says
-// so, sends the token to that server alone, and calls exceeded if an answer is over a
-// bound.
-func serverClient(u *url.URL, token string, exceeded func(error)) *http.Client {
-	return &http.Client{
-		Transport: &patient{&skillsext.Bounded{Next: &tokenBearer{token: token, host: u.Host, next: http.DefaultTransport}, Exceeded: exceeded}},
-		// A redirect leads to another server, which the user did not name.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// unqueried words a failure to reach a server. A URL can have a token in its query or
-// userinfo, and the underlying error repeats both.
-func unqueried(u *url.URL, err error) string {
-	text := u.Redacted() + ": " + err.Error()
-	for _, secret := range []string{u.RawQuery, u.EscapedFragment()} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return text
-}
-
-func printReport(w io.Writer, r *skillsext.Report) error {
-	var b strings.Builder
-	findings := slices.Clone(r.Findings)
-	slices.SortStableFunc(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
-	last := ""
-	for _, f := range findings {
-		if f.Skill != last {
-			fmt.Fprintf(&b, "%s\n", f.Skill)
-			last = f.Skill
-		}
-		indent := ""
-		if f.Skill != "" {
-			indent = "  "
-		}
-		message := f.Message
-		if f.URI != "" {
-			message = f.URI + ": " + message
-		}
-		fmt.Fprintf(&b, "%s%s: %s\n", indent, f.Rule, message)
-	}
-	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
-		skill.Count(r.Skills, "skill"), skill.Count(r.Files, "file"), r.Protocol, skill.Count(len(r.Findings), "finding"))
-	_, err := io.WriteString(w, clean(b.String()))
-	return err
-}
-
-// tokenBearer sends a token to one host.
-type tokenBearer struct {
-	token, host string
-	next        http.RoundTripper
-}
-
-func (t *tokenBearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.token != "" && r.URL.Host == t.host {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	return t.next.RoundTrip(r)
 }

@@ -1,19 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -169,131 +162,6 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
 		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
-	}
-	return nil
-}
-
-// misspelt returns the file that the fixes of this level rename to SKILL.md, and the rule
-// for it, or "".
-func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
-	switch {
-	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
-		file, rule = c.Skill.Entry, skill.RuleFileSpelling
-	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
-		file, rule = c.Skill.Others()[0], skill.RuleFileName
-	}
-	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
-		return "", ""
-	}
-	return file, rule
-}
-
-// mend writes the result of Fix for each skill's file.
-func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
-	failed := run.renameNear(ctx, env, f, level)
-	for _, c := range run.skills {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		old, rule := c.misspelt(f, level)
-		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
-			continue
-		}
-		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
-		if len(mends) == 0 && old == "" {
-			continue
-		}
-		name := c.shown(cmp.Or(c.Skill.Entry, old))
-		if err := c.write(*env, now, old); err != nil {
-			failed++
-			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
-			continue
-		}
-		for _, m := range mends {
-			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
-		}
-		if old != "" {
-			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
-		}
-	}
-	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
-	}
-	return nil
-}
-
-// write changes the file on disk and, if old is not "", the spelling of that file's name. A
-// skill behind a link is left alone: the user did not ask for changes at its target.
-func (c *checkedSkill) write(env Env, now []byte, old string) error {
-	if c.Skill.Link() != "" {
-		return errors.New("its folder is a link; give the folder that it leads to")
-	}
-	if err := behindNoLink(env, c.base, c.Skill.Dir()); err != nil {
-		return err
-	}
-	var err error
-	if c.Data != nil {
-		err = edit.Replace(filepath.Join(c.Skill.Dir(), c.Skill.Entry), c.Data, now)
-	}
-	if err == nil && old != "" {
-		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
-	}
-	if err != nil {
-		return bare(err) // the message names the file already
-	}
-	return nil
-}
-
-// behindNoLink refuses a change in a folder that a link leads out of the project of base.
-func behindNoLink(env Env, base, folder string) error {
-	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
-		return fmt.Errorf("%w; give that folder itself", err)
-	} else if err != nil {
-		return err
-	}
-	return nil
-}
-
-// showDiff prints the changes that mend would make. A person's terminal gets no control
-// characters; patch gets every byte.
-func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
-	n := 0
-	show := func(diff string) error {
-		n++
-		if env.StdoutTerminal {
-			diff = clean(diff)
-		}
-		_, err := io.WriteString(env.Stdout, diff)
-		return err
-	}
-	for _, m := range run.renamed(f, level) {
-		if err := show(renamePatch(m.shown, path.Join(path.Dir(m.shown), skill.MainFile))); err != nil {
-			return err
-		}
-	}
-	for _, c := range run.skills {
-		old, _ := c.misspelt(f, level)
-		if c.Data == nil && old == "" {
-			continue
-		}
-		// Programs that apply patches refuse absolute paths; -d / or --directory=/ makes
-		// these work.
-		name := strings.TrimLeft(c.shown(cmp.Or(c.Skill.Entry, old)), "/")
-		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
-		diff := edit.Diff(name, c.Data, now)
-		if old != "" {
-			to := strings.TrimLeft(c.shown(skill.MainFile), "/")
-			diff = renamePatch(name, to) + strings.Replace(diff, "+++ b/"+name, "+++ b/"+to, 1)
-		}
-		if len(mends) == 0 && diff == "" {
-			continue
-		}
-		if err := show(diff); err != nil {
-			return err
-		}
-	}
-	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// paint colours text on a terminal, unless the user disabled it (no-color.org).
-func paint(env *Env, code, text string) string {
-	if !env.StdoutTerminal || env.Getenv("NO_COLOR") != "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
 var severityColours = map[skill.Severity]string{
 	skill.SeverityError: "1;31", skill.SeverityWarning: "1;33", skill.SeverityInfo: "1;36",
 }
@@ -112,5 +104,3 @@ func writeFinding(env *Env, b *strings.Builder, f checkedFinding) {
 	}
 	placed{f.shown, f.Severity, f.Rule, f.Position, f.Length, f.Message, ask}.write(env, b, source)
 }
-
-func oneLine(s string) string { return clean(skill.OneLine(s)) }

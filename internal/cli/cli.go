@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +11,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"unicode"
 
 	"github.com/spf13/cobra"
-
-	"github.com/knack-dev/knack/skill"
+	"golang.org/x/term"
 )
 
 // Exit statuses.
@@ -73,26 +68,6 @@ func Main(ctx context.Context, env Env, args []string) int {
 		fmt.Fprintf(env.Stderr, "hint: %s\n", clean(f.hint))
 	}
 	return f.code
-}
-
-// output records that a write failed, so that no command ends as if its data had arrived.
-type output struct {
-	io.Writer
-	failed atomic.Pointer[error] // a write that no caller waits for may outlive its command
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if err != nil {
-		o.failed.CompareAndSwap(nil, &err)
-	}
-	return n, err
-}
-
-// Room reports whether a write of n bytes would be taken at once.
-func (o *output) Room(n int) bool {
-	f, ok := o.Writer.(*os.File)
-	return ok && hasRoom(f, n)
 }
 
 // bare returns the system's reason, without the operation and the file's name.
@@ -178,34 +153,31 @@ func between(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
-// clean makes text fit for a terminal. It removes control and direction characters except
-// line ends and tabs, and escapes other invisible characters.
-func clean(s string) string {
-	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
-		if unicode.IsControl(r) || skill.IsBidiControl(r) {
-			return ""
-		}
-		return skill.Escaped(r)
-	})
+// Env has everything that a command takes from its process.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Dir            string // the working directory
+	Home           string // the user's home folder, "" if unknown
+	// StdinTerminal and the like report whether the stream is a terminal.
+	StdinTerminal, StdoutTerminal, StderrTerminal bool
+	// Width is the terminal's width in columns, 0 if unknown.
+	Width int
 }
 
-// cleaned is a writer that makes text fit for a terminal. Each write must be whole lines.
-type cleaned struct{ w io.Writer }
-
-func (c cleaned) Write(p []byte) (int, error) {
-	_, err := io.WriteString(c.w, clean(string(p)))
-	return len(p), err
-}
-
-// printJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
-func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
+// SystemEnv is the environment of this process.
+func SystemEnv() Env {
+	dir, _ := os.Getwd() // without it, only --dir and the home folder are served
+	home, _ := os.UserHomeDir()
+	e := Env{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: dir, Home: home,
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	_, err := w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
-	return err
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		e.Width = w
+	}
+	return e
 }

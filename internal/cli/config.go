@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/skill"
 )
 
 func configCommand(env *Env) *cobra.Command {
@@ -52,12 +49,4 @@ it is shown this once and kept nowhere. Add the line to the file that is given t
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
-}
-
-// reasonOf words an error about a file that the user named.
-func reasonOf(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
-		return "there is no such file"
-	}
-	return skill.Reason(err)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -103,27 +102,4 @@ func serving(env Env, folder string) string {
 		kept = `"$` + dirsVariable + `"` + string(filepath.ListSeparator)
 	}
 	return dirsVariable + "=" + kept + shellWord(at) + " knack serve"
-}
-
-// shellWord writes a path so that a shell reads it as one word, byte for byte.
-func shellWord(path string) string {
-	home, rest := "", path
-	if strings.HasPrefix(path, "~/") {
-		home, rest = "~/", path[2:]
-	}
-	switch {
-	case !utf8.ValidString(rest) || clean(rest) != rest || skill.OneLine(rest) != rest:
-		var b strings.Builder
-		for _, c := range []byte(rest) {
-			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
-				fmt.Fprintf(&b, "\\%03o", c)
-			} else {
-				b.WriteByte(c)
-			}
-		}
-		return home + "$'" + b.String() + "'"
-	case strings.ContainsAny(rest, " \t'\"\\$`;&|<>()*?[]{}#!~"):
-		return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
-	}
-	return path
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/knack-dev/knack/edit"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 )
 
 // newFolder is the folder for new skills in a project: the well-known one that belongs to
@@ -49,26 +48,6 @@ repository, below the working directory. --dir names another folder.`,
 	_ = cmd.MarkFlagDirname("dir")
 	_ = cmd.MarkFlagDirname("project")
 	return cmd
-}
-
-// projectFolder returns the project's folder: --project, or the working directory, or "" if
-// that is unknown.
-func projectFolder(env Env, project string) string {
-	if project != "" {
-		return absolute(env, project)
-	}
-	return env.Dir
-}
-
-// projectRoot returns the root of the project's repository, or the folder itself outside of
-// a repository.
-func projectRoot(env Env, project string) string {
-	at := projectFolder(env, project)
-	if at == "" {
-		return ""
-	}
-	chain := dir.Repository(at)
-	return chain[len(chain)-1]
 }
 
 // makeSkill writes the skill's folder into the folder below. project is the project's
@@ -116,9 +95,6 @@ func makeSkill(env *Env, project, below, name, description string) error {
 func existsError(env Env, file, name string) error {
 	return &failure{exitNo, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor " + name}
 }
-
-// atHome returns a path with ~ for the home folder.
-func atHome(env Env, path string) string { return shown(path, []string{env.Dir}, env.Home) }
 
 // template returns a skill that satisfies the specification, with a description of its
 // purpose and when to use it.

@@ -2,21 +2,16 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -61,118 +56,6 @@ func stateOf(tokens *access.Tokens, policy *access.Policy) access.State {
 		return access.State{Policy: policy}
 	}
 	return access.State{Verifier: tokens, Policy: policy}
-}
-
-// reloader puts the present configuration in force.
-type reloader struct {
-	op        *operation
-	admission *admission
-	catalog   *catalog.Catalog
-	server    *mcpserver.Server
-	http      *mcpserver.HTTP
-	log       *slog.Logger
-	access    config.Access // in force
-	cert      *certificate  // nil without TLS
-	data      []byte        // the configuration file in force
-}
-
-// run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
-// the one before stays in force. The audit log is reopened by its name in any case: a
-// program that rotates it waits for that alone.
-func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-		}
-		if r.op.audit != nil {
-			if err := r.op.audit.Reopen(); err != nil {
-				r.log.Error("the audit log cannot be opened anew; it goes on in the file that is open", "reason", whyUnwritten(err))
-			}
-		}
-		r.renew()
-		if err := r.reload(ctx); err != nil {
-			r.log.Error("the configuration was not taken over; the one before holds", "reason", err.Error())
-		}
-	}
-}
-
-// renew serves the certificate that is in the files now. It is independent of the rest: a
-// token is revoked whatever the certificate is like, and the other way round.
-func (r *reloader) renew() {
-	if r.cert == nil {
-		return
-	}
-	switch renewed, err := r.cert.read(); {
-	case err != nil:
-		r.log.Error("the TLS certificate was not taken over; the one before is served on", "reason", err.Error())
-	case renewed:
-		r.log.Warn("the TLS certificate was read again, and another one is served", "until", r.cert.until())
-	}
-}
-
-func (r *reloader) reload(ctx context.Context) error {
-	var now config.Config
-	var data []byte
-	what := "your " + config.Name + " is gone, and"
-	own, err := newSettings(r.admission.env, r.op.config).own()
-	if err != nil {
-		return err
-	}
-	if own != nil {
-		now, what, data = own.config, own.shown, own.data
-	}
-	if err := misspelt(ctx, r.catalog, what, now.Access); err != nil {
-		return err
-	}
-	if key := r.access.Omits(now.Access); key != "" {
-		return fmt.Errorf("%s says nothing of %s, which it did before, and skills would be seen that are not now; where that is meant, write default: allow and rules: [] into the section access", what, key)
-	}
-	tokens, tokenData, err := r.admission.read(now)
-	if err != nil {
-		return err
-	}
-	if loses := !now.Access.SameRules(r.access) || !tokens.Within(r.admission.tokens); loses {
-		switch {
-		case own != nil && cutShort(r.data, data):
-			return lessThan(what)
-		case cutShort(r.admission.held, tokenData):
-			return lessThan("--token-file " + r.admission.tokenFile)
-		}
-	}
-	if (tokens == nil) != (r.admission.tokens == nil) {
-		return errors.New("whether tokens are required cannot change while the server runs; start it anew")
-	}
-	r.admission.take(tokens, tokenData)
-	r.access, r.data = now.Access, data
-	policy := now.Access.Policy
-	r.server.SetAccess(stateOf(tokens, policy))
-	r.http.Limit(now.Limits.Over(mcpserver.DefaultLimit))
-	if !r.op.levelFixed {
-		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
-	}
-	r.log.Warn("the configuration was read again")
-	if keys := now.Stale(r.op.given()); len(keys) > 0 {
-		r.log.Warn("these keys have changed, and hold from the next start on", "keys", strings.Join(keys, ", "))
-	}
-	warnOfStrangers(policy, tokens, r.log)
-	warnOfIdle(ctx, r.catalog, policy, r.log)
-	return nil
-}
-
-// cutShort reports whether a file is only the beginning of the one in force. If rules,
-// names or groups have changed as well, a cut cannot be told from an intended change. The
-// missing part may then have hidden something, while tokens that are missing as a whole
-// only shut clients out. White space at the end does not count.
-func cutShort(held, now []byte) bool {
-	const blank = " \t\r\n"
-	held, now = bytes.TrimRight(held, blank), bytes.TrimRight(now, blank)
-	return len(now) < len(held) && bytes.HasPrefix(held, now)
-}
-
-func lessThan(file string) error {
-	return fmt.Errorf("%s is the beginning of the file that holds, lacks a rule or whose a token is, and looks cut short; write the whole file anew, or, where less is meant, change something else in it too, such as a comment in place of what is gone, or start the server anew", file)
 }
 
 // warnOfStrangers names the subjects and groups of the rules that no token has.

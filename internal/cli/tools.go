@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,28 +87,10 @@ func (f *toolFlags) parse() ([]*tool.Tool, function.Format, error) {
 	return tools, format, nil
 }
 
-// host scans everything once and returns a host for tools.
-func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
-	c, _, err := f.scan(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return &tool.Host{Catalog: c, Engage: f.builtin().Engage}, nil
-}
-
 func printPrompt(ctx context.Context, env *Env, host *tool.Host, tools []*tool.Tool) error {
 	v, err := host.Catalog.View(ctx)
 	if err != nil {
 		return runError("", "%w", err)
 	}
 	return printText(env, tool.Prompt(v, tools))
-}
-
-// printText writes data to stdout unchanged, and to a terminal without control characters.
-func printText(env *Env, s string) error {
-	if env.StdoutTerminal {
-		s = clean(strings.ToValidUTF8(s, "\ufffd"))
-	}
-	_, err := io.WriteString(env.Stdout, s)
-	return err
 }

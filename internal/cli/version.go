@@ -10,8 +10,10 @@ import (
 
 // buildInfo is the output of knack version.
 type buildInfo struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
+	Version string `json:"version"`
+	// Commit is empty if the build had no repository, and Modified is set if its files
+	// differed from that commit.
+	Commit   string `json:"commit,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -19,18 +21,22 @@ type buildInfo struct {
 
 // build returns the version that the Go toolchain wrote into the binary.
 func build() buildInfo {
-	b := buildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) buildInfo {
+	b := buildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			b.Revision = s.Value
+			b.Commit = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
 		}
@@ -57,6 +63,6 @@ func versionCommand(env *Env) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the commit, the Go version and the platform")
 	return cmd
 }

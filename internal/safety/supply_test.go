@@ -73,7 +73,7 @@ func reproducible(r *trial) {
 	r.copyModule(other)
 	hash := func(dir string, system string, env ...string) (string, error) {
 		out := filepath.Join(r.dir(), "knack")
-		args := []string{"build", "-trimpath", "-buildvcs=false", "-o", out, "./cmd/knack"}
+		args := []string{"build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", out, "./cmd/knack"}
 		if r.broken == "no-trimpath" {
 			args = slices.Delete(args, 1, 2)
 		}

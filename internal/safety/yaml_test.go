@@ -31,9 +31,9 @@ func yamlParts() []part {
 					{"web/home.go", "	\"context\"\n", "	\"context\"\n	\"html/template\"\n"}, {"web/home.go", "	Href, Name, Description string\n", "	Href, Name string\n	Description template.HTML\n"},
 					{"web/home.go", "Description: tool.Cut(inLine(e.Description), 320)", "Description: template.HTML(tool.Cut(inLine(e.Description), 320))"}, {"web/home.go", "w.Description = inLine(p.Message)", "w.Description = template.HTML(inLine(p.Message))"},
 				}},
-				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/cli.go", "		if unicode.IsControl(r) || skill.IsBidiControl(r) {\n", "		if unicode.IsControl(r) {\n			return string(r)\n		}\n		if skill.IsBidiControl(r) {\n"}}},
+				{name: "terminal", says: "knack.*control character", changes: []change{{"internal/cli/output.go", "		if unicode.IsControl(r) || skill.IsBidiControl(r) {\n", "		if unicode.IsControl(r) {\n			return string(r)\n		}\n		if skill.IsBidiControl(r) {\n"}}},
 				{name: "unseen", says: `knack.*unseen character U\+E0041`, changes: []change{{"skill/unseen.go", "		{0xe0000, 0x10ffff, 1}, // tags, selectors, private planes\n", ""}}},
-				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/cli.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
+				{name: "json", says: `list.*--all.*--json.*(direction|unseen) character`, changes: []change{{"internal/cli/output.go", "w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))", "w.Write(b.Bytes())"}}},
 			}},
 	}
 }

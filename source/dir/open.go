@@ -72,16 +72,20 @@ var (
 func (f *folder) Open(name string) (fs.File, error) {
 	var out fs.File
 	err := f.with("open", name, func(h handle) error {
-		real, in, err := locate(h, name, f)
-		if err != nil {
-			return err
-		}
-		if in.IsDir() {
-			out = &dirFile{folder: f, path: name, info: in.named(name)}
-			return nil
-		}
-		opened, err := h.open(real)
-		if err != nil {
+		opened, err := h.open(name)
+		if errors.Is(err, errThroughLink) || errors.Is(err, skill.ErrNotRegular) {
+			real, in, err := locate(h, name, f)
+			if err != nil {
+				return err
+			}
+			if in.IsDir() {
+				out = &dirFile{folder: f, path: name, info: in.named(name)}
+				return nil
+			}
+			if opened, err = h.open(real); err != nil {
+				return err
+			}
+		} else if err != nil {
 			return err
 		}
 		opened.info = opened.info.named(name)

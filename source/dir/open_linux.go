@@ -120,7 +120,7 @@ func (h fdHandle) open(name string) (*file, error) {
 		return nil, err
 	}
 	// A regular file does not need O_NONBLOCK, and os would ask the poller about it.
-	unix.SetNonblock(fd, false)
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0)
 	return &file{f: os.NewFile(uintptr(fd), name), info: infoOfStat(name, &st)}, nil
 }
 

@@ -208,9 +208,10 @@ func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
 
-// respond does the work of one of the core's calls and sends the answer.
-func (c *conn) respond(ctx context.Context, key string, id []byte, do func(context.Context) wire.Answer) {
-	begun := false
+// respond does the work of one of the core's calls and sends the answer, unless the call was
+// taken back meanwhile: then it was answered already.
+func (c *conn) respond(ctx context.Context, call *working, do func(context.Context) wire.Answer) {
+	mine, begun := false, false
 	defer func() {
 		if p := recover(); p != nil {
 			c.o.Log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -218,12 +219,33 @@ func (c *conn) respond(ctx context.Context, key string, id []byte, do func(conte
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
-			c.reply(key, wire.Answer{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
+			if mine || call.claim() {
+				c.reply(call.key, wire.Answer{ID: call.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}}, &begun)
+			}
 		}
 	}()
 	a := do(ctx)
 	defer a.Done()
-	c.reply(key, a, &begun)
+	if mine = call.claim(); mine {
+		c.reply(call.key, a, &begun)
+	}
+}
+
+// working is a call whose work is being done.
+type working struct {
+	key      string
+	id       []byte
+	answered atomic.Bool // an answer is being written
+}
+
+// claim reports whether the caller is the one that answers.
+func (w *working) claim() bool { return !w.answered.Swap(true) }
+
+// takeBack answers a call that its client has taken back. Its work may hang in the system.
+func (c *conn) takeBack(call *working) {
+	if call.claim() {
+		go c.reply(call.key, wire.Answer{ID: call.id, Error: wire.Plain(context.Canceled)}, new(bool))
+	}
 }
 
 // reply sends an answer of the core's and strikes the call off, as [conn.answer] does. A

@@ -119,7 +119,7 @@ func eachDoor(t *testing.T, test func(t *testing.T, server func() *stdioTools)) 
 }
 
 // take is the core: it has the tools echo, nap and gate once the session is initialized,
-// and broken, whose answer cannot be written.
+// stuck, which does not hear of cancellations, and broken, whose answer cannot be written.
 func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool) {
 	p, ok := wire.ParseParams(c.Method, c.Params)
 	initialized := false
@@ -137,7 +137,7 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 		rested := make(chan struct{})
 		time.AfterFunc(20*time.Millisecond, func() { close(rested) })
 		wait = rested
-	case "gate":
+	case "gate", "stuck":
 		wait = s.open
 	default:
 		return nil, false
@@ -146,7 +146,10 @@ func (s *stdioTools) take(c wire.Call) (func(context.Context) wire.Answer, bool)
 		if name != "echo" {
 			s.started <- struct{}{}
 		}
-		if wait != nil {
+		switch {
+		case name == "stuck":
+			<-wait
+		case wait != nil:
 			select {
 			case <-ctx.Done():
 				return wire.Answer{ID: id, Error: wire.Plain(ctx.Err())}

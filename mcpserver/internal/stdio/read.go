@@ -86,9 +86,9 @@ const (
 // line in its cache and a stack that has grown. If more lines are here or the call takes
 // long, another goroutine reads on, and this one then waits for its turn to read.
 func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
-	key := call.Key()
+	w := &working{key: call.Key(), id: call.ID}
 	ctx, cancel := context.WithCancel(c.open)
-	if no := c.calls.admit(key, call.Method, call.ID, cancel); no != nil {
+	if no := c.calls.admit(w.key, call.Method, call.ID, func() { cancel(); c.takeBack(w) }); no != nil {
 		cancel()
 		return c.refuse(no)
 	}
@@ -98,7 +98,7 @@ func (c *conn) work(call wire.Call, do func(context.Context) wire.Answer) bool {
 	} else {
 		late = time.AfterFunc(quick, c.readOn)
 	}
-	c.respond(ctx, key, call.ID, do)
+	c.respond(ctx, w, do)
 	cancel()
 	if late != nil && late.Stop() {
 		return true // this goroutine still reads

@@ -35,3 +35,30 @@ func measures(h *mcpserver.HTTP, log *audit.Log) (all []web.Measure) {
 	}
 	return all
 }
+
+// observing returns the observer of each use, for the usage counts and the audit log.
+func observing(usage *web.Usage, log *audit.Log) func(mcpserver.Use) {
+	if usage == nil && log == nil {
+		return nil
+	}
+	return func(u mcpserver.Use) {
+		log.Record(u.Event)
+		if usage != nil && u.Answered() {
+			count(usage, u)
+		}
+	}
+}
+
+func count(usage *web.Usage, u mcpserver.Use) {
+	v := u.View
+	switch {
+	case u.Method == "tools/list", u.Name == "list_skills":
+		usage.Listed(v, u.Client)
+	case u.Method == "tools/call":
+		usage.Called(v, u.Client, u.Name, u.Arguments)
+	case u.Method == "resources/read":
+		usage.Resource(v, u.Client, u.URI)
+	case u.Method == "prompts/get":
+		usage.Invoked(v, u.Client, u.Name)
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var diffs = []struct{ old, new, want string }{
+	{"a\n", "a\n", ""},
+	{"a\nb\nc\n", "a\nB\nc\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
+	{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\n9\n", "--- a/f\n+++ b/f\n@@ -2,7 +2,6 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n"},
+	{"", "a", "--- a/f\n+++ b/f\n@@ -0,0 +1,1 @@\n+a\n\\ No newline at end of file\n"},
+	{"a\r\nb", "a\nb", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n\\ No newline at end of file\n"},
+	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n a\n+a\n"},
+}
+
+func TestDiff(t *testing.T) {
+	for _, c := range diffs {
+		if got := unifiedDiff("f", []byte(c.old), []byte(c.new)); got != c.want {
+			t.Errorf("%q to %q:\n%s\nwant\n%s", c.old, c.new, got, c.want)
+		}
+	}
+}
+
+// Git applies our diffs to the same result.
+func TestDiffPatches(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	for _, c := range diffs {
+		if c.want == "" || c.old == "" {
+			continue
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, "f")
+		if err := os.WriteFile(path, []byte(c.old), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "git", "apply", "--unsafe-paths", "-")
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(c.want)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s\n%s", err, out, c.want)
+			continue
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != c.new {
+			t.Errorf("%q, want %q (%v)", got, c.new, err)
+		}
+	}
+}

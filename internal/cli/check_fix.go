@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/skill"
+)
+
+// misspelt returns the file that the fixes of this level rename to SKILL.md, and the rule
+// for it, or "".
+func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
+	switch {
+	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
+		file, rule = c.Skill.Entry, skill.RuleFileSpelling
+	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
+		file, rule = c.Skill.Others()[0], skill.RuleFileName
+	}
+	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
+		return "", ""
+	}
+	return file, rule
+}
+
+// mend writes the result of Fix for each skill's file.
+func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level check.Level) error {
+	failed := run.renameNear(ctx, env, f, level)
+	for _, c := range run.skills {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		old, rule := c.misspelt(f, level)
+		if c.Data == nil && old == "" || c.Skill.Dir() == "" {
+			continue
+		}
+		now, mends := check.Fix(c.Data, c.Skill.Folder(), level, c.ignored(f)...)
+		if len(mends) == 0 && old == "" {
+			continue
+		}
+		name := c.shown(cmp.Or(c.Skill.Entry, old))
+		if err := c.write(*env, now, old); err != nil {
+			failed++
+			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(name), clean(err.Error()))
+			continue
+		}
+		for _, m := range mends {
+			fmt.Fprintf(env.Stderr, "mended: %s:%d: %s [%s]\n", clean(name), m.Line, clean(m.What), m.Rule)
+		}
+		if old != "" {
+			fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(name), rule)
+		}
+	}
+	if failed > 0 {
+		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
+	}
+	return nil
+}
+
+// write changes the file on disk and, if old is not "", the spelling of that file's name. A
+// skill behind a link is left alone: the user did not ask for changes at its target.
+func (c *checkedSkill) write(env Env, now []byte, old string) error {
+	if c.Skill.Link() != "" {
+		return errors.New("its folder is a link; give the folder that it leads to")
+	}
+	if err := behindNoLink(env, c.base, c.Skill.Dir()); err != nil {
+		return err
+	}
+	var err error
+	if c.Data != nil {
+		err = edit.Replace(filepath.Join(c.Skill.Dir(), c.Skill.Entry), c.Data, now)
+	}
+	if err == nil && old != "" {
+		err = edit.Rename(filepath.Join(c.Skill.Dir(), old), skill.MainFile)
+	}
+	if err != nil {
+		return bare(err) // the message names the file already
+	}
+	return nil
+}
+
+// behindNoLink refuses a change in a folder that a link leads out of the project of base.
+func behindNoLink(env Env, base, folder string) error {
+	if target, err := insideProject(env, base, filepath.Join(folder, skill.MainFile)); target != "" {
+		return fmt.Errorf("%w; give that folder itself", err)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// renamed returns the files that the fixes of this level rename to SKILL.md.
+func (r *checkRun) renamed(f *checkFlags, level check.Level) (out []checkedFinding) {
+	for _, n := range r.notices {
+		if n.Fix != check.None && n.Fix <= level && !f.ignores(n.Rule) && !isOff(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// renameNear applies these fixes, and returns the number of files that failed.
+func (r *checkRun) renameNear(ctx context.Context, env *Env, f *checkFlags, level check.Level) (failed int) {
+	for _, n := range r.renamed(f, level) {
+		if ctx.Err() != nil {
+			return failed
+		}
+		err := behindNoLink(*env, n.base, filepath.Dir(n.near))
+		if err == nil {
+			err = edit.Rename(n.near, skill.MainFile)
+		}
+		if err != nil {
+			failed++
+			fmt.Fprintf(env.Stderr, "not mended: %s: %s\n", clean(n.shown), clean(bare(err).Error()))
+			continue
+		}
+		fmt.Fprintf(env.Stderr, "mended: %s: renamed to SKILL.md [%s]\n", clean(n.shown), n.Rule)
+	}
+	return failed
+}

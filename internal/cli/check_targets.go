@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/skill"
+)
+
+// target is a root in which to look for skills, and whether only the skill in the root's
+// own folder counts.
+type target struct {
+	catalog.Source // made when the target is scanned
+	root           skill.Root
+	only           bool
+	given          string // as the user wrote it, "" for a well-known root
+	base           string // where the search for a configuration file begins
+	settings       config.Check
+}
+
+// targets returns the given paths, or else the project's roots. lost has the paths that do
+// not exist.
+func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []*failure, err error) {
+	if len(paths) == 0 {
+		if err := from.check(*env); err != nil {
+			return nil, nil, err
+		}
+		roots := from.roots(*env, nil)
+		if err := from.checkExcluded(roots); err != nil {
+			return nil, nil, err
+		}
+		base := env.Dir
+		if from.project != "" {
+			base = absolute(*env, from.project)
+		}
+		for _, r := range roots {
+			if len(from.dirs) > 0 {
+				base = r.Dir
+			}
+			if r.Scope == skill.ScopeProject && !from.excluded(r.Label) {
+				out = append(out, target{root: r, base: base})
+			}
+		}
+		return out, nil, nil
+	}
+	for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
+		if from.given(flag) {
+			return nil, nil, usageError("give the one or the other", "--%s chooses roots, and a path was given", flag)
+		}
+	}
+	for _, p := range paths {
+		abs := absolute(*env, p)
+		info, err := os.Stat(abs)
+		switch {
+		case p == "":
+			return nil, nil, usageError("give a file or a folder", "the path is empty")
+		case err != nil:
+			lost = append(lost, &failure{exitError, fmt.Errorf("%s: %s", p, skill.Reason(err)), "check the path"})
+		case info.IsDir():
+			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
+		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
+			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
+		case skill.NearMain(filepath.Base(abs)):
+			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
+		default:
+			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
+		}
+	}
+	return out, lost, nil
+}
+
+func checkRoot(abs, shown string) skill.Root {
+	return skill.Root{Label: shown, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(shown))}
+}
+
+// Scan scans the folder, or only the skill in the folder itself.
+func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := t.Source.Scan(ctx)
+	if t.only {
+		scan.Bundles = slices.DeleteFunc(slices.Clone(scan.Bundles), func(b *skill.Bundle) bool { return b.Path != "." })
+		scan.Version = 0 // it was replaced meanwhile
+	}
+	return scan, err
+}
+
+// noSkill returns the error for a named place without a skill, with the file there that was
+// perhaps meant as a SKILL.md.
+func noSkill(t target) *failure {
+	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
+	entries, _ := os.ReadDir(t.root.Dir)
+	for _, e := range entries {
+		if !e.IsDir() && skill.NearMain(e.Name()) {
+			f.hint = "a skill is a folder with a SKILL.md; rename " + skill.Echo(e.Name()) + " to SKILL.md"
+		}
+	}
+	return f
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/skill"
+	"github.com/spf13/cobra"
+)
+
+func configCheckCommand(env *Env) *cobra.Command {
+	var asJSON bool
+	var project string
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Report the problems of a configuration file",
+		Long: `Report every problem of a configuration file, with its position and what to write
+instead. Without FILE, check the files in effect here: the project's ` + config.Name + ` and
+the user's. doc/configuration.md lists the keys.
+
+The exit status is 1 if anything is wrong.`,
+		Args: between(0, 1, "one file, or nothing"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "" {
+				return usageError("give a file, or none", "the file's name is empty")
+			}
+			s := newSettings(env, strings.Join(args, ""))
+			folder := env.Dir
+			if cmd.Flags().Changed("project") {
+				if err := checkFolder("--project", project, absolute(*env, project)); err != nil {
+					return err
+				}
+				folder = absolute(*env, project)
+			}
+			files, err := s.files(folder)
+			if err != nil {
+				return err
+			}
+			return printConfigCheck(env, files, s.userFile(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
+	_ = cmd.MarkFlagDirname("project")
+	return cmd
+}
+
+// configReport is the JSON form of config check.
+type configReport struct {
+	Version  int               `json:"version"`
+	Files    []string          `json:"files"`
+	Findings []configReportRow `json:"findings"`
+	// Warnings do not change the exit status, since the file may be intended.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+type configReportRow struct {
+	Rule    skill.RuleID `json:"rule"`
+	File    string       `json:"file"`
+	Line    int          `json:"line"`
+	Column  int          `json:"column"`
+	Key     string       `json:"key,omitempty"`
+	Message string       `json:"message"`
+	Mend    string       `json:"mend"`
+}
+
+func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) error {
+	out := configReport{Version: 1, Files: []string{}, Findings: []configReportRow{}}
+	var b strings.Builder
+	for _, f := range files {
+		out.Files = append(out.Files, f.shown)
+		warnings := f.warnings()
+		if len(f.problems)+len(warnings) == 0 {
+			fmt.Fprintf(&b, "%s: nothing is wrong\n", clean(f.shown))
+		}
+		for _, w := range warnings {
+			out.Warnings = append(out.Warnings, f.shown+": "+w)
+			fmt.Fprintf(&b, "%s: warning: %s\n", clean(f.shown), clean(w))
+		}
+		source := check.NewSource(f.data)
+		hide(source, f.problems)
+		for _, p := range f.problems {
+			out.Findings = append(out.Findings, configReportRow{p.Rule, f.shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Mend})
+			placed{f.shown, skill.SeverityError, p.Rule, p.Position, token(source, p.Position), p.Message, p.Mend}.write(env, &b, source)
+		}
+	}
+	if len(files) == 0 {
+		fmt.Fprintf(env.Stderr, "there is no %s in this project, nor %s; nothing needs one\n", config.Name, clean(atHome(*env, user)))
+	}
+	var err error
+	if asJSON {
+		err = printJSON(env.Stdout, out)
+	} else {
+		_, err = io.WriteString(env.Stdout, b.String())
+	}
+	if n := len(out.Findings); err == nil && n > 0 {
+		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "problem"), skill.Count(len(files), "file")), ""}
+	}
+	return err
+}
+
+// warnings are of an address at which 'knack serve' would not listen, or would refuse its
+// clients, unless a flag says more; and of groups that no token is in: they exist in this
+// file alone. Subjects may be those of a token file.
+func (f *configFile) warnings() (all []string) {
+	h := f.config.HTTP
+	if at, err := addressOf(h.Listen); err == nil && h.Listen != "" {
+		if why := at.unguarded(len(f.config.Access.Tokens) > 0 || h.TokenFile != "", false); why != "" {
+			all = append(all, "http.listen: "+why+", so 'knack serve' refuses it: give access.tokens or http.token-file, or start it with --no-auth if all of them may read every skill")
+		}
+		if why := at.unnamed(h.Hosts); why != "" {
+			all = append(all, "http.listen: "+why+": give each of them in http.hosts, or with --allow-host")
+		}
+	}
+	if f.config.Access.Policy == nil {
+		return all
+	}
+	for _, s := range f.config.Access.Policy.Strangers(access.NewTokens(f.config.Access.Tokens)) {
+		if !s.Group {
+			continue
+		}
+		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		if s.Near != "" {
+			w += ": did you mean " + s.Near + "?"
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// secrets returns tokens that were written in place of their hashes.
+var secrets = regexp.MustCompile(`knack_[A-Za-z0-9_-]+`)
+
+// hide replaces possible tokens by stars, to keep them out of terminals and logs.
+func hide(source *check.Source, problems []skill.Problem) {
+	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
+	source.Hide(func(n int, line string) string {
+		line = secrets.ReplaceAllStringFunc(line, stars)
+		for _, p := range problems {
+			runes := []rune(line)
+			if p.Position.Line == n && strings.HasSuffix(p.Field, ".hash") && p.Position.Column <= len(runes) {
+				line = string(runes[:p.Position.Column-1]) + stars(string(runes[p.Position.Column-1:]))
+			}
+		}
+		return line
+	})
+}
+
+// token returns the length in characters of the key or word at a position.
+func token(source *check.Source, at skill.Position) int {
+	line, _ := source.Line(at.Line)
+	runes := []rune(line)
+	rest := string(runes[min(max(at.Column-1, 0), len(runes)):])
+	if i := strings.IndexAny(rest, ": \t"); i >= 0 {
+		rest = rest[:i]
+	}
+	return utf8.RuneCountInString(rest)
+}

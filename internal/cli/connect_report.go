@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/client"
+	"github.com/knack-dev/knack/edit"
+)
+
+// warn says what may keep the client from starting the command that the entry names.
+func (f *connectFlags) warn(env *Env, c client.Client, s client.Server, ch client.Change) {
+	kept := ch.Scope == client.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d client.Difference) bool { return d.Key == "command" })
+	if kept {
+		s.Command = ch.Command[0]
+	}
+	switch {
+	case s.URL != "" || ch.State == client.Foreign:
+	case !f.places(*env).Starts(s.Command):
+		fmt.Fprintf(env.Stderr, "warning: there is no program %s now, so that %s cannot start it\n", clean(s.Command), c.Name)
+	case f.scope == "project" && f.command == "" && !kept:
+		fmt.Fprintf(env.Stderr, "warning: a project's file is for everyone, and %s is a path of this machine; --command knack names the one on each one's PATH\n", clean(s.Command))
+	}
+}
+
+// unconnected returns what keeps the client from using the entry after --write, with the
+// fix. It returns nil if nothing does, or if something was written for other projects.
+func (f *connectFlags) unconnected(env Env, c client.Client, state connection, ch client.Change) error {
+	off := func(file, field string) error {
+		value := "true"
+		if field == "disabled" {
+			value = "false"
+		}
+		return &failure{exitNo, fmt.Errorf("%s: the entry is turned off there, so %s does not start knack", file, c.Name), fmt.Sprintf("set %q to %s there", field, value)}
+	}
+	file, first := atHome(env, ch.File), ch.First
+	switch {
+	case first != nil && first.State == client.Foreign: // even if the user's entry was written: the client uses the other one
+		return &failure{exitNo, fmt.Errorf("%s %s, and its server called knack %s: that is not known to be knack", atHome(env, first.File), state.comes(c), state.First.how()), removeIt}
+	case first != nil && state.First.Missing:
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry %s: no folder of PATH has that program", atHome(env, first.File), state.comes(c), state.First.how()), "install knack into a folder of PATH"}
+	case ch.ListFile != "":
+		at, says, mend := atHome(env, ch.ListFile), "has", "take "+strconv.Quote(ch.Name)+" out of it"
+		if ch.ListOnly {
+			says, mend = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
+		}
+		return &failure{exitNo, fmt.Errorf("%s: the list %s %s %q, so %s does not start it", at, ch.ListKey, says, ch.Name, c.Name), mend}
+	case ch.Off != "": // even if another comes first: some clients merge the two
+		return off(file, ch.Off)
+	case first == nil && ch.Shared && ch.State == client.Outdated:
+		return &failure{exitNo, fmt.Errorf("%s has an entry already, which %s; nothing is written", file, state.how()),
+			"--scope user adds one for all your projects, --scope project brings this one up to date"}
+	case first == nil || state.Written:
+		return nil
+	}
+	file = atHome(env, first.File)
+	switch {
+	case first.Off != "":
+		return off(file, first.Off)
+	case first.State == client.Outdated:
+		return &failure{exitNo, fmt.Errorf("%s %s, and its entry is not up to date: it %s", file, state.comes(c), state.First.how()), f.again(c, first.Scope) + " brings it up to date"}
+	}
+	return nil
+}
+
+// removeIt is the advice about another server called knack.
+const removeIt = "do not approve it; remove it there, or give it another name"
+
+// again returns the command that writes the entry of a scope.
+func (f *connectFlags) again(c client.Client, scope client.Scope) string {
+	out := "knack connect " + c.ID + " --write"
+	if scope == client.Project {
+		out = "knack connect " + c.ID + " --scope project --write"
+	}
+	if f.trust {
+		out += " --trust"
+	}
+	return out
+}
+
+// refusal returns why nothing is written, or nil if something may be.
+func refusal(c client.Client, state connection, file string, err error) error {
+	var missing *client.MissingError
+	switch {
+	case state.Suspect != "":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s: that is not known to be knack; it is left as it is", file, state.how()), removeIt}
+	case state.State == "other":
+		return &failure{exitNo, fmt.Errorf("%s has a server called knack that %s; it is left as it is", file, state.how()),
+			"give that server another name there, or say with --command that this program is your knack"}
+	case state.State != "refused":
+		return nil
+	case errors.Is(err, client.ErrNoFolder):
+		return &failure{exitNo, fmt.Errorf("%s: %w", c.Name, err), "set HOME, or name the file with --file"}
+	case errors.As(err, &missing):
+		return &failure{exitNo, fmt.Errorf("%s cannot be written: %w", file, err), missing.Mend}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "make it readable, or add by hand what knack connect " + c.ID + " prints"}
+	case errors.As(err, new(*edit.OutsideError)):
+		return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "if you mean the file behind that link, name it with --file"}
+	}
+	return &failure{exitNo, fmt.Errorf("%s is left as it is: %s", file, state.Why), "mend the file, or add by hand what knack connect " + c.ID + " prints"}
+}
+
+// showChanges shows what changes in an entry, as a difference.
+func showChanges(w io.Writer, state connection, file string) {
+	if len(state.Changes) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s, %s:\n", clean(file), clean(state.Key))
+	for _, d := range state.Changes {
+		if d.Old != "" {
+			fmt.Fprintf(w, "- %s: %s\n", clean(d.Key), clean(d.Old))
+		}
+		if d.New != "" {
+			fmt.Fprintf(w, "+ %s: %s\n", clean(d.Key), clean(d.New))
+		}
+	}
+}
+
+// writeHint says what to do about a file that could not be written.
+func writeHint(env Env, c client.Client, file string, err error) string {
+	byHand := ", or add by hand what knack connect " + c.ID + " prints"
+	switch {
+	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
+		return c.Name + " or another program wrote it meanwhile: run the command again"
+	case errors.Is(err, edit.ErrReadOnly):
+		return "make it writable" + byHand
+	case errors.Is(err, fs.ErrPermission): // the new file and the backup are made beside it
+		return "make its folder " + atHome(env, filepath.Dir(file)) + " writable" + byHand
+	}
+	return ""
+}
+
+// report says what --write did.
+func report(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+	switch {
+	case ch.Shared && ch.State == client.Outdated: // see unconnected
+		return
+	case !state.Written && s.URL == "" && len(state.Command) == 0:
+		fmt.Fprintf(env.Stdout, "%s has an entry already, which %s; nothing is written\n", clean(file), clean(state.how()))
+		fmt.Fprintln(env.Stderr, "hint: --command PATH makes it start the knack at PATH, --http URL lead to another server")
+	case !state.Written:
+		fmt.Fprintf(env.Stdout, "%s has the entry already%s\n", clean(file), clean(state.besides()))
+	case state.Backup != "":
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s; the file from before is %s\n", clean(file), clean(state.besides()), clean(atHome(*env, state.Backup)))
+	default:
+		fmt.Fprintf(env.Stdout, "%s has the entry now%s\n", clean(file), clean(state.besides()))
+	}
+	switch {
+	case state.First != nil:
+		fmt.Fprintln(env.Stdout, clean(state.precedence(*env, c)))
+	case state.Written && !state.Off && (ch.Scope != client.Project || len(c.After(client.Places{}, ch.Scope, ch.Name)) == 0):
+		fmt.Fprintf(env.Stderr, "hint: restart %s to see the skills\n", c.Name)
+	}
+}
+
+// explain says where the printed entry goes.
+func explain(env *Env, c client.Client, s client.Server, state connection, ch client.Change, file string) {
+	switch {
+	case state.File == "":
+		fmt.Fprintf(env.Stderr, "It goes into the configuration file of %s.\n", c.Name)
+	case state.State == "refused" || state.State == "other" || ch.Shared:
+		fmt.Fprintf(env.Stderr, "%s: %s.\n", c.Name, clean(state.sentence(*env)))
+	case state.State == "connected":
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s.\n", clean(file), clean(state.how()))
+	case state.State == "outdated":
+		fmt.Fprintf(env.Stderr, "%s has an entry already, which %s; --write would change it:\n", clean(file), clean(state.how()))
+		showChanges(env.Stderr, state, file)
+	default:
+		fmt.Fprintf(env.Stderr, "It goes into %s; --write puts it there.\n", clean(file))
+	}
+	if state.First != nil {
+		fmt.Fprintln(env.Stderr, clean(state.precedence(*env, c)))
+	}
+	if c.Command != nil && state.State == "absent" && state.Scope != "project" {
+		fmt.Fprintf(env.Stderr, "Or: %s\n", clean(c.Command(s)))
+	}
+	if strings.Contains(state.Entry, "--exclude") {
+		fmt.Fprintf(env.Stderr, "%s reads the folders behind --exclude itself.\n", c.Name)
+	}
+}
+
+// advise says what is left to do, and what to know.
+func (f *connectFlags) advise(env *Env, c client.Client, s client.Server, ch client.Change) {
+	if s.Token && c.TokenFromEnvironment() {
+		fmt.Fprintf(env.Stderr, "%s reads the token from the environment variable %s.\n", c.Name, client.TokenVariable)
+	} else if s.Token && ch.State != client.Connected {
+		fmt.Fprintf(env.Stderr, "Put your token in place of %s; the file is then not one to share.\n", client.TokenPlaceholder)
+	}
+	counts := ch
+	if ch.First != nil {
+		counts = *ch.First
+	}
+	if counts.State == client.Foreign { // no word about approving, allowing or trusting
+		if !f.write { // else see unconnected
+			fmt.Fprintf(env.Stderr, "That is not known to be knack: %s.\n", removeIt)
+		}
+		return
+	}
+	if counts.Scope == client.Project && counts.URL != "" && counts.URL != s.URL {
+		fmt.Fprintf(env.Stderr, "Anyone can have written that entry: approve it only if you know the server at %s.\n", clean(counts.URL))
+	}
+	for _, sentence := range c.After(f.places(*env), counts.Scope, counts.Name) {
+		fmt.Fprintln(env.Stderr, clean(sentence))
+	}
+	switch {
+	case f.write && !ch.Changed() && ch.First != nil: // see unconnected
+	case ch.First != nil && ch.First.State == client.Outdated:
+		fmt.Fprintf(env.Stderr, "%s brings that entry up to date.\n", f.again(c, counts.Scope))
+	case c.Trusts() && !counts.Trusted && ch.First != nil:
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.\n", c.Name, c.ID)
+	case c.Trusts() && !counts.Trusted:
+		fmt.Fprintf(env.Stderr, "%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.\n", c.Name)
+	}
+	if twice := c.Twice("that server"); twice != "" && s.URL != "" {
+		fmt.Fprintf(env.Stderr, "%s, or use an entry without --http.\n", twice)
+	}
+}

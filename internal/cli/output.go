@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// output records that a write failed, so that no command ends as if its data had arrived.
+type output struct {
+	io.Writer
+	failed atomic.Pointer[error] // a write that no caller waits for may outlive its command
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if failed := err; err != nil { // a variable of its own, because it escapes
+		o.failed.CompareAndSwap(nil, &failed)
+	}
+	return n, err
+}
+
+// Room reports whether a write of n bytes would be taken at once.
+func (o *output) Room(n int) bool {
+	f, ok := o.Writer.(*os.File)
+	return ok && hasRoom(f, n)
+}
+
+// clean makes text fit for a terminal. It removes control and direction characters except
+// line ends and tabs, and escapes other invisible characters.
+func clean(s string) string {
+	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
+		if unicode.IsControl(r) || skill.IsBidiControl(r) {
+			return ""
+		}
+		return skill.Escaped(r)
+	})
+}
+
+// cleaned is a writer that makes text fit for a terminal. Each write must be whole lines.
+type cleaned struct{ w io.Writer }
+
+func (c cleaned) Write(p []byte) (int, error) {
+	_, err := io.WriteString(c.w, clean(string(p)))
+	return len(p), err
+}
+
+// printJSON writes one indented JSON value, never HTML-escaped, and fit for a terminal.
+func printJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
+	return err
+}
+
+// printText writes data to stdout unchanged, and to a terminal without control characters.
+func printText(env *Env, s string) error {
+	if env.StdoutTerminal {
+		s = clean(strings.ToValidUTF8(s, "\ufffd"))
+	}
+	_, err := io.WriteString(env.Stdout, s)
+	return err
+}
+
+// paint colours text on a terminal, unless the user disabled it (no-color.org).
+func paint(env *Env, code, text string) string {
+	if !env.StdoutTerminal || env.Getenv("NO_COLOR") != "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func oneLine(s string) string { return clean(skill.OneLine(s)) }

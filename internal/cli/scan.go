@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool"
+)
+
+// view scans everything once, for a command that answers and ends.
+func (f *sourceFlags) view(ctx context.Context, env Env) (catalog.View, error) {
+	_, v, err := f.scan(ctx, env)
+	return v, err
+}
+
+// scan makes a catalogue and scans everything once.
+func (f *sourceFlags) scan(ctx context.Context, env Env) (*catalog.Catalog, catalog.View, error) {
+	if err := f.check(env); err != nil {
+		return nil, catalog.View{}, err
+	}
+	sources, err := f.sources(env, nil)
+	if err != nil {
+		return nil, catalog.View{}, err
+	}
+	c, v, err := scanned(ctx, &env, sources)
+	if err != nil {
+		return nil, v, err
+	}
+	if len(f.dirs) > 0 {
+		err = rootError(v)
+	}
+	return c, v, err
+}
+
+// scanned makes a catalogue and waits until it has read all of its sources, however long
+// that takes. A command that answers once must not answer with a part.
+func scanned(ctx context.Context, env *Env, sources []catalog.Source) (*catalog.Catalog, catalog.View, error) {
+	defer waiting(env, "the skills are still being read")()
+	c := catalog.New(sources, catalog.Options{})
+	if err := c.Refresh(ctx); err != nil {
+		return nil, catalog.View{}, interrupted(err)
+	}
+	v, err := c.View(ctx)
+	return c, v, err
+}
+
+// interrupted says in words why a command did not finish.
+func interrupted(err error) error { return runError("", "the scan was interrupted: %w", err) }
+
+// rootError returns the error of the first root of --dir that could not be read, or nil.
+// The root was a folder when the command began.
+func rootError(v catalog.View) error {
+	for _, r := range v.Roots {
+		if r.Err != nil {
+			return folderError("--dir", r.Shown, r.Err)
+		}
+	}
+	return nil
+}
+
+// longWait is the time after which a person at a terminal is told what a command waits for.
+const longWait = 2 * time.Second
+
+// judging says what a command that reports every problem waits for.
+const judging = "the skills are being checked"
+
+// waiting tells a person at a terminal what a command waits for, if that takes longer than
+// a moment. Calling done ends this.
+func waiting(env *Env, what string) (done func()) {
+	if !env.StderrTerminal {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var said, ended bool
+	t := time.AfterFunc(longWait, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if said = !ended; said {
+			fmt.Fprintf(env.Stderr, "%s; Ctrl-C ends it", what)
+		}
+	})
+	return func() {
+		t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if ended = true; said {
+			fmt.Fprint(env.Stderr, "\r\x1b[K")
+		}
+	}
+}
+
+// host scans everything once and returns a host for tools.
+func (f *sourceFlags) host(ctx context.Context, env Env) (*tool.Host, error) {
+	c, _, err := f.scan(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return &tool.Host{Catalog: c, Engage: f.builtin().Engage}, nil
+}
