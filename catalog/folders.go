@@ -58,7 +58,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 
 // folders asks one source, and reports whether it has answered. If the source does not
 // answer in time, folders marks it as silent for other callers.
-func (h *held) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
+func (h *sourceState) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
 	done := make(chan []skill.Folder, 1)
 	go func() {
 		defer h.silent.Store(false)

@@ -18,9 +18,9 @@ func TestKnown(t *testing.T) {
 		}
 		return all
 	}
-	read := func(paths string, n int) (all []known) {
+	read := func(paths string, n int) (all []cachedSkill) {
 		for _, s := range of(paths) {
-			all = append(all, known{s, at(n)})
+			all = append(all, cachedSkill{s, at(n)})
 		}
 		return all
 	}
@@ -28,38 +28,38 @@ func TestKnown(t *testing.T) {
 	is := func(want string) {
 		t.Helper()
 		var got []string
-		for _, k := range c.known["r"] {
+		for _, k := range c.cache["r"] {
 			got = append(got, k.path()+string(rune('0'+k.read.Unix())))
 		}
 		if have := strings.Join(got, " "); have != want {
 			t.Errorf("%q, not %q", have, want)
 		}
 	}
-	c.know("r", read("b d f", 1))
+	c.store("r", read("b d f", 1))
 	is("b1 d1 f1")
-	c.know("r", nil)
-	c.know("r", read("a d e g", 2))
+	c.store("r", nil)
+	c.store("r", read("a d e g", 2))
 	is("a2 b1 d2 e2 f1 g2")
-	c.know("r", read("e", 3))
+	c.store("r", read("e", 3))
 	is("a2 b1 d2 e3 f1 g2")
-	c.know("other", read("a", 1))
-	order := inOrder(c.known["r"])
+	c.store("other", read("a", 1))
+	order := cacheCursor(c.cache["r"])
 	for path, want := range map[string]bool{"": false, "a": true, "c": false, "g": true, "h": false} {
-		if got := c.knownAt(place{"r", path}); (got.skill != nil) != want {
+		if got := c.cachedAt(place{"r", path}); (got.skill != nil) != want {
 			t.Errorf("%q: %v", path, got)
 		}
 	}
 	for _, path := range []string{"a", "c", "d", "g", "h"} {
-		if got, want := order.at(path), c.knownAt(place{"r", path}); got != want {
+		if got, want := order.at(path), c.cachedAt(place{"r", path}); got != want {
 			t.Errorf("%q in order: %v, not %v", path, got, want)
 		}
 	}
-	if k := c.knownAt(place{"r", "d"}); !k.after(time.Unix(1, 0)) || k.after(time.Unix(2, 0)) || (known{}).after(time.Time{}) {
+	if k := c.cachedAt(place{"r", "d"}); !k.after(time.Unix(1, 0)) || k.after(time.Unix(2, 0)) || (cachedSkill{}).after(time.Time{}) {
 		t.Error("when it was read")
 	}
-	c.forgetAllBut([]foundRoot{{status: RootStatus{Root: skill.Root{Label: "r"}}, skills: of("0 a c d g z")}})
+	c.evictAllBut([]foundRoot{{status: RootStatus{Root: skill.Root{Label: "r"}}, skills: of("0 a c d g z")}})
 	is("a2 d2 g2")
-	if len(c.known) != 1 {
-		t.Errorf("%d roots are known", len(c.known))
+	if len(c.cache) != 1 {
+		t.Errorf("%d roots are known", len(c.cache))
 	}
 }

@@ -105,7 +105,7 @@ func (h *Host) Named(ctx context.Context, v catalog.View, name string) (now cata
 func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
 	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
-	begun, took := h.Catalog.Looked()
+	last, took := h.Catalog.Refreshed()
 	interval := max(rescanInterval, rescanShare*took)
 	news, left := false, false
 	for _, f := range folders {
@@ -115,7 +115,7 @@ func (h *Host) fresher(ctx context.Context, v catalog.View, match func(string) b
 		}
 	}
 	switch {
-	case news || asked.Sub(begun) >= interval:
+	case news || asked.Sub(last.Add(-took)) >= interval:
 		ended := h.look(ctx, asked)
 		all = all && ended && h.Catalog.ScannedSince(asked)
 		if now, err := h.Catalog.View(ctx); err == nil {

@@ -23,7 +23,7 @@ import (
 
 func faultParts() []part {
 	inPlace := []change{{"edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}
-	forgets := []change{{"catalog/look.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}
+	forgets := []change{{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}
 	return []part{
 		reloadPart(), auditPart(),
 		{name: "disk-full", promise: "a full disk: --fix, --write and new fail with a reason, old files whole; serving goes on", run: diskFull,
@@ -41,7 +41,7 @@ func faultParts() []part {
 		{name: "clock", promise: "the wall clock jumps by years, both ways, and files bear impossible times: every change is seen, every answer is of now", run: clockJumps, slow: true,
 			broken: []variant{{name: "trusts-it", says: "still the old", changes: []change{
 				{"catalog/read.go", "r := reading{begun: time.Now()}", "r := reading{begun: time.Now().Round(0)}"},
-				{"catalog/look.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
+				{"catalog/scanrun.go", "begun: time.Now(), end: end", "begun: time.Now().Round(0), end: end"}}}}},
 		{name: "sigterm", promise: "SIGTERM with calls in flight, over stdio and HTTP: each that was taken is answered whole, status 0", run: termination,
 			broken: []variant{{name: "drops", says: "of 40 answers", changes: []change{{"mcpserver/stdio.go", "DefaultDrainTimeout = stdio.Patience", "DefaultDrainTimeout = 1"}}}}},
 		{name: "kill", promise: "kill -9 during --fix and --write: the old or the new file, complete", run: kills,
