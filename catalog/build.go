@@ -51,7 +51,7 @@ func newSnapshot(n int, whole *Snapshot) *Snapshot {
 		reserved: map[place]*Entry{},
 	}
 	if whole == nil {
-		s.byKey = make(map[skill.Key]*Entry, n)
+		s.byKey, s.byBase = make(map[skill.Key]*Entry, n), make(map[string]*Entry, n)
 	} else {
 		s.byKey = map[skill.Key]*Entry{} // only names that clash; the whole has the others
 	}
