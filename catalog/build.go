@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/binary"
 	"path"
 	"runtime"
 	"slices"
@@ -123,7 +122,6 @@ func (s *Snapshot) shadow() {
 		digest skill.Digest
 	}
 	same := map[content]*Entry{} // only for names that clash
-	listed := make([]ranked, 0, cap(s.Listed))
 	var kept, shadowed, unlisted []*Entry
 	for i, e := range s.Entries {
 		pause(i)
@@ -152,7 +150,7 @@ func (s *Snapshot) shadow() {
 		}
 		switch {
 		case e.ModelVisible():
-			listed = append(listed, ranked{headOf(e.Key), e})
+			s.Listed = append(s.Listed, e)
 		case e.Status == Available:
 			kept = append(kept, e)
 		case e.Status == Shadowed:
@@ -161,16 +159,13 @@ func (s *Snapshot) shadow() {
 			unlisted = append(unlisted, e)
 		}
 	}
-	for rest := listed; len(rest) > 0; { // roots are in order already
+	for rest := s.Listed; len(rest) > 0; { // roots are in order already
 		n := 1
 		for n < len(rest) && rest[n].Root.Label == rest[0].Root.Label {
 			n++
 		}
-		slices.SortFunc(rest[:n], byRank)
+		slices.SortFunc(rest[:n], byName)
 		rest = rest[n:]
-	}
-	for _, r := range listed {
-		s.Listed = append(s.Listed, r.Entry)
 	}
 	if s.searched = slices.Clip(s.Listed); len(kept)+len(shadowed)+len(unlisted) > 0 {
 		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
@@ -183,27 +178,6 @@ func statusIn(root *skill.Root, s Status) Status {
 		return Unlisted
 	}
 	return s
-}
-
-// ranked is an entry with the first eight bytes of its key. Nearly all comparisons are
-// decided by them; the entries themselves are far apart in memory.
-type ranked struct {
-	head uint64
-	*Entry
-}
-
-func headOf(key skill.Key) uint64 {
-	var first [8]byte
-	copy(first[:], key)
-	return binary.BigEndian.Uint64(first[:])
-}
-
-// byRank orders as byName does.
-func byRank(a, b ranked) int {
-	if a.head != b.head {
-		return cmp.Compare(a.head, b.head)
-	}
-	return byName(a.Entry, b.Entry)
 }
 
 // byName compares two skills of a root for their order in a list.
