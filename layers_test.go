@@ -25,43 +25,55 @@ import (
 
 const module = "github.com/knack-dev/knack"
 
-// directions lists, for each package, the packages of this module that it may import. Every
-// package may import the standard library. Other modules are in outside.
+// foundations lists the packages that every package may import: they know texts and no
+// skills. They may import one another in this order.
+var foundations = []string{"internal/lazyregexp", "internal/display", "internal/typo"}
+
+// directions lists, for each package, the packages of this module that it may import beside
+// the foundations. Every package may import the standard library. Other modules are in
+// outside.
 var directions = map[string][]string{
-	"skill":      {},
-	"source/dir": {"skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
+	"internal/lazyregexp": {},
+	"internal/display":    {"internal/lazyregexp"},
+	"internal/typo":       {"internal/lazyregexp", "internal/display"},
+	"internal/ruleid":     {},
+	"internal/naming":     {"skill/frontmatter"},
+
+	"skill":             {"skill/frontmatter", "internal/naming", "internal/ruleid"},
+	"skill/frontmatter": {"internal/ruleid"},
+	"source/dir":        {"skill/frontmatter", "skill", "source/dir/internal/watch", "source/dir/internal/realpath"}, // sources never import each other
 	// The folders of roots, watched through one watcher of the system.
 	"source/dir/internal/watch":    {"source/dir/internal/realpath"},
 	"source/dir/internal/realpath": {},
 	"source/builtin":               {"skill"},
-	"skillsext":                    {"skill"},
+	"skillsext":                    {"skill/frontmatter", "skill"},
 	"client":                       {"edit"}, // one place knows how a file is replaced whole
 	"edit":                         {},
-	"check":                        {"skill"},
-	"config":                       {"skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
-	"search":                       {"skill"},
+	"check":                        {"internal/naming", "skill/frontmatter", "internal/ruleid", "skill"},
+	"config":                       {"skill/frontmatter", "skill", "check", "access", "limit"}, // the sections' types and keys; a rule is named by its table
+	"search":                       {},
 	// The measurement of search; another module measures another engine with it.
 	"search/internal/knownitem": {"catalog"},
 	"reads":                     {"skill"}, // what one request read, for the audit log
-	"catalog":                   {"skill", "search", "reads", "limit"},
+	"catalog":                   {"internal/ruleid", "skill", "search", "reads", "limit"},
 	"access":                    {"catalog", "skill"},
 	// A server's record of its answers, and limit on their rate: concerns of the server alone.
-	"audit":     {"skill"}, // one place lists the invisible characters of a text
+	"audit":     {},
 	"limit":     {"skill"}, // its errors
-	"tool":      {"reads", "catalog", "limit", "skill"},
+	"tool":      {"skill/frontmatter", "internal/ruleid", "reads", "catalog", "limit", "skill"},
 	"function":  {"tool"},
-	"mcpserver": {"reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
+	"mcpserver": {"skill/frontmatter", "reads", "tool", "access", "audit", "catalog", "limit", "skillsext", "skill", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	// How the server speaks: messages as bytes, as lines, and over HTTP.
-	"mcpserver/internal/wire":  {"skill"},
+	"mcpserver/internal/wire":  {},
 	"mcpserver/internal/stdio": {"mcpserver/internal/wire"},
 	"mcpserver/internal/httpd": {"reads", "mcpserver/internal/wire", "access", "audit", "catalog", "limit", "skillsext", "skill"},
 	// The one place that counts problems, for commands and pages alike; it asks the sources
 	// which files are beside the skills.
-	"doctor": {"catalog", "check", "edit", "skill", "source/dir", "tool"},
-	"web":    {"reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
+	"doctor": {"internal/naming", "internal/ruleid", "catalog", "check", "edit", "skill", "source/dir", "tool"},
+	"web":    {"skill/frontmatter", "internal/ruleid", "reads", "limit", "access", "catalog", "tool", "check", "client", "doctor", "skill"},
 	"internal/cli": {
 		"skill", "source/dir", "source/builtin", "skillsext", "client", "edit", "catalog",
-		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search",
+		"access", "audit", "limit", "tool", "function", "mcpserver", "web", "check", "config", "doctor", "search", "internal/ruleid", "internal/naming",
 	},
 	"cmd/knack": {"internal/cli"},
 	// Skills for benchmarks, and the command that writes them.
@@ -87,14 +99,14 @@ var programs = []string{"bench"}
 // outside lists, for each other module, the packages that may import it. A module without a
 // row needs one, and a decision.
 var outside = map[string][]string{
-	"go.yaml.in/yaml/v4":                     {"skill", "client"},
+	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "client"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"client"},
 	"github.com/spf13/cobra":                 {"internal/cli"},
 	"golang.org/x/sys":                       {"source/dir", "internal/cli", "edit"},
 	"golang.org/x/term":                      {"internal/cli"},
-	"golang.org/x/text":                      {"skill", "search", "catalog", "tool"},
+	"golang.org/x/text":                      {"skill", "internal/display", "internal/naming", "search", "catalog", "tool"},
 	"golang.org/x/net":                       {"web"},
 	"github.com/yuin/goldmark":               {"web"},
 }
@@ -176,12 +188,14 @@ var rules = []rule{
 		{"source/dir", `package dir; import _ "github.com/knack-dev/knack/source/builtin"`},
 		{"mcpserver", `package mcpserver; import _ "github.com/knack-dev/knack/source/dir"`},
 		{"cmd/knack", `package main; import _ "github.com/knack-dev/knack/skill"`},
+		{"internal/display", `package display; import _ "github.com/knack-dev/knack/internal/typo"`},
 		{"somewhere", `package somewhere`},
 	}},
 	{"outside", checkOutside, [][2]string{
 		{"tool", `package tool; import _ "github.com/modelcontextprotocol/go-sdk/mcp"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v4"`},
 		{"catalog", `package catalog; import _ "go.yaml.in/yaml/v3"`},
+		{"skill", `package skill; import _ "go.yaml.in/yaml/v4"`},
 		{"skill", `package skill; import _ "os/exec"`},
 		{"skill", `package skill; import "C"`},
 	}},
@@ -253,6 +267,9 @@ func checkDirections(p pkg) (complaints []string) {
 		return nil // tests only
 	}
 	allowed, known := directions[p.path]
+	if !slices.Contains(foundations, p.path) {
+		allowed = slices.Concat(allowed, foundations)
+	}
 	if !known {
 		return []string{fmt.Sprintf("%s: where does this package belong? Give it a row in directions", p.path)}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -217,7 +218,7 @@ func (p *Policy) Strangers(t *Tokens) (all []Stranger) {
 		for _, name := range names {
 			s := Stranger{group, name, ""}
 			if !slices.Contains(known, name) {
-				if s.Near = skill.Nearest(name, known); !slices.Contains(all, s) {
+				if s.Near = typo.Nearest(name, known); !slices.Contains(all, s) {
 					all = append(all, s)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Result is the outcome of a request.
@@ -74,7 +74,7 @@ func (e Event) appendTo(b []byte) []byte {
 	if err != nil {
 		panic(err) // cannot fail: strings, numbers and a time of this century
 	}
-	return append(skill.AppendVisibleJSON(b, line), '\n')
+	return append(display.AppendVisibleJSON(b, line), '\n')
 }
 
 func cut(s string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -183,8 +184,8 @@ func (s *Snapshot) isBlocked(e *Entry) bool {
 	}
 	p, _ := now.SkipReason()
 	switch p.Rule {
-	case skill.RuleFilePermission, skill.RuleFileUnreadable, skill.RuleFileUnstable,
-		skill.RuleFileNotRegular, skill.RuleFileEncoding, skill.RuleFileTooLarge:
+	case ruleid.FilePermission, ruleid.FileUnreadable, ruleid.FileUnstable,
+		ruleid.FileNotRegular, ruleid.FileEncoding, ruleid.FileTooLarge:
 		return now.Status == Skipped
 	}
 	return false

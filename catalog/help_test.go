@@ -93,7 +93,7 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 		}
 		b := byFolder[dir]
 		if b == nil {
-			b = &skill.Bundle{Path: dir, FS: folder{m, dir}, Odd: new(skill.Odd)}
+			b = &skill.Bundle{Path: dir, FS: folder{m, dir}, Extra: new(skill.Extra)}
 			if dir == "." {
 				b.In = &skill.Root{Dir: m.root.Label + "-root"}
 			}
@@ -102,19 +102,19 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 		rank := func(n string) int { return slices.Index(skill.EntryNames[:], n) }
 		switch {
 		case rank(base) < 0:
-			b.Odd.Others = append(b.Odd.Others, base)
+			b.Extra.Others = append(b.Extra.Others, base)
 			continue
 		case b.Entry != "" && rank(b.Entry) < rank(base):
-			b.Odd.Others = append(b.Odd.Others, base)
+			b.Extra.Others = append(b.Extra.Others, base)
 			continue
 		case b.Entry != "":
-			b.Odd.Others = append(b.Odd.Others, b.Entry)
+			b.Extra.Others = append(b.Extra.Others, b.Entry)
 		}
 		b.Entry, b.Stamp = base, skill.Stamp{Size: int64(len(f.Data)), MTime: f.ModTime.UnixNano()}
 	}
 	var s skill.Scan
 	for _, b := range byFolder {
-		slices.Sort(b.Odd.Others)
+		slices.Sort(b.Extra.Others)
 		s.Bundles = append(s.Bundles, b)
 	}
 	return s, nil

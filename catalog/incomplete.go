@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -30,7 +31,7 @@ func (i *Incomplete) Error() string { return i.State() + "; try again in a momen
 func (i *Incomplete) State() string {
 	switch {
 	case i.Unread && i.Skills > 0:
-		return "the skills are still being read, " + skill.Count(i.Skills, "skill") + " so far"
+		return "the skills are still being read, " + display.Count(i.Skills, "skill") + " so far"
 	case i.Unread && i.Read > 0:
 		return fmt.Sprintf("the skills are still being read, %d folders and files so far", i.Read)
 	case i.Unread:

@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -165,7 +167,7 @@ func (s *Snapshot) SkippedNear(name string, n int) []*Entry {
 }
 
 func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*Entry {
-	want := string(skill.KeyOf(skill.Echo(name)))
+	want := string(skill.KeyOf(display.Echo(name)))
 	if want == "" {
 		return nil
 	}
@@ -177,7 +179,7 @@ func nearest(all []*Entry, name string, n int, names func(*Entry) []string) []*E
 	for _, e := range all {
 		best := limit + 1
 		for _, have := range names(e) {
-			best = min(best, skill.Distance(want, have, limit))
+			best = min(best, typo.Distance(want, have, limit))
 			if letters >= 3 && strings.HasPrefix(have, want) {
 				best = min(best, limit)
 			}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -257,7 +258,7 @@ func gone(s *skill.Skill) bool {
 		return false
 	}
 	for _, p := range s.Problems {
-		if p.Rule == skill.RuleFileGone {
+		if p.Rule == ruleid.FileGone {
 			return true
 		}
 	}

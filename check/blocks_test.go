@@ -8,7 +8,8 @@ import (
 	"path"
 	"testing"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Fix keeps its promises for 15,418 real blocks of frontmatter, and repairs most of those
@@ -62,8 +63,8 @@ func TestFixBlocks(t *testing.T) {
 }
 
 func syntax(data []byte) bool {
-	for _, p := range skill.Parse(data).Problems {
-		if p.Rule == skill.RuleYAMLSyntax {
+	for _, p := range frontmatter.Parse(data).Problems {
+		if p.Rule == ruleid.YAMLSyntax {
 			return true
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Finding is one place in which a skill breaks a rule.
@@ -72,7 +74,7 @@ const maxListed = 10_000
 // subject is what the rules check. All strings are parts of text.
 type subject struct {
 	skill *skill.Skill
-	doc   *skill.Document
+	doc   *frontmatter.Document
 	text  string
 	lines []line
 	body  string
@@ -92,7 +94,7 @@ func Skill(ctx context.Context, b *skill.Bundle) Report { return Loaded(ctx, ski
 // Loaded is [Skill] for a skill that was loaded. It reads the file again, since a skill
 // does not keep its text; if the file has changed, it judges what it is now.
 func Loaded(ctx context.Context, s *skill.Skill) Report {
-	sub := &subject{skill: s, doc: &skill.Document{}}
+	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
 	if s.Entry != "" && s.Fault() == nil {
 		if data, stamp, err := skill.ReadFile(s.FS, s.Entry, skill.MaxSkillMD); err == nil {
@@ -121,7 +123,7 @@ func Loaded(ctx context.Context, s *skill.Skill) Report {
 
 func (s *subject) read(data []byte) {
 	s.text = string(data)
-	s.doc = skill.Parse(data)
+	s.doc = frontmatter.Parse(data)
 	s.lines = linesOf(s.text)
 	s.body = s.text[s.doc.Body:]
 	s.first = lineAt(s.lines, s.doc.Body)
@@ -193,7 +195,7 @@ func (s *subject) judge() []Finding {
 	}
 	if s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
-			if all[i].Rule == skill.RuleFileName {
+			if all[i].Rule == ruleid.FileName {
 				all[i].Fix = Guess // with two files, the intended one is unknown
 			}
 		}
@@ -244,7 +246,7 @@ func (s *subject) at(offset, length int, message, mend string) Finding {
 }
 
 // field returns a finding about the value of a field.
-func (s *subject) field(f skill.Field, message, mend string) Finding {
+func (s *subject) field(f frontmatter.Field, message, mend string) Finding {
 	out := Finding{File: s.skill.Entry, Position: f.Value.Position, Field: f.Key, Message: message, Mend: mend}
 	if out.Position.Line > 0 && out.Position.Line <= len(s.lines) {
 		out.Length = s.tokenLength(out.Position)

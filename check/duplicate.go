@@ -1,6 +1,10 @@
 package check
 
-import "github.com/knack-dev/knack/skill"
+import (
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
 
 var nameDuplicate = Rule{RuleNameDuplicate, skill.SeverityWarning, GroupPortability, "knack", "no two skills have the same name; agents load the first"}
 
@@ -24,7 +28,7 @@ func (p Place) String() string {
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
 		Rule: RuleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.Name.Position, Length: r.Name.Length, Field: "name", Related: &other,
-		Message: "the name " + skill.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
+		Message: "the name " + display.Quote(r.Skill.Name) + " stands already in " + other.String(), Mend: "give one of the two another name",
 	}
 	if isCopy {
 		f.Severity = skill.SeverityInfo
@@ -35,7 +39,7 @@ func Duplicate(r Report, other Place, isCopy bool) Finding {
 
 // NamePosition is where a SKILL.md has its name; zero if it has none.
 func NamePosition(data []byte) skill.Position {
-	f, _ := skill.Parse(data).Field("name")
+	f, _ := frontmatter.Parse(data).Field("name")
 	return f.Value.Position
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -22,34 +23,34 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // strict says invalid, one of them must have a finding; if it says valid, none may. All of
 // them end `check --strict` with 1.
 var speaks = map[string][]skill.RuleID{
-	"bytes/bad-utf8": {skill.RuleFileEncoding}, "bytes/bom": {skill.RuleTextBOM}, "bytes/crlf": {skill.RuleTextControl, skill.RuleFenceMissing, skill.RuleYAMLSyntax},
-	"bytes/mixed-eol": {skill.RuleTextControl, skill.RuleYAMLSyntax}, "bytes/nul-control": {skill.RuleTextControl, skill.RuleYAMLControl},
+	"bytes/bad-utf8": {ruleid.FileEncoding}, "bytes/bom": {ruleid.TextBOM}, "bytes/crlf": {ruleid.TextControl, ruleid.FenceMissing, ruleid.YAMLSyntax},
+	"bytes/mixed-eol": {ruleid.TextControl, ruleid.YAMLSyntax}, "bytes/nul-control": {ruleid.TextControl, ruleid.YAMLControl},
 	"bytes/unicode-tags-bidi": {RuleTextTags, RuleTextBidi},
-	"case/Skill.md":           {skill.RuleFileSpelling}, "case/skill.md": {skill.RuleFileSpelling}, "case/two-variants": {skill.RuleFileVariants},
+	"case/Skill.md":           {ruleid.FileSpelling}, "case/skill.md": {ruleid.FileSpelling}, "case/two-variants": {ruleid.FileVariants},
 	"collision/case-only": {RuleNameDuplicate}, "collision/same-name-differing": {RuleNameDuplicate},
-	"desc/empty-null": {skill.RuleDescriptionMissing}, "desc/list": {skill.RuleDescriptionType}, "desc/missing": {skill.RuleDescriptionMissing},
-	"desc/multiline": {skill.RuleDescriptionType, skill.RuleYAMLSyntax}, "desc/placeholder": {RuleDescriptionPlaceholder},
-	"desc/too-long": {skill.RuleDescriptionLength}, "desc/xml-in-catalog": {skill.RuleYAMLSyntax}, "desc/zero-width": {RuleTextTags, RuleTextBidi},
-	"fields/allowed-tools-comma": {RuleAllowedTools}, "fields/allowed-tools-list": {RuleAllowedTools}, "fields/allowed-tools-parens": {skill.RuleYAMLSyntax},
-	"fields/compatibility-nonstring": {skill.RuleCompatibility}, "fields/dates": {RuleFieldUnknown}, "fields/hooks": {RuleFieldUnknown}, "fields/invocation": {RuleFieldUnknown},
-	"fields/metadata-nested": {skill.RuleMetadata}, "fields/metadata-not-map": {skill.RuleMetadata},
-	"files/case-collision": {RuleFileCase, skill.RuleFileVariants}, "files/executable-binary": {RuleFileWindows}, "files/lfs-pointer": {RuleFileWindows}, "files/odd-names": {RuleFileCase},
-	"fm/dashes-inside": {skill.RuleFenceGlued, skill.RuleFenceUnclosed}, "fm/delimiter-trailing-space": {skill.RuleFenceBlanks}, "fm/empty-file": {skill.RuleFileEmpty},
-	"fm/glued-closer": {skill.RuleFenceGlued}, "fm/html-comment-first": {skill.RuleFenceLate, skill.RuleFenceMissing}, "fm/in-code-fence": {skill.RuleFenceLate, skill.RuleFenceMissing},
-	"fm/include-stub": {skill.RuleFenceMissing}, "fm/leading-blank": {skill.RuleFenceLate}, "fm/none": {skill.RuleFenceMissing}, "fm/opener-variant": {skill.RuleFenceMissing, skill.RuleFenceOpener},
-	"fm/text-before": {skill.RuleFenceMissing}, "fm/unclosed": {skill.RuleFenceUnclosed}, "fm/yaml-without-opener": {skill.RuleFenceOpener},
-	"link/file-escapes": {"link-outside", skill.RuleFileOutside}, "name/colon-slash-dot": {skill.RuleNamePattern}, "name/dir-case-only": {skill.RuleNameFolder},
-	"name/dir-mismatch": {skill.RuleNameFolder}, "name/hyphen-edge": {skill.RuleNamePattern}, "name/missing": {skill.RuleNameMissing},
-	"name/non-string": {skill.RuleNameType, skill.RuleNameSyntax}, "name/space-upper": {skill.RuleNamePattern}, "name/too-long": {skill.RuleNameLength},
-	"name/underscore": {skill.RuleNamePattern}, "name/unicode": {skill.RuleNamePattern},
-	"refs/broken": {RuleRefMissing}, "refs/case": {RuleRefCase}, "refs/escape": {RuleRefOutside}, "security/fixtures": {skill.RuleFenceMissing, skill.RuleYAMLSyntax},
-	"size/big-bytes": {RuleFilesLarge, RuleSizeFile}, "size/big-skill-md": {RuleSizeBody, skill.RuleFileTooLarge}, "size/long-frontmatter": {skill.RuleFenceTooLong},
-	"size/long-line": {skill.RuleFileTooLarge, skill.RuleYAMLSyntax}, "size/many-files": {RuleFilesMany}, "tree/nested-skills": {}, "tree/root-skill": {skill.RuleFenceMissing},
-	"yaml/duplicate-key": {skill.RuleYAMLDuplicate}, "yaml/flow-collections-valid": {skill.RuleYAMLSyntax}, "yaml/flow-trailing": {skill.RuleYAMLSyntax},
-	"yaml/inner-quotes": {skill.RuleYAMLSyntax}, "yaml/list-dash-start": {skill.RuleYAMLSyntax}, "yaml/nested-fault": {skill.RuleYAMLSyntax},
-	"yaml/non-mapping": {skill.RuleYAMLMapping}, "yaml/reserved-start": {skill.RuleYAMLSyntax}, "yaml/star-or-amp-start": {skill.RuleYAMLSyntax},
-	"yaml/text-after-block-indicator": {skill.RuleYAMLSyntax}, "yaml/unindented-continuation": {skill.RuleYAMLSyntax}, "yaml/unquoted-colon": {skill.RuleYAMLSyntax},
-	"yaml/unrecoverable": {skill.RuleYAMLSyntax},
+	"desc/empty-null": {ruleid.DescriptionMissing}, "desc/list": {ruleid.DescriptionType}, "desc/missing": {ruleid.DescriptionMissing},
+	"desc/multiline": {ruleid.DescriptionType, ruleid.YAMLSyntax}, "desc/placeholder": {RuleDescriptionPlaceholder},
+	"desc/too-long": {ruleid.DescriptionLength}, "desc/xml-in-catalog": {ruleid.YAMLSyntax}, "desc/zero-width": {RuleTextTags, RuleTextBidi},
+	"fields/allowed-tools-comma": {RuleAllowedTools}, "fields/allowed-tools-list": {RuleAllowedTools}, "fields/allowed-tools-parens": {ruleid.YAMLSyntax},
+	"fields/compatibility-nonstring": {ruleid.Compatibility}, "fields/dates": {RuleFieldUnknown}, "fields/hooks": {RuleFieldUnknown}, "fields/invocation": {RuleFieldUnknown},
+	"fields/metadata-nested": {ruleid.Metadata}, "fields/metadata-not-map": {ruleid.Metadata},
+	"files/case-collision": {RuleFileCase, ruleid.FileVariants}, "files/executable-binary": {RuleFileWindows}, "files/lfs-pointer": {RuleFileWindows}, "files/odd-names": {RuleFileCase},
+	"fm/dashes-inside": {ruleid.FenceGlued, ruleid.FenceUnclosed}, "fm/delimiter-trailing-space": {ruleid.FenceBlanks}, "fm/empty-file": {ruleid.FileEmpty},
+	"fm/glued-closer": {ruleid.FenceGlued}, "fm/html-comment-first": {ruleid.FenceLate, ruleid.FenceMissing}, "fm/in-code-fence": {ruleid.FenceLate, ruleid.FenceMissing},
+	"fm/include-stub": {ruleid.FenceMissing}, "fm/leading-blank": {ruleid.FenceLate}, "fm/none": {ruleid.FenceMissing}, "fm/opener-variant": {ruleid.FenceMissing, ruleid.FenceOpener},
+	"fm/text-before": {ruleid.FenceMissing}, "fm/unclosed": {ruleid.FenceUnclosed}, "fm/yaml-without-opener": {ruleid.FenceOpener},
+	"link/file-escapes": {"link-outside", ruleid.FileOutside}, "name/colon-slash-dot": {ruleid.NamePattern}, "name/dir-case-only": {ruleid.NameFolder},
+	"name/dir-mismatch": {ruleid.NameFolder}, "name/hyphen-edge": {ruleid.NamePattern}, "name/missing": {ruleid.NameMissing},
+	"name/non-string": {ruleid.NameType, ruleid.NameSyntax}, "name/space-upper": {ruleid.NamePattern}, "name/too-long": {ruleid.NameLength},
+	"name/underscore": {ruleid.NamePattern}, "name/unicode": {ruleid.NamePattern},
+	"refs/broken": {RuleRefMissing}, "refs/case": {RuleRefCase}, "refs/escape": {RuleRefOutside}, "security/fixtures": {ruleid.FenceMissing, ruleid.YAMLSyntax},
+	"size/big-bytes": {RuleFilesLarge, RuleSizeFile}, "size/big-skill-md": {RuleSizeBody, ruleid.FileTooLarge}, "size/long-frontmatter": {ruleid.FenceTooLong},
+	"size/long-line": {ruleid.FileTooLarge, ruleid.YAMLSyntax}, "size/many-files": {RuleFilesMany}, "tree/nested-skills": {}, "tree/root-skill": {ruleid.FenceMissing},
+	"yaml/duplicate-key": {ruleid.YAMLDuplicate}, "yaml/flow-collections-valid": {ruleid.YAMLSyntax}, "yaml/flow-trailing": {ruleid.YAMLSyntax},
+	"yaml/inner-quotes": {ruleid.YAMLSyntax}, "yaml/list-dash-start": {ruleid.YAMLSyntax}, "yaml/nested-fault": {ruleid.YAMLSyntax},
+	"yaml/non-mapping": {ruleid.YAMLMapping}, "yaml/reserved-start": {ruleid.YAMLSyntax}, "yaml/star-or-amp-start": {ruleid.YAMLSyntax},
+	"yaml/text-after-block-indicator": {ruleid.YAMLSyntax}, "yaml/unindented-continuation": {ruleid.YAMLSyntax}, "yaml/unquoted-colon": {ruleid.YAMLSyntax},
+	"yaml/unrecoverable": {ruleid.YAMLSyntax},
 }
 
 // strictly lists the cases whose strict reading differs from the column, with the reason.

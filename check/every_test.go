@@ -14,7 +14,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // fails is a folder in which SKILL.md cannot be opened.
@@ -60,55 +62,55 @@ func named(name string) string { return "---\nname: " + name + "\ndescription: U
 // textRules lists the rules of package skill about the text of SKILL.md, with a text that
 // breaks the rule and a similar one that does not.
 var textRules = map[skill.RuleID]struct{ bad, good string }{
-	skill.RuleFileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
-	skill.RuleFileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
-	skill.RuleFileEmpty:    {" \n", sound},
-	skill.RuleTextBOM:      {"\ufeff" + sound, sound},
-	skill.RuleTextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
+	ruleid.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
+	ruleid.FileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
+	ruleid.FileEmpty:    {" \n", sound},
+	ruleid.TextBOM:      {"\ufeff" + sound, sound},
+	ruleid.TextControl:  {with("", "a\x1bb"), with("", "a\tb\r\nc")},
 
-	skill.RuleFenceMissing:  {"# Git\n", sound},
-	skill.RuleFenceOpener:   {"name: git\ndescription: d\n---\n", sound},
-	skill.RuleFenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
-	skill.RuleFenceTooLong:  {with("x: "+strings.Repeat("x", skill.MaxFrontmatter)+"\n", ""), with("x: "+strings.Repeat("x", skill.MaxFrontmatter-100)+"\n", "")},
-	skill.RuleFenceLate:     {"\n" + sound, sound + "\n---\n"},
-	skill.RuleFenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
-	skill.RuleFenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
+	ruleid.FenceMissing:  {"# Git\n", sound},
+	ruleid.FenceOpener:   {"name: git\ndescription: d\n---\n", sound},
+	ruleid.FenceUnclosed: {"---\nname: git\ndescription: d\n", "---\nname: git\ndescription: d\n---"},
+	ruleid.FenceTooLong:  {with("x: "+strings.Repeat("x", frontmatter.MaxSize)+"\n", ""), with("x: "+strings.Repeat("x", frontmatter.MaxSize-100)+"\n", "")},
+	ruleid.FenceLate:     {"\n" + sound, sound + "\n---\n"},
+	ruleid.FenceBlanks:   {"--- \nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n--- \n"},
+	ruleid.FenceGlued:    {"---\nname: git\ndescription: d\n---# Git\n", "---\nname: git\ndescription: d\n---\n---# Git\n"},
 
-	skill.RuleYAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
-	skill.RuleYAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
-	skill.RuleYAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
-	skill.RuleYAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
-	skill.RuleYAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
-	skill.RuleYAMLMapping:   {"---\n- name: git\n---\n", sound},
+	ruleid.YAMLSyntax:    {with("a: b: c\n", ""), with("a: b:c\n", "")},
+	ruleid.YAMLControl:   {with("a: \x00\n", ""), with("", "\x00")},
+	ruleid.YAMLDuplicate: {with("name: git\n", ""), with("metadata:\n  name: git\n", "")},
+	ruleid.YAMLKeyType:   {with("1: a\n", ""), with("'1': a\n", "")},
+	ruleid.YAMLNotJSON:   {with("a: .nan\n", ""), with("a: nan\n", "")},
+	ruleid.YAMLMapping:   {"---\n- name: git\n---\n", sound},
 
-	skill.RuleNameMissing: {"---\ndescription: d\n---\n", named("git")},
-	skill.RuleNameSyntax:  {named("a: b"), named("'a: b'")},
-	skill.RuleNameControl: {named("\"a\\tb\""), named("\"a b\"")},
-	skill.RuleNameType:    {named("8004"), named("'8004'")},
-	skill.RuleNamePattern: {named("my--git"), named("my-git")},
-	skill.RuleNameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
-	skill.RuleNameFolder:  {named("Git"), named("git")},
+	ruleid.NameMissing: {"---\ndescription: d\n---\n", named("git")},
+	ruleid.NameSyntax:  {named("a: b"), named("'a: b'")},
+	ruleid.NameControl: {named("\"a\\tb\""), named("\"a b\"")},
+	ruleid.NameType:    {named("8004"), named("'8004'")},
+	ruleid.NamePattern: {named("my--git"), named("my-git")},
+	ruleid.NameLength:  {named(strings.Repeat("x", 65)), named(strings.Repeat("x", 64))},
+	ruleid.NameFolder:  {named("Git"), named("git")},
 
-	skill.RuleDescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
-	skill.RuleDescriptionType:    {described("42"), described("'42'")},
-	skill.RuleDescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
-	skill.RuleCompatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
-	skill.RuleInvocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
-	skill.RuleMetadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
+	ruleid.DescriptionMissing: {"---\nname: git\ndescription: ''\n---\n", described("d")},
+	ruleid.DescriptionType:    {described("42"), described("'42'")},
+	ruleid.DescriptionLength:  {described(strings.Repeat("é", 1025)), described(strings.Repeat("é", 1024))},
+	ruleid.Compatibility:      {with("compatibility: ["+strings.Repeat("x", 500)+"]\n", ""), with("compatibility: "+strings.Repeat("x", 500)+"\n", "")},
+	ruleid.Invocation:         {with("disable-model-invocation: yes\n", ""), with("disable-model-invocation: true\nuser-invocable: false\n", "")},
+	ruleid.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
 // bundleRules lists the rules of package skill about the folder.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
-	skill.RuleFileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Odd: &skill.Odd{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
-	skill.RuleFileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
-	skill.RuleFileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
-	skill.RuleFileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
-	skill.RuleFileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
-	skill.RuleFileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
-	skill.RuleFolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
+	ruleid.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
+	ruleid.FileGone:       {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrNotExist}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FilePermission: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileUnreadable: {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{syscall.EIO}}, &skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fails{fs.ErrPermission}}},
+	ruleid.FileUnstable:   {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: restless{fileOf(sound), new(int64)}}, bundleOf(fileOf(sound), "git")},
+	ruleid.FileName:       {bundleOf(fstest.MapFS{"sKILL.md": {Data: []byte(sound)}}, "git"), bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git")},
+	ruleid.FileSpelling:   {bundleOf(fstest.MapFS{"skill.md": {Data: []byte(sound)}}, "git"), bundleOf(fileOf(sound), "git")},
+	ruleid.FileVariants:   {bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skill.md": {}}, "git"), bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte(sound)}, "skills.md": {}}, "git")},
+	ruleid.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
 // Each rule of package skill yields its finding, from the text or the folder.
@@ -171,7 +173,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := []skill.RuleID{skill.RuleFileSpelling, skill.RuleFileName, "near-miss"}
+	named := []skill.RuleID{ruleid.FileSpelling, ruleid.FileName, "near-miss"}
 	for _, id := range named {
 		mended[id] = strings.Contains(string(script), `renamed to SKILL.md \[`+string(id)+`\]`) || strings.Contains(string(near), "renamed to SKILL.md ["+string(id)+"]")
 	}
@@ -210,7 +212,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 func mendedRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}
-	for _, file := range []string{"rules.go", "../skill/rules.go"} {
+	for _, file := range []string{"rules.go", "../internal/ruleid/ruleid.go"} {
 		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
 				if lit, ok := v.Values[0].(*ast.BasicLit); ok {

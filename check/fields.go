@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // known lists the specification's fields.
@@ -24,12 +26,12 @@ func unknownFields(s *subject) (out []Finding) {
 		n := min(max(f.KeyPosition.Line, 1), len(s.lines))
 		l := s.lines[n-1]
 		mend := "put it under metadata: where no client needs it here"
-		if near := skill.NearField(f.Key); near != "" {
+		if near := typo.Field(f.Key); near != "" {
 			if _, there := s.doc.Field(near); !there {
 				mend = "write " + near + ": where that was meant, else " + mend
 			}
 		}
-		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+skill.Quote(f.Key), mend))
+		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), mend))
 	}
 	return out
 }
@@ -51,7 +53,7 @@ func reservedName(s *subject) []Finding {
 	if !ok || m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, "a name with "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "choose another name")}
+	return []Finding{s.field(f, "a name with "+display.Quote(m)+" in it is refused where skills are uploaded to Claude", "choose another name")}
 }
 
 func xmlDescription(s *subject) []Finding {
@@ -60,7 +62,7 @@ func xmlDescription(s *subject) []Finding {
 	if !ok || m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, "a description with the tag "+skill.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
+	return []Finding{s.field(f, "a description with the tag "+display.Quote(m)+" in it is refused where skills are uploaded to Claude", "write it without angle brackets")}
 }
 
 func allowedToolsForm(s *subject) []Finding {
@@ -70,14 +72,14 @@ func allowedToolsForm(s *subject) []Finding {
 	}
 	const mend = "write the tools in one line, separated by blanks"
 	switch f.Value.Kind {
-	case skill.Null:
+	case frontmatter.Null:
 		return nil
-	case skill.String:
+	case frontmatter.String:
 		if strings.Contains(outsideParens(f.Value.Text), ",") {
 			return []Finding{s.field(f, "the tools are separated by commas; the specification separates them by blanks", mend)}
 		}
 		return nil
-	case skill.List:
+	case frontmatter.List:
 		return []Finding{s.field(f, "the tools are a list; the specification wants one string", mend)}
 	}
 	return []Finding{s.field(f, "allowed-tools is not a string", mend)}
@@ -101,9 +103,9 @@ func outsideParens(s string) string {
 
 // toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
 // reader would see other tools.
-func toolsOf(v skill.Value) (tools []string, ok bool) {
+func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	switch v.Kind {
-	case skill.String:
+	case frontmatter.String:
 		depth, begin := 0, 0
 		for i, r := range v.Text + " " {
 			switch {
@@ -121,9 +123,9 @@ func toolsOf(v skill.Value) (tools []string, ok bool) {
 		if depth != 0 {
 			return nil, false
 		}
-	case skill.List:
+	case frontmatter.List:
 		for _, item := range v.Items {
-			if item.Kind != skill.String {
+			if item.Kind != frontmatter.String {
 				return nil, false
 			}
 			tools = append(tools, item.Text)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -19,14 +21,14 @@ func windowsNames(s *subject) (out []Finding) {
 		at = s.skill.Folder()
 	}
 	for part := range strings.SplitSeq(at, "/") {
-		if fault := skill.WindowsFault(part); fault != "" && part != "." {
-			out = append(out, Finding{Message: "on Windows no folder can be called " + skill.Quote(part) + ", for " + fault, Mend: "rename the folder"})
+		if fault := naming.WindowsFault(part); fault != "" && part != "." {
+			out = append(out, Finding{Message: "on Windows no folder can be called " + display.Quote(part) + ", for " + fault, Mend: "rename the folder"})
 			break
 		}
 	}
 	if f, ok := s.doc.Field("name"); ok && skill.ValidName(s.skill.Name) && skill.Base(at) != s.skill.Name {
-		if fault := skill.WindowsFault(s.skill.Name); fault != "" {
-			out = append(out, s.field(f, "on Windows no folder can be called "+skill.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
+		if fault := naming.WindowsFault(s.skill.Name); fault != "" {
+			out = append(out, s.field(f, "on Windows no folder can be called "+display.Quote(s.skill.Name)+", for "+fault, "give the skill another name"))
 		}
 	}
 	if s.skill.FS == nil {
@@ -46,8 +48,8 @@ func windowsNames(s *subject) (out []Finding) {
 			}
 			return nil
 		}
-		if fault := skill.WindowsFault(e.Name()); fault != "" {
-			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + skill.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
+		if fault := naming.WindowsFault(e.Name()); fault != "" {
+			out = append(out, Finding{File: p, Message: "on Windows no file can be called " + display.Quote(e.Name()) + ", for " + fault, Mend: "rename it"})
 		}
 		return nil
 	})
@@ -64,10 +66,10 @@ func caseCollisions(s *subject) (out []Finding) {
 	for _, name := range names {
 		key := skill.KeyOf(name)
 		if other, twice := first[key]; twice {
-			f := Finding{File: name, Message: "differs from " + skill.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
+			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Mend: "rename this one"}
 			if !strings.EqualFold(name, other) {
-				f.Message = "differs from " + skill.Spelt(other) + " only by how a character is composed, which nobody sees; on macOS one replaces the other"
-				f.Mend = "rename this one, which is written " + skill.Spelt(name)
+				f.Message = "differs from " + display.Spelt(other) + " only by how a character is composed, which nobody sees; on macOS one replaces the other"
+				f.Mend = "rename this one, which is written " + display.Spelt(name)
 			}
 			out = append(out, f)
 			continue
@@ -155,9 +157,9 @@ func Unlisted(at string) (message, mend string) {
 	const consequence = ", so that the Skills extension's lists leave the skill out"
 	switch {
 	case !utf8.ValidString(at):
-		return skill.Quote(at) + " has a name that is not UTF-8, and that no URI can carry" + consequence, "rename it"
+		return display.Quote(at) + " has a name that is not UTF-8, and that no URI can carry" + consequence, "rename it"
 	case strings.Count(at, "/") >= skill.MaxDepth:
-		return skill.Quote(at) + fmt.Sprintf(" is more than %d levels deep", skill.MaxDepth) + consequence, "move it up"
+		return display.Quote(at) + fmt.Sprintf(" is more than %d levels deep", skill.MaxDepth) + consequence, "move it up"
 	}
-	return skill.Quote(at) + " cannot be listed: it cannot be read, or has a name that no URI can carry" + consequence, "give yourself permission to read it, or rename it"
+	return display.Quote(at) + " cannot be listed: it cannot be read, or has a name that no URI can carry" + consequence, "give yourself permission to read it, or rename it"
 }

@@ -8,7 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Level is the certainty of a fix.
@@ -120,7 +123,7 @@ func markFixable(s *subject, findings []Finding) {
 		}
 	}
 	for i := range findings {
-		if findings[i].Rule == skill.RuleFileSpelling {
+		if findings[i].Rule == ruleid.FileSpelling {
 			findings[i].Fix = Guess
 		}
 	}
@@ -209,16 +212,16 @@ func written(old, now []line) []string {
 
 // mendable lists the rules for which there is a fix.
 var mendable = map[skill.RuleID]bool{
-	skill.RuleFenceBlanks: true, skill.RuleFenceGlued: true, skill.RuleFenceLate: true, skill.RuleFenceUnclosed: true,
-	skill.RuleFenceOpener: true, skill.RuleYAMLSyntax: true, skill.RuleYAMLDuplicate: true, skill.RuleNameType: true,
-	skill.RuleDescriptionType: true, skill.RuleNameMissing: true, skill.RuleDescriptionMissing: true, skill.RuleFileSpelling: true, RuleAllowedTools: true,
+	ruleid.FenceBlanks: true, ruleid.FenceGlued: true, ruleid.FenceLate: true, ruleid.FenceUnclosed: true,
+	ruleid.FenceOpener: true, ruleid.YAMLSyntax: true, ruleid.YAMLDuplicate: true, ruleid.NameType: true,
+	ruleid.DescriptionType: true, ruleid.NameMissing: true, ruleid.DescriptionMissing: true, ruleid.FileSpelling: true, RuleAllowedTools: true,
 }
 
 // judged is a file with the data that fixing needs.
 type judged struct {
 	data     []byte
 	text     string
-	doc      *skill.Document
+	doc      *frontmatter.Document
 	lines    []line
 	problems []skill.Problem // of the file and its fields
 	tools    bool            // allowed-tools has a form that other clients misread
@@ -226,7 +229,7 @@ type judged struct {
 
 func judgeBytes(data []byte, folder string) *judged {
 	s := (&skill.Skill{Bundle: &skill.Bundle{Path: folder, Entry: skill.MainFile}}).Parsed(data, skill.Stamp{})
-	j := &judged{data: data, text: string(data), doc: skill.Parse(data), problems: s.Problems}
+	j := &judged{data: data, text: string(data), doc: frontmatter.Parse(data), problems: s.Problems}
 	j.lines = linesOf(j.text)
 	_, tools := j.toolsMend()
 	j.tools = tools
@@ -257,10 +260,10 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	}
 	if from == "" {
 		now, before := differing(j.text, old.text)
-		if rule != skill.RuleYAMLDuplicate && !holdsInOrder(words(now), words(before)) {
+		if rule != ruleid.YAMLDuplicate && !holdsInOrder(words(now), words(before)) {
 			return false // only the duplicate line may go
 		}
-		if rule != skill.RuleNameMissing && !holdsInOrder(words(before), words(now)) {
+		if rule != ruleid.NameMissing && !holdsInOrder(words(before), words(now)) {
 			return false // only a name may be added
 		}
 	}
@@ -281,7 +284,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 		now, ok := j.doc.Field(key)
 		switch {
 		case old.faulty(f):
-			if !ok || now.Value.Kind == skill.String && !sameText(f.Value.Text, now.Value.Text) {
+			if !ok || now.Value.Kind == frontmatter.String && !sameText(f.Value.Text, now.Value.Text) {
 				return false
 			}
 		case !ok || !sameValue(f.Key, f.Value, now.Value):
@@ -292,9 +295,9 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 }
 
 // faulty is set if the field was read as text because it is not valid YAML.
-func (j *judged) faulty(f skill.Field) bool {
+func (j *judged) faulty(f frontmatter.Field) bool {
 	for _, p := range j.doc.Problems {
-		if p.Field == f.Key && p.Rule == skill.RuleYAMLSyntax {
+		if p.Field == f.Key && p.Rule == ruleid.YAMLSyntax {
 			return true
 		}
 	}
@@ -305,19 +308,19 @@ func (j *judged) faulty(f skill.Field) bool {
 // not count, since readers drop them; a block of lines keeps its line ends.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
-	return was == is || strings.Contains(is, "\n") && was == skill.OneLine(is)
+	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
 }
 
 // sameValue compares the old value with the new one. A name or description may become the
 // string that it should be, and allowed-tools may take its other form; nothing else may
 // change.
-func sameValue(key string, was, is skill.Value) bool {
+func sameValue(key string, was, is frontmatter.Value) bool {
 	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
 		return true
 	}
 	switch key {
 	case "name", "description":
-		return was.Text == is.Text && was.Kind != skill.List && was.Kind != skill.Map && is.Kind == skill.String
+		return was.Text == is.Text && was.Kind != frontmatter.List && was.Kind != frontmatter.Map && is.Kind == frontmatter.String
 	case "allowed-tools":
 		a, ok := toolsOf(was)
 		b, fine := toolsOf(is)

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
@@ -21,46 +23,46 @@ var fixes = []struct {
 	level          Level
 	broken, mended string
 }{
-	{"colon", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
-	{"star", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
-	{"at", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: @all of it\n---\n", "---\nname: git\ndescription: '@all of it'\n---\n"},
-	{"inner quotes", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: \"a\" and b\n---\n", "---\nname: git\ndescription: '\"a\" and b'\n---\n"},
-	{"flow with text", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nargument-hint: [a] [b]\n---\n", "---\nname: git\ndescription: d\nargument-hint: '[a] [b]'\n---\n"},
-	{"nested colon", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
-	{"text behind >", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
-	{"text behind |", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
-	{"colon over lines", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
-	{"glued field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
-	{"quoted field below", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
-	{"colon in the key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
-	{"two blanks", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
-	{"colon and comment", skill.RuleYAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
-	{"no-break space", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
-	{"continuation", skill.RuleYAMLSyntax, Guess, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
-	{"glued key", skill.RuleYAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
-	{"twin", skill.RuleYAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"blanks", skill.RuleFenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
-	{"glued fence", skill.RuleFenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
-	{"late fence", skill.RuleFenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
-	{"unclosed", skill.RuleFenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
-	{"unclosed, value over lines", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: d\n  more\n\n# Title\n", "---\nname: git\ndescription: d\n  more\n---\n\n# Title\n"},
-	{"unclosed, block", skill.RuleFenceUnclosed, Certain, "---\nname: git\ndescription: >\n  d\n# Title\n", "---\nname: git\ndescription: >\n  d\n---\n# Title\n"},
-	{"unclosed, other field", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: d\nNote: read this\n\n# Title\n", "---\nname: git\ndescription: d\nNote: read this\n---\n\n# Title\n"},
-	{"unclosed, colon", skill.RuleFenceUnclosed, Guess, "---\nname: git\ndescription: a: b\n\n# Title\n", "---\nname: git\ndescription: 'a: b'\n---\n\n# Title\n"},
-	{"unclosed to the end", skill.RuleFenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
-	{"no opener", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
-	{"neither", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
-	{"neither, rule below", skill.RuleFenceOpener, Certain, "name: git\ndescription: d\n\nText\n\n---\nMore\n", "---\nname: git\ndescription: d\n---\n\nText\n\n---\nMore\n"},
-	{"number", skill.RuleDescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
-	{"name is a number", skill.RuleNameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
+	{"colon", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Git: it's all\n---\nbody\n", "---\nname: git\ndescription: 'Git: it''s all'\n---\nbody\n"},
+	{"star", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nallowed-tools: *\n---\n", "---\nname: git\ndescription: d\nallowed-tools: '*'\n---\n"},
+	{"at", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: @all of it\n---\n", "---\nname: git\ndescription: '@all of it'\n---\n"},
+	{"inner quotes", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a\" and b\n---\n", "---\nname: git\ndescription: '\"a\" and b'\n---\n"},
+	{"flow with text", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nargument-hint: [a] [b]\n---\n", "---\nname: git\ndescription: d\nargument-hint: '[a] [b]'\n---\n"},
+	{"nested colon", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: d\nmetadata:\n  a: x: y\n  b: z\n---\n", "---\nname: git\ndescription: d\nmetadata:\n  a: 'x: y'\n  b: z\n---\n"},
+	{"text behind >", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: > Use when needed.\nlicense: MIT\n---\n", "---\nname: git\ndescription: >\n  Use when needed.\nlicense: MIT\n---\n"},
+	{"text behind |", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: | Use when\n    needed.\n---\n", "---\nname: git\ndescription: |\n    Use when\n    needed.\n---\n"},
+	{"colon over lines", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: a: b\n  and more\n---\n", "---\nname: git\ndescription: 'a: b and more'\n---\n"},
+	{"glued field below", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\nlicense:MIT\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\nlicense: MIT\n---\n"},
+	{"quoted field below", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Reads: files\n  and more\n'argument-hint': [a] [b]\n---\n", "---\nname: git\ndescription: 'Reads: files and more'\n'argument-hint': '[a] [b]'\n---\n"},
+	{"colon in the key", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: Use when.\nnpm:install: do: it\n---\n", "---\nname: git\ndescription: Use when.\nnpm:install: 'do: it'\n---\n"},
+	{"two blanks", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription: \"a,\"  and b\n---\n", "---\nname: git\ndescription: '\"a,\" and b'\n---\n"},
+	{"colon and comment", ruleid.YAMLSyntax, Guess, "---\nname: git\ndescription: Do it: now # or later\n---\n", "---\nname: git\ndescription: 'Do it: now # or later'\n---\n"},
+	{"no-break space", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription:\u00a0Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"continuation", ruleid.YAMLSyntax, Guess, "---\nname: git\ndescription: one\ntwo three\n---\n", "---\nname: git\ndescription: 'one two three'\n---\n"},
+	{"glued key", ruleid.YAMLSyntax, Certain, "---\nname: git\ndescription:Use it\n---\n", "---\nname: git\ndescription: Use it\n---\n"},
+	{"twin", ruleid.YAMLDuplicate, Certain, "---\nname: git\nname: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"blanks", ruleid.FenceBlanks, Certain, "---  \r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\nbody\r\n"},
+	{"glued fence", ruleid.FenceGlued, Certain, "---\nname: git\ndescription: d\n---# Title\n", "---\nname: git\ndescription: d\n---\n# Title\n"},
+	{"late fence", ruleid.FenceLate, Certain, "\ufeff\n \n---\nname: git\ndescription: d\n---\n", "\ufeff---\nname: git\ndescription: d\n---\n"},
+	{"unclosed", ruleid.FenceUnclosed, Certain, "---\r\nname: git\r\ndescription: d\r\n\r\n# Title\r\n", "---\r\nname: git\r\ndescription: d\r\n---\r\n\r\n# Title\r\n"},
+	{"unclosed, value over lines", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: d\n  more\n\n# Title\n", "---\nname: git\ndescription: d\n  more\n---\n\n# Title\n"},
+	{"unclosed, block", ruleid.FenceUnclosed, Certain, "---\nname: git\ndescription: >\n  d\n# Title\n", "---\nname: git\ndescription: >\n  d\n---\n# Title\n"},
+	{"unclosed, other field", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: d\nNote: read this\n\n# Title\n", "---\nname: git\ndescription: d\nNote: read this\n---\n\n# Title\n"},
+	{"unclosed, colon", ruleid.FenceUnclosed, Guess, "---\nname: git\ndescription: a: b\n\n# Title\n", "---\nname: git\ndescription: 'a: b'\n---\n\n# Title\n"},
+	{"unclosed to the end", ruleid.FenceUnclosed, Certain, "---\nname: git\ndescription: d", "---\nname: git\ndescription: d\n---"},
+	{"no opener", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n---\nbody\n", "---\nname: git\ndescription: d\n---\nbody\n"},
+	{"neither", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n\n# Title\n", "---\nname: git\ndescription: d\n---\n\n# Title\n"},
+	{"neither, rule below", ruleid.FenceOpener, Certain, "name: git\ndescription: d\n\nText\n\n---\nMore\n", "---\nname: git\ndescription: d\n---\n\nText\n\n---\nMore\n"},
+	{"number", ruleid.DescriptionType, Certain, "---\nname: git\ndescription: 42\n---\n", "---\nname: git\ndescription: '42'\n---\n"},
+	{"name is a number", ruleid.NameType, Certain, "---\nname: 8004\ndescription: d\n---\n", "---\nname: '8004'\ndescription: d\n---\n"},
 	{"tools with commas", RuleAllowedTools, Certain, "---\nname: git\nallowed-tools: Read, Bash(git:*)\ndescription: d\n---\n", "---\nname: git\nallowed-tools: Read Bash(git:*)\ndescription: d\n---\n"},
 	{"list of tools", RuleAllowedTools, Certain, "---\nname: git\ndescription: d\nallowed-tools:\n  - Read\n  - Write\n---\n", "---\nname: git\ndescription: d\nallowed-tools: Read Write\n---\n"},
-	{"a slip in a key", skill.RuleNameMissing, Guess, "---\nnmae: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"a slip in another", skill.RuleDescriptionMissing, Guess, "---\nname: git\ndescripton: |\n  d\n---\n", "---\nname: git\ndescription: |\n  d\n---\n"},
-	{"a space that is none", skill.RuleNameMissing, Certain, "---\n\u00a0name: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"what cannot be seen", skill.RuleDescriptionMissing, Certain, "---\nname: git\ndes\u200bcription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"a letter of another script", skill.RuleNameMissing, Certain, "---\nn\u0430me: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
-	{"no name", skill.RuleNameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a slip in a key", ruleid.NameMissing, Guess, "---\nnmae: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a slip in another", ruleid.DescriptionMissing, Guess, "---\nname: git\ndescripton: |\n  d\n---\n", "---\nname: git\ndescription: |\n  d\n---\n"},
+	{"a space that is none", ruleid.NameMissing, Certain, "---\n\u00a0name: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"what cannot be seen", ruleid.DescriptionMissing, Certain, "---\nname: git\ndes\u200bcription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"a letter of another script", ruleid.NameMissing, Certain, "---\nn\u0430me: git\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
+	{"no name", ruleid.NameMissing, Guess, "---\ndescription: d\n---\n", "---\nname: git\ndescription: d\n---\n"},
 }
 
 func TestFix(t *testing.T) {
@@ -211,7 +213,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if again, mends := Fix(got, folder, level); !bytes.Equal(again, got) {
 		t.Errorf("%s: mended again: %+v", name, mends)
 	}
-	was, is := skill.Parse(data), skill.Parse(got)
+	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {
 		// A misspelt key of a missing field is renamed; everything else is compared as
 		// usual.
@@ -223,7 +225,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 				at = where[0] + 1
 			}
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])
-			was = skill.Parse(data)
+			was = frontmatter.Parse(data)
 		}
 	}
 	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
@@ -243,7 +245,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		all := regexp.MustCompile(`[\pL\pN]+`).FindAllString(seen, -1)
 		for i, w := range all {
 			for _, field := range []string{"name", "description"} {
-				key := skill.Document{Fields: []skill.Field{{Key: w}}}
+				key := frontmatter.Document{Fields: []frontmatter.Field{{Key: w}}}
 				if _, certain, _ := key.Meant(field); certain {
 					all[i] = field
 				}
@@ -251,7 +253,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		}
 		return strings.Join(all, " ")
 	}
-	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleYAMLDuplicate })
+	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.YAMLDuplicate })
 	// If the fence was missing, duplicates appear only with it: one of two equal lines is
 	// removed.
 	once := func(s []byte) []byte {
@@ -263,20 +265,20 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		}
 		return bytes.Join(kept, []byte("\n"))
 	}
-	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleFenceUnclosed })
+	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.FenceUnclosed })
 	if a, b := words(data), words(got); !twins && level == Certain && a != b && !(unclosed && words(once(data)) == words(once(got))) {
 		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
 	}
 	broken := map[string]bool{"allowed-tools": true}
 	for _, p := range was.Problems {
-		if p.Rule == skill.RuleYAMLSyntax || p.Rule == skill.RuleNameSyntax {
+		if p.Rule == ruleid.YAMLSyntax || p.Rule == ruleid.NameSyntax {
 			broken[p.Field] = true
 		}
 	}
 	for _, f := range was.Fields {
 		now, ok := is.Field(f.Key)
 		// A name that reads as a number becomes the string that was written: 04, not 4.
-		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == skill.String && now.Value.Text == f.Value.Text
+		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == frontmatter.String && now.Value.Text == f.Value.Text
 		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && !quoted && !broken[f.Key] {
 			t.Errorf("%s: %s was %s and is %s", name, f.Key, a, b)
 		}
@@ -321,7 +323,7 @@ func TestBetter(t *testing.T) {
 		"a word is copied":    {"---\nname: git\ndescription: Use when: x\nname:a: b\n---\n", "---\nname: git\ndescription: 'Use when: x name:a: b'\nname:a: b\n---\n", false},
 		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
 	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), skill.RuleYAMLSyntax, "", ""); got != c.want {
+		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), ruleid.YAMLSyntax, "", ""); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -60,13 +60,13 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 			b.Entry = want
 		}
 	}
-	odd := &skill.Odd{}
+	odd := &skill.Extra{}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) && e.Name() != b.Entry {
 			odd.Others = append(odd.Others, e.Name())
 		}
 	}
-	b.Odd = odd
+	b.Extra = odd
 	return b
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -245,11 +246,11 @@ func missingRefs(s *subject) (out []Finding) {
 			switch exists, err := s.exists(p); {
 			case exists || s.inAnyCase(p) != "":
 			case errors.Is(err, skill.ErrOutside):
-				out = append(out, s.ref(l, skill.Quote(p)+" is or lies behind a link that leads out of the skill's folder, and is not followed", "put a copy of the file into the skill"))
+				out = append(out, s.ref(l, display.Quote(p)+" is or lies behind a link that leads out of the skill's folder, and is not followed", "put a copy of the file into the skill"))
 			case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
-				out = append(out, s.ref(l, skill.Quote(p)+" does not exist in the skill's folder", "add the file, or correct the link"))
+				out = append(out, s.ref(l, display.Quote(p)+" does not exist in the skill's folder", "add the file, or correct the link"))
 			default:
-				out = append(out, s.ref(l, skill.Quote(p)+" cannot be read: "+skill.Reason(err), "mend the file, or correct the link"))
+				out = append(out, s.ref(l, display.Quote(p)+" cannot be read: "+skill.Reason(err), "mend the file, or correct the link"))
 			}
 		}
 	}, nil)
@@ -266,7 +267,7 @@ func wrongCaseRefs(s *subject) (out []Finding) {
 		}
 		if !s.names[p] {
 			if have := s.inAnyCase(p); have != "" && have != p {
-				out = append(out, s.ref(l, "the file is called "+skill.Quote(have), "write the link as "+have))
+				out = append(out, s.ref(l, "the file is called "+display.Quote(have), "write the link as "+have))
 			}
 		}
 	}, nil)

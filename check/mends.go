@@ -7,7 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // The largest number of problems and bytes of frontmatter to fix; the longest real
@@ -18,7 +22,7 @@ const (
 )
 
 // isForAuthor reports whether a file is left to its author, without trying a fix.
-func isForAuthor(problems []skill.Problem, doc *skill.Document) bool {
+func isForAuthor(problems []skill.Problem, doc *frontmatter.Document) bool {
 	return len(problems) > maxMends || len(doc.Fields) > 0 && doc.Body > maxMended
 }
 
@@ -47,20 +51,20 @@ func (j *judged) candidates(folder string) []candidate {
 			continue
 		}
 		switch p.Rule {
-		case skill.RuleFenceLate:
+		case ruleid.FenceLate:
 			try(p.Rule, 0, Certain, "deleted the blank lines before the frontmatter", "delete the blank lines before the frontmatter", j.dropLeading(at))
-		case skill.RuleFenceBlanks:
+		case ruleid.FenceBlanks:
 			try(p.Rule, at, Certain, "deleted the blanks after ---", "delete the blanks after ---", j.splice(at, at+1, strings.TrimRight(j.lines[at].text, " \t")+j.lines[at].end()))
-		case skill.RuleFenceGlued:
+		case ruleid.FenceGlued:
 			l := j.lines[at]
 			try(p.Rule, at, Certain, "put the text behind --- on the next line", "put the text behind --- on the next line", j.splice(at, at+1, l.text[:3]+j.end(at)+l.text[3:]+l.end()))
-		case skill.RuleFenceUnclosed:
+		case ruleid.FenceUnclosed:
 			if end, ok := j.blockEnd(at + 1); ok {
 				if level := j.closable(at+1, end); level != None {
 					try(p.Rule, end, level, "closed the frontmatter with ---", fmt.Sprintf("write --- on a line of its own below line %d", end), j.close(end))
 				}
 			}
-		case skill.RuleFenceOpener:
+		case ruleid.FenceOpener:
 			if !strings.HasPrefix(j.lines[at].text, "name:") && !strings.HasPrefix(j.lines[at].text, "description:") {
 				continue
 			}
@@ -73,30 +77,30 @@ func (j *judged) candidates(folder string) []candidate {
 					try(p.Rule, at, level, "put --- before and after the frontmatter", "write --- on lines of their own before and after the frontmatter", both.splice(at, at, "---"+j.end(0)))
 				}
 			}
-		case skill.RuleYAMLSyntax:
+		case ruleid.YAMLSyntax:
 			if p.Field == "name" {
 				continue // a name is never guessed
 			}
 			j.syntaxMends(p, at, func(level Level, what, ask string, data []byte) {
 				try(p.Rule, at, level, what, ask, data)
 			})
-		case skill.RuleYAMLDuplicate:
+		case ruleid.YAMLDuplicate:
 			try(p.Rule, at, Certain, "deleted the second of two equal lines", "delete the second of the two equal lines", j.dropTwin(at))
-		case skill.RuleNameType, skill.RuleDescriptionType:
+		case ruleid.NameType, ruleid.DescriptionType:
 			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
-		case skill.RuleNameMissing, skill.RuleDescriptionMissing:
+		case ruleid.NameMissing, ruleid.DescriptionMissing:
 			if level, data := j.renameKey(p.Field); data != nil {
 				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
 				out[len(out)-1].from, out[len(out)-1].to = j.meant(p.Field), p.Field
 				continue
 			}
-			if p.Rule != skill.RuleNameMissing {
+			if p.Rule != ruleid.NameMissing {
 				continue
 			}
-			has := slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
+			has := slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return strings.EqualFold(strings.TrimSpace(f.Key), "name") })
 			if !has && skill.ValidName(folder) && len(j.doc.Fields) > 0 {
 				first := j.doc.Fields[0].KeyPosition.Line - 1
-				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, skill.NameField(folder)+j.end(first)))
+				try(p.Rule, first, Guess, "added the folder's name", "add the line", j.splice(first, first, naming.Line(folder)+j.end(first)))
 			}
 		}
 	}
@@ -231,9 +235,9 @@ func (j *judged) closable(from, to int) Level {
 		}
 		block.WriteString(text + "\n")
 	}
-	doc := skill.Parse([]byte("---\n" + block.String() + "---\n"))
+	doc := frontmatter.Parse([]byte("---\n" + block.String() + "---\n"))
 	for _, p := range doc.Problems {
-		if p.Rule != skill.RuleYAMLSyntax {
+		if p.Rule != ruleid.YAMLSyntax {
 			continue
 		}
 		f, ok := doc.Field(p.Field)
@@ -283,7 +287,7 @@ func (j *judged) syntaxMends(p skill.Problem, at int, try func(level Level, what
 	}
 	what := "quoted the value"
 	if key != "" {
-		what += " of " + skill.Excerpt(key)
+		what += " of " + display.Excerpt(key)
 	}
 	for _, i := range []int{at, from} {
 		try(level, "put the text behind > or | on the next line", "put the text on the next line", j.unfold(i, to))
@@ -352,7 +356,7 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 // begins reports whether a field begins on the line, well-formed or not.
 func (j *judged) begins(at int) bool {
 	return reField().MatchString(j.lines[at].text) || reOddField().MatchString(j.lines[at].text) ||
-		slices.ContainsFunc(j.doc.Fields, func(f skill.Field) bool { return f.KeyPosition.Line-1 == at })
+		slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
 // quoteLine puts a value of one line in single quotes.
@@ -406,7 +410,7 @@ func (j *judged) unfold(at, to int) []byte {
 // then the fix is a guess.
 func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
-	if !ok || key == "name" || f.Value.Kind != skill.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
+	if !ok || key == "name" || f.Value.Kind != frontmatter.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
 		return nil, None
 	}
 	first := j.lines[from].text
@@ -445,7 +449,7 @@ func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	for last > from+1 && strings.TrimSpace(j.lines[last-1].text) == "" {
 		last--
 	}
-	return j.splice(from, last, first[:colon+1]+" "+quote(skill.OneLine(f.Value.Text))+j.end(last-1)), level
+	return j.splice(from, last, first[:colon+1]+" "+quote(display.OneLine(f.Value.Text))+j.end(last-1)), level
 }
 
 func textsOf(lines []line) []string {
@@ -473,7 +477,7 @@ func (j *judged) dropTwin(at int) []byte {
 // sees the same tools.
 func (j *judged) toolsMend() ([]byte, bool) {
 	f, ok := j.doc.Field("allowed-tools")
-	if !ok || j.faulty(f) || f.Value.Kind == skill.String && !strings.Contains(outsideParens(f.Value.Text), ",") {
+	if !ok || j.faulty(f) || f.Value.Kind == frontmatter.String && !strings.Contains(outsideParens(f.Value.Text), ",") {
 		return nil, false
 	}
 	tools, ok := toolsOf(f.Value)

@@ -113,7 +113,7 @@ var scanRules = []skill.RuleID{
 // of the sources.
 var Rules = func() []Rule {
 	var all []Rule
-	for _, r := range skill.Rules {
+	for _, r := range skill.Rules() {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
 	for _, r := range rows {

@@ -226,7 +226,7 @@ func TestTable(t *testing.T) {
 		}
 		seen[r.ID] = true
 	}
-	for _, r := range skill.Rules {
+	for _, r := range skill.Rules() {
 		if !seen[r.ID] {
 			t.Errorf("%s is missing", r.ID)
 		}
@@ -239,8 +239,8 @@ func TestUnreadable(t *testing.T) {
 		"not UTF-8": bundleOf(fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: \xff\n---\n")}}, "git"),
 		"empty":     bundleOf(fstest.MapFS{"SKILL.md": {}}, "git"),
 		"spelling":  bundleOf(fstest.MapFS{"SKILL.Md": {}}, "git"),
-		"fault":     {Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Odd: &skill.Odd{Fault: skill.ErrOutside}},
-		"no files":  {Path: "git", Odd: &skill.Odd{Others: []string{"SKILL.Md"}}},
+		"fault":     {Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}},
+		"no files":  {Path: "git", Extra: &skill.Extra{Others: []string{"SKILL.Md"}}},
 	} {
 		r := Skill(t.Context(), b)
 		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == skill.SeverityError }) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -81,7 +82,7 @@ func window(runes []rune, column, length int) (text, under string) {
 		switch {
 		case r == '\t':
 			r = ' '
-		case unicode.IsControl(r) || skill.IsUnseen(r):
+		case unicode.IsControl(r) || display.IsUnseen(r):
 			r = '?'
 		default:
 			wide = columns(r)

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // runs finds runs of characters and calls visit for each with its offset, its end
@@ -37,7 +37,7 @@ func tagCharacters(s *subject) (out []Finding) {
 	if !strings.Contains(s.text, "\xf3\xa0") { // the first bytes of every tag character
 		return nil
 	}
-	runs(s.text, skill.IsTag, func(start, end, n int) {
+	runs(s.text, display.IsTag, func(start, end, n int) {
 		// A flag of a region is a black flag, letters, and a cancel tag (UTS #51).
 		if strings.HasSuffix(s.text[:start], "\U0001f3f4") && strings.HasSuffix(s.text[start:end], "\U000e007f") && n <= 8 || len(out) == maxRuns {
 			return
@@ -48,9 +48,9 @@ func tagCharacters(s *subject) (out []Finding) {
 			}
 			return -1
 		}, s.text[start:end])
-		message := skill.Count(n, "tag character") + ", which nobody sees and models read"
+		message := display.Count(n, "tag character") + ", which nobody sees and models read"
 		if hidden != "" {
-			message += ": " + skill.Quote(hidden)
+			message += ": " + display.Quote(hidden)
 		}
 		out = append(out, s.at(start, n, message, "delete them"))
 	})
@@ -75,7 +75,9 @@ func bidiCharacters(s *subject) (out []Finding) {
 }
 
 // isInvisible leaves out what other rules speak of, and the marks of direction.
-func isInvisible(r rune) bool { return skill.IsUnseen(r) && !skill.IsBidiControl(r) && !skill.IsTag(r) }
+func isInvisible(r rune) bool {
+	return display.IsUnseen(r) && !display.IsBidiControl(r) && !display.IsTag(r)
+}
 
 func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
@@ -88,7 +90,7 @@ func zeroWidth(s *subject) (out []Finding) {
 	runs(s.text[skip:], isInvisible, func(start, _, n int) {
 		start += skip
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		if n == 1 && skill.IsNeeded(s.text, start, r) || len(out) == maxRuns {
+		if n == 1 && display.IsNeeded(s.text, start, r) || len(out) == maxRuns {
 			return
 		}
 		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
@@ -145,11 +147,11 @@ func placeholder(s *subject) []Finding {
 	if !ok {
 		return nil
 	}
-	m := rePlaceholder().FindString(skill.OneLine(f.Value.Text))
+	m := rePlaceholder().FindString(display.OneLine(f.Value.Text))
 	if m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, skill.Quote(m)+" is a left-over of a template", "say what the skill does and when to use it")}
+	return []Finding{s.field(f, display.Quote(m)+" is a left-over of a template", "say what the skill does and when to use it")}
 }
 
 // reWhen matches the words with which descriptions say when, in English.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Access is the section access: the tokens and the rules of a server.
@@ -54,16 +55,16 @@ type accessSection struct {
 }
 
 var accessKeys = []key[accessSection]{
-	{"default", "allow, deny", "", "what becomes of a skill of which no rule speaks; it must be there where there are rules", func(d *decoder, v skill.Value, a *accessSection) {
+	{"default", "allow, deny", "", "what becomes of a skill of which no rule speaks; it must be there where there are rules", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		const at = "access.default"
-		if v.Kind != skill.String || v.Text != "allow" && v.Text != "deny" {
+		if v.Kind != frontmatter.String || v.Text != "allow" && v.Text != "deny" {
 			d.add(RuleValue, v.Position, at, "write allow or deny", "%s is not allow or deny", at)
 			return
 		}
 		allow := v.Text == "allow"
 		a.allow = &allow
 	}},
-	{"tokens", "list", "", "who may ask over HTTP, beside those of `--token-file`", func(d *decoder, v skill.Value, a *accessSection) {
+	{"tokens", "list", "", "who may ask over HTTP, beside those of `--token-file`", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		first := map[skill.Digest]int{}
 		for i, item := range d.items("access.tokens", v) {
 			at := "access.tokens[" + strconv.Itoa(i) + "]"
@@ -79,7 +80,7 @@ var accessKeys = []key[accessSection]{
 			a.tokens = append(a.tokens, h)
 		}
 	}},
-	{"rules", "list", "", "who sees which skills; a deny outweighs every allow", func(d *decoder, v skill.Value, a *accessSection) {
+	{"rules", "list", "", "who sees which skills; a deny outweighs every allow", func(d *decoder, v frontmatter.Value, a *accessSection) {
 		a.rules = []access.Rule{}
 		for i, item := range d.items("access.rules", v) {
 			at := "access.rules[" + strconv.Itoa(i) + "]"
@@ -96,18 +97,18 @@ var accessKeys = []key[accessSection]{
 
 func tokenKeys(at string) []key[access.Holder] {
 	return []key[access.Holder]{
-		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v skill.Value, h *access.Holder) {
+		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v frontmatter.Value, h *access.Holder) {
 			hash, err := skill.ParseDigest(v.Text)
-			if v.Kind != skill.String || err != nil { // it may be a token, so it is not repeated
+			if v.Kind != frontmatter.String || err != nil { // it may be a token, so it is not repeated
 				d.add(RuleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is no hash of a token", at)
 				return
 			}
 			h.Hash = hash
 		}},
-		{"subject", "text", "", "whose the token is: a name for rules and logs", func(d *decoder, v skill.Value, h *access.Holder) {
+		{"subject", "text", "", "whose the token is: a name for rules and logs", func(d *decoder, v frontmatter.Value, h *access.Holder) {
 			h.Name = d.name(at+".subject", v)
 		}},
-		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v skill.Value, h *access.Holder) {
+		{"groups", "list", "none", "the groups that the subject is in", func(d *decoder, v frontmatter.Value, h *access.Holder) {
 			h.Groups = d.names(at+".groups", v)
 		}},
 	}
@@ -115,12 +116,12 @@ func tokenKeys(at string) []key[access.Holder] {
 
 // ruleOfKeys are the keys of a rule. places gets the places of its patterns.
 func ruleOfKeys(at string, places map[string]skill.Position) []key[access.Rule] {
-	patterns := func(d *decoder, at string, v skill.Value) (all []access.Pattern) {
+	patterns := func(d *decoder, at string, v frontmatter.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
 			p, err := access.ParsePattern(item.Text)
-			if item.Kind != skill.String || err != nil {
+			if item.Kind != frontmatter.String || err != nil {
 				why := "is no text"
-				if err != nil && item.Kind == skill.String {
+				if err != nil && item.Kind == frontmatter.String {
 					why = "is no pattern: " + err.Error()
 				}
 				d.add(RuleValue, item.Position, at, "write the URI of a skill, or one with * and **, such as \"skill://acme/**\"", "%s[%d] %s", at, i, why)
@@ -134,23 +135,23 @@ func ruleOfKeys(at string, places map[string]skill.Position) []key[access.Rule] 
 		return all
 	}
 	return []key[access.Rule]{
-		{"subjects", "list", "", "the rule holds for these; without subjects and groups it holds for all", func(d *decoder, v skill.Value, r *access.Rule) {
+		{"subjects", "list", "", "the rule holds for these; without subjects and groups it holds for all", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Subjects = d.someNames(at+".subjects", v)
 		}},
-		{"groups", "list", "", "the rule holds for everybody in one of these", func(d *decoder, v skill.Value, r *access.Rule) {
+		{"groups", "list", "", "the rule holds for everybody in one of these", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Groups = d.someNames(at+".groups", v)
 		}},
-		{"allow", "list", "", "patterns of the skills that are seen", func(d *decoder, v skill.Value, r *access.Rule) {
+		{"allow", "list", "", "patterns of the skills that are seen", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Allow = patterns(d, at+".allow", v)
 		}},
-		{"deny", "list", "", "patterns of the skills that are not", func(d *decoder, v skill.Value, r *access.Rule) {
+		{"deny", "list", "", "patterns of the skills that are not", func(d *decoder, v frontmatter.Value, r *access.Rule) {
 			r.Deny = patterns(d, at+".deny", v)
 		}},
 	}
 }
 
 // accessOf decodes the section.
-func accessOf(d *decoder, v skill.Value) Access {
+func accessOf(d *decoder, v frontmatter.Value) Access {
 	a := accessSection{places: map[string]skill.Position{}}
 	section(d, "access", v, accessKeys, &a)
 	if lacks(v, "default") && len(a.rules) > 0 {
@@ -167,23 +168,23 @@ func accessOf(d *decoder, v skill.Value) Access {
 }
 
 // items returns the items of a list.
-func (d *decoder) items(at string, v skill.Value) []skill.Value {
-	if v.Kind != skill.List {
+func (d *decoder) items(at string, v frontmatter.Value) []frontmatter.Value {
+	if v.Kind != frontmatter.List {
 		d.add(RuleValue, v.Position, at, "write a list: each item on a line of its own behind a hyphen and a blank, or all in [ ]", "%s is no list", at)
 	}
 	return v.Items
 }
 
 // name decodes a text that is not blank.
-func (d *decoder) name(at string, v skill.Value) string {
+func (d *decoder) name(at string, v frontmatter.Value) string {
 	name := strings.TrimSpace(v.Text)
-	if v.Kind != skill.String || name == "" {
+	if v.Kind != frontmatter.String || name == "" {
 		d.add(RuleValue, v.Position, at, "write a name; one that YAML takes for something else stands in quotes", "%s is no name", at)
 	}
 	return name
 }
 
-func (d *decoder) names(at string, v skill.Value) (all []string) {
+func (d *decoder) names(at string, v frontmatter.Value) (all []string) {
 	for _, item := range d.items(at, v) {
 		all = append(all, d.name(at, item))
 	}
@@ -192,9 +193,9 @@ func (d *decoder) names(at string, v skill.Value) (all []string) {
 
 // someNames decodes the names to which a rule applies. An empty list is an error: it would
 // mean every name.
-func (d *decoder) someNames(at string, v skill.Value) []string {
+func (d *decoder) someNames(at string, v frontmatter.Value) []string {
 	all := d.names(at, v)
-	if v.Kind == skill.List && len(all) == 0 {
+	if v.Kind == frontmatter.List && len(all) == 0 {
 		d.add(RuleValue, v.Position, at, "name somebody, or leave the key out: then the rule holds for all", "%s is empty", at)
 	}
 	return all

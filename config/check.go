@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Check is the section check: changes to the rules of `knack check`.
@@ -23,10 +26,10 @@ const Off skill.Severity = "off"
 var severities = []string{string(Off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
-	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v skill.Value, c *Check) {
+	{"strict", "boolean", "false", "warnings are errors, as with `--strict`", func(d *decoder, v frontmatter.Value, c *Check) {
 		c.Strict = d.boolean("check.strict", v)
 	}},
-	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v skill.Value, c *Check) {
+	{"rules", "section", "", "what becomes of a rule's findings", func(d *decoder, v frontmatter.Value, c *Check) {
 		c.Rules = rules(d, v)
 	}},
 }
@@ -35,7 +38,7 @@ var ruleKeys = []Key{{
 	"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` leaves them out, and does not mend them",
 }}
 
-func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
+func rules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severity {
 	const at = "check.rules"
 	out := map[skill.RuleID]skill.Severity{}
 	for _, f := range d.fields(at, v) {
@@ -47,12 +50,12 @@ func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
 			d.unknown(f, at, "rule", ids)
 			continue
 		}
-		if to := f.Value.Text; f.Value.Kind == skill.String && slices.Contains(severities, to) {
+		if to := f.Value.Text; f.Value.Kind == frontmatter.String && slices.Contains(severities, to) {
 			out[skill.RuleID(f.Key)] = skill.Severity(to)
 			continue
 		}
 		mend := "write one of " + strings.Join(severities, ", ")
-		if best := skill.Nearest(f.Value.Text, severities); best != "" {
+		if best := typo.Nearest(f.Value.Text, severities); best != "" {
 			mend = "did you mean " + best + "?"
 		}
 		d.add(RuleValue, f.Value.Position, at+"."+f.Key, mend, "%s is no severity", shown(f.Value))
@@ -60,16 +63,16 @@ func rules(d *decoder, v skill.Value) map[skill.RuleID]skill.Severity {
 	return out
 }
 
-func shown(v skill.Value) string {
+func shown(v frontmatter.Value) string {
 	switch v.Kind {
-	case skill.List:
+	case frontmatter.List:
 		return "a list"
-	case skill.Map:
+	case frontmatter.Map:
 		return "a section"
-	case skill.Null:
+	case frontmatter.Null:
 		return "nothing"
 	}
-	return skill.Quote(v.Text)
+	return display.Quote(v.Text)
 }
 
 // Over returns the section with the values of base for the keys that c lacks.

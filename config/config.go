@@ -12,7 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Name is the file's name, in a project and in the user's folder.
@@ -38,22 +41,22 @@ type Config struct {
 }
 
 var root = []key[Config]{
-	{"check", "section", "", "what `knack check` asks", func(d *decoder, v skill.Value, c *Config) {
+	{"check", "section", "", "what `knack check` asks", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "check", v, checkKeys, &c.Check)
 	}},
-	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v skill.Value, c *Config) {
+	{"access", "section", "", "who may ask `knack serve --http`, and what they see", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Access = accessOf(d, v)
 	}},
-	{"http", "section", "", "where `knack serve` listens; flags go before it", func(d *decoder, v skill.Value, c *Config) {
+	{"http", "section", "", "where `knack serve` listens; flags go before it", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.HTTP = httpOf(d, v)
 	}},
-	{"log", "section", "", "what `knack serve` says on standard error; flags go before it", func(d *decoder, v skill.Value, c *Config) {
+	{"log", "section", "", "what `knack serve` says on standard error; flags go before it", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "log", v, logKeys, &c.Log)
 	}},
-	{"audit", "section", "", "where `knack serve` writes what it decided; `--audit` goes before it", func(d *decoder, v skill.Value, c *Config) {
+	{"audit", "section", "", "where `knack serve` writes what it decided; `--audit` goes before it", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Audit = auditOf(d, v)
 	}},
-	{"limits", "section", "", "how often a client may ask over HTTP", func(d *decoder, v skill.Value, c *Config) {
+	{"limits", "section", "", "how often a client may ask over HTTP", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "limits", v, limitKeys, &c.Limits)
 	}},
 }
@@ -79,7 +82,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 		return c, []skill.Problem{{Rule: RuleValue, Position: skill.Position{Line: 1, Column: 1},
 			Message: "the file is too large; the limit is 1 MiB", Mend: "make it shorter"}}
 	}
-	v, problems := skill.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
+	v, problems := frontmatter.ParseYAML(strings.TrimPrefix(string(data), "\ufeff"))
 	d := &decoder{problems: problems}
 	if v.Position.Line > 0 {
 		section(d, "", v, root, &c)
@@ -99,7 +102,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 // key is a row of a section's table.
 type key[T any] struct {
 	name, kind, normal, title string
-	read                      func(d *decoder, v skill.Value, into *T)
+	read                      func(d *decoder, v frontmatter.Value, into *T)
 }
 
 func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
@@ -122,7 +125,7 @@ func (d *decoder) add(rule skill.RuleID, p skill.Position, field, mend, format s
 }
 
 // section decodes a mapping by its table. An empty value is a section without keys.
-func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T) {
+func section[T any](d *decoder, at string, v frontmatter.Value, keys []key[T], into *T) {
 	for _, f := range d.fields(at, v) {
 		i := slices.IndexFunc(keys, func(k key[T]) bool { return k.name == f.Key })
 		if i < 0 {
@@ -138,8 +141,8 @@ func section[T any](d *decoder, at string, v skill.Value, keys []key[T], into *T
 }
 
 // fields returns the fields of a mapping. Any other value except an empty one is a problem.
-func (d *decoder) fields(at string, v skill.Value) []skill.Field {
-	if v.Kind != skill.Map && v.Kind != skill.Null {
+func (d *decoder) fields(at string, v frontmatter.Value) []frontmatter.Field {
+	if v.Kind != frontmatter.Map && v.Kind != frontmatter.Null {
 		what := "the file"
 		if at != "" {
 			what = at
@@ -152,19 +155,19 @@ func (d *decoder) fields(at string, v skill.Value) []skill.Field {
 // lacks reports whether a section has neither a key nor a misspelling of it, which is a
 // problem of its own. Missing keys are reported together with wrong ones, so that one run
 // shows both.
-func lacks(v skill.Value, key string) bool {
-	isSection := v.Kind == skill.Map || v.Kind == skill.Null
-	return isSection && !slices.ContainsFunc(v.Fields, func(f skill.Field) bool { return f.Key == key || skill.Nearest(f.Key, []string{key}) != "" })
+func lacks(v frontmatter.Value, key string) bool {
+	isSection := v.Kind == frontmatter.Map || v.Kind == frontmatter.Null
+	return isSection && !slices.ContainsFunc(v.Fields, func(f frontmatter.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })
 }
 
 // unknown suggests the most similar name, or lists all of them.
-func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
+func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) {
 	where := ""
 	if at != "" {
 		where = " in " + at
 	}
 	mend := "the " + what + "s are " + strings.Join(known, ", ")
-	switch best := skill.Nearest(f.Key, known); {
+	switch best := typo.Nearest(f.Key, known); {
 	case best != "":
 		mend = "did you mean " + best + "?"
 	case len(known) == 1:
@@ -172,12 +175,12 @@ func (d *decoder) unknown(f skill.Field, at, what string, known []string) {
 	case len(known) > 12:
 		mend = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
 	}
-	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, skill.Quote(f.Key), where)
+	d.add(RuleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), mend, "there is no %s %s%s", what, display.Quote(f.Key), where)
 }
 
 // boolean decodes true or false.
-func (d *decoder) boolean(at string, v skill.Value) *bool {
-	if v.Kind != skill.Bool {
+func (d *decoder) boolean(at string, v frontmatter.Value) *bool {
+	if v.Kind != frontmatter.Bool {
 		d.add(RuleValue, v.Position, at, "write true or false", "%s is not true or false", at)
 		return nil
 	}

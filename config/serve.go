@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/limit"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // HTTP is the section http: the address and options of `knack serve`, as in its flags.
@@ -54,9 +55,9 @@ func (l Limits) Over(given limit.Rate) limit.Rate {
 }
 
 var httpKeys = []key[HTTP]{
-	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; it counts in a file that `--config` names", func(d *decoder, v skill.Value, h *HTTP) {
-		if v.Kind == skill.Number { // a port
-			v.Kind = skill.String
+	{"listen", "text", "", "serve over HTTP at this port or host:port, as with `--http`; it counts in a file that `--config` names", func(d *decoder, v frontmatter.Value, h *HTTP) {
+		if v.Kind == frontmatter.Number { // a port
+			v.Kind = frontmatter.String
 		}
 		const mend = "write a port, or host:port, such as 0.0.0.0:8080"
 		before := len(d.problems)
@@ -64,19 +65,19 @@ var httpKeys = []key[HTTP]{
 			d.add(RuleValue, v.Position, "http.listen", mend, "http.listen is no port from 0 to 65535, nor one behind a host")
 		}
 	}},
-	{"hosts", "list", "names of the loopback", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"hosts", "list", "names of the loopback", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Hosts = d.names("http.hosts", v)
 	}},
-	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"origins", "list", "its own pages", "web pages of these origins may call the server, as with `--allow-origin`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.Origins = d.names("http.origins", v)
 	}},
-	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"tls-cert", "text", "no TLS", "the certificate's file (PEM), as with `--tls-cert`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSCert = d.word("http.tls-cert", v, aFile)
 	}},
-	{"tls-key", "text", "no TLS", "the file of its private key (PEM), as with `--tls-key`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"tls-key", "text", "no TLS", "the file of its private key (PEM), as with `--tls-key`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TLSKey = d.word("http.tls-key", v, aFile)
 	}},
-	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v skill.Value, h *HTTP) {
+	{"token-file", "text", "", "a file with hashes of tokens, as with `--token-file`", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		h.TokenFile = d.word("http.token-file", v, aFile)
 	}},
 }
@@ -97,7 +98,7 @@ func isAddress(text string) bool {
 
 const aFile = "write the path of a file; one that begins with no / lies beside this file"
 
-func httpOf(d *decoder, v skill.Value) (h HTTP) {
+func httpOf(d *decoder, v frontmatter.Value) (h HTTP) {
 	section(d, "http", v, httpKeys, &h)
 	if lacks(v, "tls-cert") != lacks(v, "tls-key") {
 		d.add(RuleValue, v.Position, "http", "give both, or neither", "http has one of tls-cert and tls-key, and they go together")
@@ -106,10 +107,10 @@ func httpOf(d *decoder, v skill.Value) (h HTTP) {
 }
 
 var logKeys = []key[Log]{
-	{"level", "debug, info, warn, error", "warn", "what is said on standard error: this and what is worse", func(d *decoder, v skill.Value, l *Log) {
+	{"level", "debug, info, warn, error", "warn", "what is said on standard error: this and what is worse", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Level = d.oneOf("log.level", v, LogLevels)
 	}},
-	{"format", "text, json", "text", "how it is written", func(d *decoder, v skill.Value, l *Log) {
+	{"format", "text, json", "text", "how it is written", func(d *decoder, v frontmatter.Value, l *Log) {
 		l.Format = d.oneOf("log.format", v, LogFormats)
 	}},
 }
@@ -121,18 +122,18 @@ var (
 )
 
 var auditKeys = []key[Audit]{
-	{"to", "text", "nothing is written", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v skill.Value, a *Audit) {
+	{"to", "text", "nothing is written", "the audit log: a file, stdout or stderr, as with `--audit`", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.To = d.word("audit.to", v, "write the path of a file, stdout or stderr")
 	}},
-	{"max-size", "number", "100", "MiB that the file may have before another is begun; 0: it is never", func(d *decoder, v skill.Value, a *Audit) {
+	{"max-size", "number", "100", "MiB that the file may have before another is begun; 0: it is never", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.MaxSize = int64(d.number("audit.max-size", v, 0, 1<<20, true)) << 20
 	}},
-	{"keep", "number", "10", "how many earlier files are kept beside it, as .1, .2 and so on", func(d *decoder, v skill.Value, a *Audit) {
+	{"keep", "number", "10", "how many earlier files are kept beside it, as .1, .2 and so on", func(d *decoder, v frontmatter.Value, a *Audit) {
 		a.Keep = int(d.number("audit.keep", v, 1, 10_000, true))
 	}},
 }
 
-func auditOf(d *decoder, v skill.Value) Audit {
+func auditOf(d *decoder, v frontmatter.Value) Audit {
 	a := Audit{MaxSize: DefaultMaxSize, Keep: DefaultKeep}
 	section(d, "audit", v, auditKeys, &a)
 	if lacks(v, "to") {
@@ -142,32 +143,32 @@ func auditOf(d *decoder, v skill.Value) Audit {
 }
 
 var limitKeys = []key[Limits]{
-	{"rate", "number", "100", "how many requests a second a client may send in the long run; 0: as many as it likes", func(d *decoder, v skill.Value, l *Limits) {
+	{"rate", "number", "100", "how many requests a second a client may send in the long run; 0: as many as it likes", func(d *decoder, v frontmatter.Value, l *Limits) {
 		rate := d.number("limits.rate", v, 0, 1e6, false)
 		if rate > 0 && rate < 0.01 {
 			d.add(RuleValue, v.Position, "limits.rate", "write 0, or 0.01 and more", "limits.rate is less than one in 100 seconds")
 		}
 		l.Rate = &rate
 	}},
-	{"burst", "number", "2000", "how many it may send at once", func(d *decoder, v skill.Value, l *Limits) {
+	{"burst", "number", "2000", "how many it may send at once", func(d *decoder, v frontmatter.Value, l *Limits) {
 		burst := int(d.number("limits.burst", v, 1, 1e6, true))
 		l.Burst = &burst
 	}},
 }
 
 // word decodes a text that is not blank.
-func (d *decoder) word(at string, v skill.Value, mend string) string {
+func (d *decoder) word(at string, v frontmatter.Value, mend string) string {
 	text := strings.TrimSpace(v.Text)
-	if v.Kind != skill.String || text == "" {
+	if v.Kind != frontmatter.String || text == "" {
 		d.add(RuleValue, v.Position, at, mend, "%s is no text", at)
 	}
 	return text
 }
 
-func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
-	if v.Kind != skill.String || !slices.Contains(words, v.Text) {
+func (d *decoder) oneOf(at string, v frontmatter.Value, words []string) string {
+	if v.Kind != frontmatter.String || !slices.Contains(words, v.Text) {
 		mend := "write one of " + strings.Join(words, ", ")
-		if best := skill.Nearest(v.Text, words); v.Kind == skill.String && best != "" {
+		if best := typo.Nearest(v.Text, words); v.Kind == frontmatter.String && best != "" {
 			mend = "did you mean " + best + "?"
 		}
 		d.add(RuleValue, v.Position, at, mend, "%s is not one of %s", shown(v), strings.Join(words, ", "))
@@ -176,9 +177,9 @@ func (d *decoder) oneOf(at string, v skill.Value, words []string) string {
 }
 
 // number decodes a number within bounds.
-func (d *decoder) number(at string, v skill.Value, least, most float64, whole bool) float64 {
+func (d *decoder) number(at string, v frontmatter.Value, least, most float64, whole bool) float64 {
 	n, err := strconv.ParseFloat(v.Text, 64)
-	if v.Kind != skill.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {
+	if v.Kind != frontmatter.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {
 		kind := "number"
 		if whole {
 			kind = "whole number"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -123,7 +124,7 @@ func fileMend(name string) string {
 		return "unpack it here, so that its SKILL.md lies in a folder"
 	}
 	folder := strings.TrimSuffix(name, path.Ext(name))
-	return "if it is meant as a skill, make the folder " + skill.Quote(folder) + " here and move the file into it as SKILL.md"
+	return "if it is meant as a skill, make the folder " + display.Quote(folder) + " here and move the file into it as SKILL.md"
 }
 
 // leftOut looks for the skill below a folder that no scan enters.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/naming"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -157,7 +159,7 @@ func (s *Story) noticeKnowsBetter(b BareFolder) bool {
 		case shownBelow(n.root, n.Path) != b.At:
 			return false
 		case n.File != "":
-			return !slices.ContainsFunc(b.Files, skill.NearMain)
+			return !slices.ContainsFunc(b.Files, typo.IsMainFile)
 		}
 		return b.Link != "" || n.Err != nil && len(b.Files) == 0
 	})
@@ -212,7 +214,7 @@ func entriesOf(folder string) []fs.DirEntry {
 // cannot have one or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)
-	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
+	if !skill.ValidName(name) || naming.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
 		return ""
 	}
 	return "knack new --dir " + parent + " " + name

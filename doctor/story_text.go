@@ -9,6 +9,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -40,7 +42,7 @@ func (s *Story) Print(w io.Writer) error {
 		if e.Status == catalog.Skipped {
 			p.line("Nearly that name, and skipped: %s", tool.Reason(e))
 		} else {
-			p.line("Nearly that name: %s  %s", skill.OneLine(e.Name), e.Place())
+			p.line("Nearly that name: %s  %s", display.OneLine(e.Name), e.Place())
 		}
 	}
 	if !s.Available && len(s.entries) == 0 {
@@ -51,13 +53,13 @@ func (s *Story) Print(w io.Writer) error {
 
 // printAnswer prints whether an agent can load it.
 func (s *Story) printAnswer(p *paper) {
-	name := skill.Echo(s.Name)
+	name := display.Echo(s.Name)
 	switch held := s.held(); {
 	case s.Available:
 		p.line("'%s' can be loaded.", name)
 	case held != nil:
 		p.line("The folder '%s' holds the skill '%s', which loads as %s; no agent can load it as '%s'.",
-			skill.Spelt(held.Folder()), skill.OneLine(held.Name), skill.OneLine(s.report.view.Called(held)), name)
+			display.Spelt(held.Folder()), display.OneLine(held.Name), display.OneLine(s.report.view.Called(held)), name)
 	case slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
 		p.line("'%s' is for people, who are offered it as a prompt; no agent can load it.", name)
 	case len(s.entries) > 0:
@@ -74,19 +76,19 @@ func (s *Story) isBare(n placed) bool {
 
 func printBare(p *paper, b BareFolder) {
 	if b.Link != "" && holdsMain(b.dir) {
-		p.line("%s is a link to %s, and is not followed: it leads back, or lies in a skill.", b.At, skill.Echo(b.Link))
+		p.line("%s is a link to %s, and is not followed: it leads back, or lies in a skill.", b.At, display.Echo(b.Link))
 		p.line("  mend: ask for the skill that it leads to, or put a copy of that into a folder of skills")
 		return
 	}
 	if b.Link != "" {
-		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, skill.Echo(b.Link))
+		p.line("%s is a link to %s, which holds no SKILL.md.", b.At, display.Echo(b.Link))
 		p.line("  mend: let the link lead to the folder of a skill, or remove it")
 		return
 	}
 	for _, f := range b.Files {
-		if skill.NearMain(f) {
-			p.line("%s holds no SKILL.md, but %s.", b.At, skill.Spelt(f))
-			p.line("  mend: rename %s to SKILL.md", skill.Spelt(f))
+		if typo.IsMainFile(f) {
+			p.line("%s holds no SKILL.md, but %s.", b.At, display.Spelt(f))
+			p.line("  mend: rename %s to SKILL.md", display.Spelt(f))
 			return
 		}
 	}
@@ -95,7 +97,7 @@ func printBare(p *paper, b BareFolder) {
 	case len(b.Files) > 0:
 		p.line("%s holds no SKILL.md, only %s.", b.At, some(b.Files))
 	case len(entries) > 0:
-		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, skill.Spelt(entries[0].Name()))
+		p.line("%s holds no SKILL.md, only hidden files, such as %s.", b.At, display.Spelt(entries[0].Name()))
 	default:
 		p.line("%s holds no SKILL.md, and nothing else.", b.At)
 	}
@@ -127,7 +129,7 @@ func (s *Story) printSearched(p *paper) {
 	if len(there) == 0 {
 		there = []string{"no folder: none of those for skills is there"}
 	}
-	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), skill.Count(len(s.report.view.Entries), "skill"))
+	p.line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.report.view.Entries), "skill"))
 	for _, b := range s.Blind {
 		p.line("Could not look: %s", b)
 	}
@@ -139,7 +141,7 @@ func (s *Story) printEntry(p *paper, d *Verdict) {
 	switch e.Status {
 	case catalog.Available:
 		p.line("%s is available", e.Place())
-		p.line("  loads as   %s, or %s", skill.OneLine(e.Name), e.URI())
+		p.line("  loads as   %s, or %s", display.OneLine(e.Name), e.URI())
 	case catalog.Shadowed:
 		p.line("%s is shadowed: %s has the same name and comes first", e.Place(), e.By.Place())
 		p.line("  loads as   %s", s.report.view.Called(e))
@@ -189,7 +191,7 @@ func printPublished(p *paper, d *Verdict) {
 }
 
 func (s *Story) printFiles(p *paper, d *Verdict) {
-	text := skill.Count(d.Cost.Files, "file")
+	text := display.Count(d.Cost.Files, "file")
 	if d.Cost.More {
 		text = "more than " + text
 	}
@@ -220,7 +222,7 @@ func (s *Story) printFiles(p *paper, d *Verdict) {
 func (r *Report) forModels(e *catalog.Entry) string {
 	switch {
 	case !e.ModelInvocable:
-		return "neither listed nor loadable: its SKILL.md says " + skill.OneLine(e.Disabled)
+		return "neither listed nor loadable: its SKILL.md says " + display.OneLine(e.Disabled)
 	case e.Status != catalog.Available:
 		return "not listed; the name in 'loads as' loads it"
 	}
@@ -261,7 +263,7 @@ func printProblems(p *paper, d *Verdict) {
 			what = "skipped because"
 		}
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
-			what += ": " + skill.Spelt(f.File)
+			what += ": " + display.Spelt(f.File)
 		}
 		p.line("")
 		p.line("  %s: %s  [%s]", what, f.Message, f.Rule)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -180,7 +182,7 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 		}
 		return
 	case catalog.Available:
-		p.line("  %s  %s", skill.OneLine(e.Name), e.Place())
+		p.line("  %s  %s", display.OneLine(e.Name), e.Place())
 	case catalog.Unlisted:
 		p.line("  %s  load it as %s", e.Place(), r.view.Called(e))
 	case catalog.Copy:
@@ -189,7 +191,7 @@ func (r *Report) printSkill(p *paper, d *Verdict) {
 		p.line("  %s  has the same name as %s; load it as %s", e.Place(), e.By.Place(), r.view.Called(e))
 	}
 	if !e.ModelInvocable {
-		p.line("    not for models: its SKILL.md says %s", skill.OneLine(e.Disabled))
+		p.line("    not for models: its SKILL.md says %s", display.OneLine(e.Disabled))
 	}
 	unpublished := d.Unpublished()
 	for _, f := range unpublished {
@@ -219,10 +221,10 @@ func (d *Verdict) others(told []check.Finding) string {
 	}
 	var parts []string
 	if errors > 0 {
-		parts = append(parts, skill.Count(errors, "error"))
+		parts = append(parts, display.Count(errors, "error"))
 	}
 	if warnings > 0 {
-		parts = append(parts, skill.Count(warnings, "warning"))
+		parts = append(parts, display.Count(warnings, "warning"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -311,7 +313,7 @@ func (r *Report) limits() []string {
 			switch f.Rule {
 			case check.RuleFilesMany, check.RuleFilesLarge:
 				out = append(out, path.Dir(e.Place())+": "+brief(f))
-			case skill.RuleFileTooLarge, skill.RuleFenceTooLong, skill.RuleNameLength, skill.RuleDescriptionLength:
+			case ruleid.FileTooLarge, ruleid.FenceTooLong, ruleid.NameLength, ruleid.DescriptionLength:
 				out = append(out, e.Place()+": "+brief(f))
 			}
 		}
@@ -338,7 +340,7 @@ func (r *Report) sum() string {
 		}
 	}
 	if c.Errors+c.Warnings > 0 {
-		s += fmt.Sprintf("; %s, %s", skill.Count(c.Errors, "error"), skill.Count(c.Warnings, "warning"))
+		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
 	}
 	return s + "; knack doctor SKILL tells the story of one"
 }

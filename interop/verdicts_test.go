@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/source/dir"
@@ -27,16 +28,16 @@ type opinion []string
 // codes are the Inspector's for what check finds in a SKILL.md. Rules that it does
 // not have are not here.
 var codes = map[skill.RuleID]string{
-	skill.RuleNameMissing: "missing-name", skill.RuleNameSyntax: "missing-name", skill.RuleNameControl: "malformed-name",
-	skill.RuleNameType:    "missing-name", // the listing has no string to show
-	skill.RuleNamePattern: "malformed-name", skill.RuleNameLength: "malformed-name", skill.RuleNameFolder: "name-path-mismatch",
-	skill.RuleDescriptionMissing: "missing-description", skill.RuleDescriptionType: "missing-description",
-	skill.RuleDescriptionLength: "malformed-description",
+	ruleid.NameMissing: "missing-name", ruleid.NameSyntax: "missing-name", ruleid.NameControl: "malformed-name",
+	ruleid.NameType:    "missing-name", // the listing has no string to show
+	ruleid.NamePattern: "malformed-name", ruleid.NameLength: "malformed-name", ruleid.NameFolder: "name-path-mismatch",
+	ruleid.DescriptionMissing: "missing-description", ruleid.DescriptionType: "missing-description",
+	ruleid.DescriptionLength: "malformed-description",
 
-	skill.RuleFileEmpty: "frontmatter-absent", skill.RuleFenceMissing: "frontmatter-absent", skill.RuleFenceOpener: "frontmatter-absent",
-	skill.RuleFenceUnclosed: "frontmatter-absent", skill.RuleFenceLate: "frontmatter-absent", skill.RuleFenceGlued: "frontmatter-absent",
-	skill.RuleYAMLSyntax: "frontmatter-unparsable", skill.RuleYAMLDuplicate: "frontmatter-unparsable", skill.RuleYAMLMapping: "frontmatter-unparsable",
-	skill.RuleYAMLControl: "frontmatter-unparsable",
+	ruleid.FileEmpty: "frontmatter-absent", ruleid.FenceMissing: "frontmatter-absent", ruleid.FenceOpener: "frontmatter-absent",
+	ruleid.FenceUnclosed: "frontmatter-absent", ruleid.FenceLate: "frontmatter-absent", ruleid.FenceGlued: "frontmatter-absent",
+	ruleid.YAMLSyntax: "frontmatter-unparsable", ruleid.YAMLDuplicate: "frontmatter-unparsable", ruleid.YAMLMapping: "frontmatter-unparsable",
+	ruleid.YAMLControl: "frontmatter-unparsable",
 }
 
 // unfiltered lists every skill below a folder, whatever is wrong with it: with its
@@ -60,7 +61,7 @@ func list(t *testing.T, root string) *unfiltered {
 		if err != nil || r.Data == nil {
 			continue // nothing that a server could list
 		}
-		listed, dropped := frontmatter(t, r.Skill)
+		listed, dropped := listedFrontmatter(t, r.Skill)
 		u.files[uri.String()] = r.Data
 		u.skills = append(u.skills, &skillsext.Skill{URI: uri.String(), Frontmatter: listed,
 			Resources: skillsext.StaticResources(skillsext.Resource{URI: uri.String(), Digest: skill.DigestOf(r.Data).String(), Size: int64(len(r.Data))})})
@@ -69,10 +70,10 @@ func list(t *testing.T, root string) *unfiltered {
 	return u
 }
 
-// frontmatter is what was read, without a name or description that is no string:
+// listedFrontmatter is what was read, without a name or description that is no string:
 // such an entry would break the list, and every entry with it. dropped: there was
 // one, which the Inspector then misses in the list.
-func frontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
+func listedFrontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
 	t.Helper()
 	fields := map[string]json.RawMessage{}
 	if s.Frontmatter != nil {

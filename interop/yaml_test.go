@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // foreign is what yaml_blocks.mjs says of one block.
@@ -50,7 +51,7 @@ func (s *foreignScalar) holds() bool {
 type block struct {
 	line  int // in the corpus, from 1
 	text  string
-	doc   *skill.Document
+	doc   *frontmatter.Document
 	their foreign
 }
 
@@ -82,11 +83,11 @@ func (b *block) agree(key string) bool {
 	case theirs.Kind == "raw", theirs.Kind == "alias":
 		return flat(ours.Value.Text) == flat(theirs.Text)
 	case theirs.Kind == "null":
-		return ours.Value.Kind == skill.Null || ours.Value.Kind == skill.String && ours.Value.Text == ""
+		return ours.Value.Kind == frontmatter.Null || ours.Value.Kind == frontmatter.String && ours.Value.Text == ""
 	case theirs.Kind == "YAMLSeq":
-		return ours.Value.Kind == skill.List
+		return ours.Value.Kind == frontmatter.List
 	case theirs.Kind == "YAMLMap":
-		return ours.Value.Kind == skill.Map
+		return ours.Value.Kind == frontmatter.Map
 	}
 	return ours.Value.Text == theirs.Text
 }
@@ -259,7 +260,7 @@ func foreignBlocks(t *testing.T) []*block {
 			t.Fatal(err)
 		}
 		text := strings.TrimSuffix(r.Frontmatter, "\n") + "\n"
-		b := &block{line: len(blocks) + 1, text: text, doc: skill.Parse([]byte("---\n" + text + "---\n# Body\n"))}
+		b := &block{line: len(blocks) + 1, text: text, doc: frontmatter.Parse([]byte("---\n" + text + "---\n# Body\n"))}
 		blocks = append(blocks, b)
 		if err := out.Encode(b.text); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
@@ -53,9 +54,9 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	names, err := children(ctx, e, dir)
 	switch {
 	case errors.Is(err, skill.ErrNotRegular), errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
-		return reply{}, invalid(skill.RedactURI(asked) + " is not a directory resource")
+		return reply{}, invalid(display.RedactURI(asked) + " is not a directory resource")
 	case err != nil:
-		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	}
 	var page []*mcp.Resource
 	next := ""
@@ -152,7 +153,7 @@ func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
 // mainResource describes a SKILL.md (SEP-2640, resource metadata).
 func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 	return &mcp.Resource{
-		URI: e.URI().String(), Name: e.Name, Description: skill.OneLine(e.Description), MIMEType: markdown, Size: size,
+		URI: e.URI().String(), Name: e.Name, Description: display.OneLine(e.Description), MIMEType: markdown, Size: size,
 		Annotations: modified(e.Stamp),
 	}
 }

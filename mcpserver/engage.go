@@ -3,7 +3,9 @@ package mcpserver
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -19,7 +21,7 @@ func (s *Server) unlisted(uri skill.URI) *skillsext.Skill {
 		return nil
 	}
 	text := []byte(s.host.Engage())
-	doc := skill.Parse(text)
+	doc := frontmatter.Parse(text)
 	return &skillsext.Skill{
 		URI: skill.Scheme + main, Frontmatter: skillsext.Frontmatter(doc.JSON()),
 		Resources: skillsext.StaticResources(skillsext.Resource{
@@ -34,10 +36,10 @@ func (s *Server) unlistedFolder(uri skill.URI) *mcp.Resource {
 		return nil
 	}
 	text := s.host.Engage()
-	doc := skill.Parse([]byte(text))
+	doc := frontmatter.Parse([]byte(text))
 	description, _ := doc.Field("description")
 	return &mcp.Resource{
 		URI: skill.Scheme + engageBase + "/" + skill.MainFile, Name: engageBase,
-		Description: skill.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
+		Description: display.OneLine(description.Value.Text), MIMEType: markdown, Size: int64(len(text)),
 	}
 }

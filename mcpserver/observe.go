@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
@@ -105,11 +106,11 @@ func argumentsOf(arguments json.RawMessage) (q question) {
 // eventOf is a use for the audit log.
 func (s *Server) eventOf(ctx context.Context, u Use, address string, q *question, trace *reads.Trace, failed bool) audit.Event {
 	e := audit.Event{
-		Surface: audit.MCP, Subject: u.Subject.Name, Client: skill.RedactURI(u.Client), Address: address, Method: u.Method,
-		Asked: skill.RedactURI(cmp.Or(q.uri, q.name)), File: skill.RedactURI(q.file), Result: audit.OK,
+		Surface: audit.MCP, Subject: u.Subject.Name, Client: display.RedactURI(u.Client), Address: address, Method: u.Method,
+		Asked: display.RedactURI(cmp.Or(q.uri, q.name)), File: display.RedactURI(q.file), Result: audit.OK,
 	}
 	if u.Method == "tools/call" {
-		e.Tool = skill.RedactURI(u.Name)
+		e.Tool = display.RedactURI(u.Name)
 	}
 	if failed {
 		e.Result = s.resultOf(ctx, u, q, trace)

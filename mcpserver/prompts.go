@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -33,7 +34,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	}
 	all := v.Invocable()
 	if left := int64(len(all) - maxPrompts); left > 0 && s.unprompted.Swap(left) != left {
-		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", skill.Echo(all[maxPrompts].Name))
+		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", display.Echo(all[maxPrompts].Name))
 	}
 	all = all[:min(len(all), maxPrompts)]
 	start, err := promptStart(all, r.params.Cursor)
@@ -47,7 +48,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	}
 	arguments := promptArguments(r.client)
 	return partly(v, listed("prompts", all[start:end], next, mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}, func(e *wire.Encoder, of *catalog.Entry) {
-		e.Value(&mcp.Prompt{Name: of.Name, Description: skill.OneLine(of.Description), Arguments: arguments})
+		e.Value(&mcp.Prompt{Name: of.Name, Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
 }
 
@@ -86,11 +87,11 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 		return reply{}, err
 	}
 	name := r.params.Name
-	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", skill.Echo(name)))
+	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", display.Echo(name)))
 	v, e, notSure := s.host.Named(ctx, v, name)
 	if e == nil {
 		if why := skippedAs(v, name); why != "" {
-			unknown = invalid(fmt.Sprintf("Unknown prompt: %s (%s)", skill.Echo(name), why))
+			unknown = invalid(fmt.Sprintf("Unknown prompt: %s (%s)", display.Echo(name), why))
 		} else if notSure != nil {
 			unknown = unsure(notSure)
 		}
@@ -100,7 +101,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	}
 	for argument := range r.params.Texts {
 		if argument != promptText {
-			return reply{}, invalid(fmt.Sprintf("Unknown argument: %s (the only one is %s)", skill.Echo(argument), promptText))
+			return reply{}, invalid(fmt.Sprintf("Unknown argument: %s (the only one is %s)", display.Echo(argument), promptText))
 		}
 	}
 	d, err := s.host.Document(ctx, e.URI())
@@ -125,7 +126,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
 	return reply{meta: fallbackMeta(d.Fallback), members: func(w *wire.Encoder) {
-		if description := skill.OneLine(e.Description); description != "" {
+		if description := display.OneLine(e.Description); description != "" {
 			w.Raw(`"description":`)
 			w.String(description)
 			w.Raw(",")
@@ -143,9 +144,9 @@ func (s *Server) completePrompt(ctx context.Context, v catalog.View, p wire.Para
 		return nil, unsure(notSure)
 	}
 	if e == nil || !e.UserInvocable || p.Argument.Name != promptText {
-		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", skill.Echo(p.Ref.Name), skill.Echo(p.Argument.Name)))
+		return nil, invalid(fmt.Sprintf("Unknown prompt or argument: %s, %s", display.Echo(p.Ref.Name), display.Echo(p.Argument.Name)))
 	}
-	typed := string(skill.KeyOf(skill.CutBytes(p.Argument.Value, skill.EchoLimit)))
+	typed := string(skill.KeyOf(display.CutBytes(p.Argument.Value, display.EchoLimit)))
 	values := []string{}
 	for _, e := range v.Invocable() {
 		if typed != "" && strings.HasPrefix(string(e.Key), typed) {

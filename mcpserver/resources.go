@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -121,7 +122,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, notFound(asked, "the skill has no such file")
 	case err != nil:
-		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.RedactURI(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.RedactURI(asked), skill.Reason(err)), err)
 	}
 	return s.contents(asked, file, data), nil
 }
@@ -176,7 +177,7 @@ func (s *Server) readFile(ctx context.Context, v catalog.View, e *catalog.Entry,
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
-	asText := isText && len(data) > 0 && !skill.Swells(data)
+	asText := isText && len(data) > 0 && !display.Swells(data)
 	switch {
 	case kind != "":
 	case isText:
@@ -207,7 +208,7 @@ func malformedURI(uri, end string) string {
 // notFound names the URI in its data too, as the protocol asks (SEP-2164), without
 // what may be a secret, cut and cleaned in both places.
 func notFound(uri, why string) error {
-	uri = skill.RedactURI(uri)
+	uri = display.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		data = nil // a string always marshals

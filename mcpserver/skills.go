@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
@@ -150,7 +151,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	if asked == "" {
 		return reply{}, invalid("skills/get wants the parameter uri: the URI of a skill's SKILL.md")
 	}
-	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + skill.RedactURI(asked)) }
+	none := func() (reply, error) { return reply{}, invalid("No skill is served at " + display.RedactURI(asked)) }
 	v, err := s.view(ctx)
 	if err != nil {
 		return reply{}, err
@@ -185,7 +186,7 @@ func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return none()
 	case err != nil:
-		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", skill.Echo(asked), skill.Reason(err)), err)
+		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	case got == nil:
 		return reply{}, notFound(asked, "the skill is not published: "+whyNot(e))
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -118,7 +118,7 @@ func (s *Server) tool(name string) *tool.Tool {
 
 // unknownTool names the tools that there are.
 func (s *Server) unknownTool(name string) error {
-	text := "Unknown tool: " + skill.Echo(name)
+	text := "Unknown tool: " + display.Echo(name)
 	for i, t := range s.tools {
 		text += [...]string{" (the tools are ", ", "}[min(i, 1)] + t.Name
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 )
 
 // Bounds of one query.
@@ -62,14 +63,14 @@ func (x *index) want(query string) (all []wanted, words int) {
 
 // HasWords reports whether there is anything in a query to look for.
 func HasWords(query string) bool {
-	for range asked(skill.CutBytes(query, mostQueryBytes)) {
+	for range asked(display.CutBytes(query, mostQueryBytes)) {
 		return true
 	}
 	return false
 }
 
 func typedWords(query string) (typed []string) {
-	for w := range asked(skill.CutBytes(query, mostQueryBytes)) {
+	for w := range asked(display.CutBytes(query, mostQueryBytes)) {
 		if len(typed) == mostQueryWords {
 			break
 		}
@@ -184,7 +185,7 @@ func (x *index) within(word string, d int) (found []variant) {
 			if n := len(term) - len(word); n > d*utf8.UTFMax || -n > d*utf8.UTFMax {
 				continue
 			}
-			if skill.Distance(word, term, d) <= d && part.has(i) {
+			if typo.Distance(word, term, d) <= d && part.has(i) {
 				found = append(found, variant{p, i, Typo, howWeight[Typo] / float32(d)})
 			}
 		}

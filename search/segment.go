@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Bounds of what is indexed of one document: words by field, and bytes of a
@@ -168,7 +168,7 @@ func (b *building) field(f Field, texts []string) (n int) {
 	b.at, b.n = f, 0
 	left := mostBytes
 	for _, text := range texts {
-		text = skill.CutBytes(text, left)
+		text = display.CutBytes(text, left)
 		left -= len(text)
 		if b.tokens.cut(text); b.tokens.ended {
 			break

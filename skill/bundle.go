@@ -62,7 +62,7 @@ type Bundle struct {
 	In *Root
 	// Entry is the file that serves as SKILL.md: the first of [EntryNames] that the folder
 	// contains, in its spelling on disk. It is empty if the folder has only spellings that
-	// are not served (see Odd.Others).
+	// are not served (see Extra.Others).
 	Entry string
 	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
 	// bytes, unless Stamp.Racy.
@@ -70,12 +70,12 @@ type Bundle struct {
 	// FS is the folder, contained: opening a name never leaves it, never
 	// blocks, and yields regular files and directories only.
 	FS fs.FS
-	// Odd has properties that few bundles have, or is nil.
-	Odd *Odd
+	// Extra has properties that few bundles have, or is nil.
+	Extra *Extra
 }
 
-// Odd holds the properties that few bundles have.
-type Odd struct {
+// Extra holds the properties that few bundles have.
+type Extra struct {
 	// Others lists the other entries of the folder that spell SKILL.md in some way and are
 	// not served as such, sorted.
 	Others []string
@@ -87,28 +87,28 @@ type Odd struct {
 	Fault error
 }
 
-// Others returns Odd.Others.
+// Others returns Extra.Others.
 func (b *Bundle) Others() []string {
-	if b.Odd == nil {
+	if b.Extra == nil {
 		return nil
 	}
-	return b.Odd.Others
+	return b.Extra.Others
 }
 
-// Link returns Odd.Link.
+// Link returns Extra.Link.
 func (b *Bundle) Link() string {
-	if b.Odd == nil {
+	if b.Extra == nil {
 		return ""
 	}
-	return b.Odd.Link
+	return b.Extra.Link
 }
 
-// Fault returns Odd.Fault.
+// Fault returns Extra.Fault.
 func (b *Bundle) Fault() error {
-	if b.Odd == nil {
+	if b.Extra == nil {
 		return nil
 	}
-	return b.Odd.Fault
+	return b.Extra.Fault
 }
 
 // Folder returns the base name of the folder; for Path "." that of the root, or "." if the

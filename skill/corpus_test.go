@@ -53,7 +53,7 @@ func loadAll(t testing.TB, dir string) []*Skill {
 				others = append(others, c.Name())
 			}
 		}
-		if b.Odd = (&Odd{Others: others}); b.Entry != "" || others != nil {
+		if b.Extra = (&Extra{Others: others}); b.Entry != "" || others != nil {
 			all = append(all, Load(b))
 		}
 		return nil

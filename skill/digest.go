@@ -12,8 +12,8 @@ type Digest [sha256.Size]byte
 
 const digestPrefix = "sha256:"
 
-// ErrDigest is returned for a text that is not a digest.
-var ErrDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadecimal digits")
+// errDigest is returned for a text that is not a digest.
+var errDigest = errors.New("not a digest: want sha256: and 64 lower-case hexadecimal digits")
 
 // DigestOf hashes bytes.
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
@@ -31,10 +31,10 @@ func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	h, ok := strings.CutPrefix(s, digestPrefix)
 	if !ok || len(h) != 2*len(d) || strings.ToLower(h) != h {
-		return d, ErrDigest
+		return d, errDigest
 	}
 	if _, err := hex.Decode(d[:], []byte(h)); err != nil {
-		return d, ErrDigest
+		return d, errDigest
 	}
 	return d, nil
 }

@@ -8,12 +8,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/typo"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // judgeFields reads the fields that knack uses from the document.
-func (s *Skill) judgeFields(d *Document) {
+func (s *Skill) judgeFields(d *frontmatter.Document) {
 	if skips(d.Problems) && len(d.Fields) == 0 {
 		return // without frontmatter, its absence is the only problem
 	}
@@ -37,30 +40,29 @@ func skips(problems []Problem) bool {
 var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "f": true, "none": true, "never": true}
 
 // isNo reports whether the value is a word for false, or zero.
-func isNo(v Value) bool {
+func isNo(v frontmatter.Value) bool {
 	word := strings.ToLower(strings.TrimSpace(v.Text))
-	if v.Kind == List || v.Kind == Map {
+	if v.Kind == frontmatter.List || v.Kind == frontmatter.Map {
 		return false
 	}
 	if noWords[word] {
 		return true
 	}
-	if plainKind(word) != Number {
+	if frontmatter.KindOf(word) != frontmatter.Number {
 		return false
 	}
-	n, _ := jsonNumber(word)
-	zero, err := strconv.ParseFloat(n, 64)
-	return err == nil && zero == 0
+	n, err := strconv.ParseFloat(string(frontmatter.Value{Kind: frontmatter.Number, Text: word}.AppendJSON(nil)), 64)
+	return err == nil && n == 0
 }
 
 // saysNothing reports whether the value is empty in any form of YAML.
-func saysNothing(v Value) bool {
+func saysNothing(v frontmatter.Value) bool {
 	switch v.Kind {
-	case Null:
+	case frontmatter.Null:
 		return true
-	case List:
+	case frontmatter.List:
 		return len(v.Items) == 0
-	case Map:
+	case frontmatter.Map:
 		return len(v.Fields) == 0
 	}
 	return strings.TrimSpace(v.Text) == ""
@@ -69,13 +71,13 @@ func saysNothing(v Value) bool {
 // judgeInvocation decides whether models and users may call the skill. An author's wish
 // to restrict it counts in any spelling. That is disable-model-invocation with any
 // value except a clear no or an empty one, or user-invocable with a clear no.
-func (s *Skill) judgeInvocation(d *Document) {
+func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]
 		if len(f.Key) < len("user-invocable") {
 			continue // despite invisible characters and look-alike letters
 		}
-		key := strings.ReplaceAll(seenKey(f.Key), "_", "-")
+		key := strings.ReplaceAll(typo.Fold(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
 			continue
 		}
@@ -92,70 +94,73 @@ func (s *Skill) judgeInvocation(d *Document) {
 		mend := fmt.Sprintf("write %s: %v", key, taken)
 		switch {
 		case f.Key != key:
-			s.problem(RuleInvocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
-		case f.Value.Kind != Bool:
-			s.problem(RuleInvocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
+			s.problem(ruleid.Invocation, f.KeyPosition, f.Key, "the key "+toldKey(f.Key)+" is read as "+key+"; other clients do not know it", mend)
+		case f.Value.Kind != frontmatter.Bool:
+			s.problem(ruleid.Invocation, f.Value.Position, f.Key, fmt.Sprintf("%s is %s, which is neither true nor false: knack takes it for %v, and clients differ", key, written(f.Value), taken), mend)
 		}
 	}
 }
 
 // written returns the source text of a value, or nearly so, for a message.
-func written(v Value) string {
+func written(v frontmatter.Value) string {
 	switch {
-	case v.Kind == List || v.Kind == Map:
-		return Excerpt(string(v.AppendJSON(nil)))
-	case v.Kind == Null && v.Text == "":
+	case v.Kind == frontmatter.List || v.Kind == frontmatter.Map:
+		return display.Excerpt(string(v.AppendJSON(nil)))
+	case v.Kind == frontmatter.Null && v.Text == "":
 		return "empty"
-	case v.Kind == String && (strings.TrimSpace(v.Text) == "" || plainKind(v.Text) != String):
-		return Quote(v.Text) // in quotes it is a different value
+	case v.Kind == frontmatter.String && (strings.TrimSpace(v.Text) == "" || frontmatter.KindOf(v.Text) != frontmatter.String):
+		return display.Quote(v.Text) // in quotes it is a different value
 	}
-	return Excerpt(v.Text)
+	return display.Excerpt(v.Text)
 }
 
 // frontmatterAt returns the position for a missing field.
-func frontmatterAt(d *Document) Position {
+func frontmatterAt(d *frontmatter.Document) Position {
 	if len(d.Fields) > 0 {
-		return Position{d.Fields[0].KeyPosition.Line, 1}
+		return Position{Line: d.Fields[0].KeyPosition.Line, Column: 1}
 	}
-	return Position{1, 1}
+	return Position{Line: 1, Column: 1}
 }
 
-func (s *Skill) judgeName(d *Document) {
-	f := d.field("name")
-	if f == nil {
-		if !has(d.Problems, RuleNameSyntax) {
-			s.missing(d, RuleNameMissing, "name", "add a line "+NameField(suggestName(s.Folder())))
+func (s *Skill) judgeName(d *frontmatter.Document) {
+	f, ok := d.Field("name")
+	if !ok {
+		if !has(d.Problems, ruleid.NameSyntax) {
+			s.missing(d, ruleid.NameMissing, "name", "add a line "+naming.Line(naming.Suggest(s.Folder())))
 		}
 		return
 	}
 	p := f.Value.Position
 	switch {
-	case f.Value.Kind == List || f.Value.Kind == Map:
-		s.problem(RuleNameSyntax, p, "name", "name is not a text", "write one line "+NameField(suggestName(s.Folder())))
+	case f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map:
+		s.problem(ruleid.NameSyntax, p, "name", "name is not a text", "write one line "+naming.Line(naming.Suggest(s.Folder())))
 		return
-	case f.Value.Kind == Null || isBlank(f.Value.Text):
-		s.problem(RuleNameMissing, p, "name", "name is empty", "write "+NameField(suggestName(s.Folder())))
+	case f.Value.Kind == frontmatter.Null || display.IsBlank(f.Value.Text):
+		s.problem(ruleid.NameMissing, p, "name", "name is empty", "write "+naming.Line(naming.Suggest(s.Folder())))
 		return
-	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), func(r rune) bool { return isBadControl(r) || isSeparator(r) || r == '\n' || r == '\t' || r == '\r' }) >= 0:
-		s.problem(RuleNameControl, p, "name", "a control character or line break stands in name", "delete it")
+	case !inPattern(f.Value.Text) && strings.IndexFunc(strings.TrimSpace(f.Value.Text), isControl) >= 0:
+		s.problem(ruleid.NameControl, p, "name", "a control character or line break stands in name", "delete it")
 		return
-	case f.Value.Kind != String:
-		s.problem(RuleNameType, p, "name", "name is not a string in YAML; its text "+Quote(f.Value.Text)+" is used", "quote the name")
+	case f.Value.Kind != frontmatter.String:
+		s.problem(ruleid.NameType, p, "name", "name is not a string in YAML; its text "+display.Quote(f.Value.Text)+" is used", "quote the name")
 	}
 	s.Name = strings.TrimSpace(f.Value.Text)
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
-		s.problem(RuleNameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
+		s.problem(ruleid.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
 	switch {
 	case s.Name != f.Value.Text:
-		s.problem(RuleNamePattern, p, "name", "white space stands around name", "write "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", "white space stands around name", "write "+naming.Line(s.fitting()))
 	case !inPattern(s.Name):
-		s.problem(RuleNamePattern, p, "name", Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+NameField(s.fitting()))
+		s.problem(ruleid.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+naming.Line(s.fitting()))
 	}
 	if s.Name != s.Folder() {
-		s.problem(RuleNameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
+		s.problem(ruleid.NameFolder, p, "name", "the folder is called "+told(s.Folder())+", not "+told(s.Name), s.oneName())
 	}
 }
+
+// isControl reports whether r is a control character or ends a line.
+func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // told quotes a name, with escapes if it has invisible characters or look-alike letters of
 // two scripts.
@@ -165,13 +170,13 @@ func told(name string) string {
 		latin = latin || unicode.Is(unicode.Latin, r)
 		other = other || unicode.Is(unicode.Cyrillic, r) || unicode.Is(unicode.Greek, r)
 		if unicode.Is(unicode.Cf, r) || r != ' ' && unicode.IsSpace(r) {
-			return Spelt(name)
+			return display.Spelt(name)
 		}
 	}
 	if latin && other {
-		return Spelt(name)
+		return display.Spelt(name)
 	}
-	return Quote(name)
+	return display.Quote(name)
 }
 
 // oneName suggests how to make name and folder equal: rename the folder, since agents and
@@ -179,11 +184,11 @@ func told(name string) string {
 func (s *Skill) oneName() string {
 	switch {
 	case ValidName(s.Name):
-		return "rename the folder to " + Quote(s.Name)
+		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
-		return "write " + NameField(s.Folder())
+		return "write " + naming.Line(s.Folder())
 	}
-	return "write " + NameField(s.fitting()) + " and rename the folder to the same"
+	return "write " + naming.Line(s.fitting()) + " and rename the folder to the same"
 }
 
 // fitting returns a replacement for an invalid name: the folder's, if that is valid.
@@ -191,7 +196,7 @@ func (s *Skill) fitting() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
 	}
-	return suggestName(s.Name)
+	return naming.Suggest(s.Name)
 }
 
 func has(problems []Problem, id RuleID) bool {
@@ -204,10 +209,10 @@ func has(problems []Problem, id RuleID) bool {
 }
 
 // missing reports a missing field, and the key that was probably meant.
-func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
+func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, mend string) {
 	for _, f := range d.Fields {
 		if f.Key != field && strings.EqualFold(strings.Trim(f.Key, " \t"), field) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, Quote(f.Key)), "write the key in lower case: "+field+":")
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is another one", field, display.Quote(f.Key)), "write the key in lower case: "+field+":")
 			return
 		}
 	}
@@ -221,92 +226,63 @@ func (s *Skill) missing(d *Document, rule RuleID, field, mend string) {
 	}
 	for _, f := range d.Fields {
 		if isForeign(f.Key) {
-			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, Quote(f.Key)), "write the key "+field+": in English; "+mend)
+			s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s is in another script, and no client knows it", field, display.Quote(f.Key)), "write the key "+field+": in English; "+mend)
 			return
 		}
 	}
 	s.problem(rule, frontmatterAt(d), field, field+" is missing", mend)
 }
 
+// isForeign reports whether the key has letters, but no Latin ones.
+func isForeign(key string) bool {
+	return strings.IndexFunc(key, unicode.IsLetter) >= 0 && strings.IndexFunc(key, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) < 0
+}
+
 // toldKey quotes a key, with escapes if a character is not what it looks like.
 func toldKey(key string) string {
-	if !isASCII(key) && seenKey(key) != strings.ToLower(key) {
-		return Spelt(key)
+	if !display.IsASCII(key) && typo.Fold(key) != strings.ToLower(key) {
+		return display.Spelt(key)
 	}
-	return Quote(key)
+	return display.Quote(key)
 }
 
-// suggestName turns any text into a valid name, for a suggestion.
-func suggestName(s string) string {
-	var words []string
-	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		// A word that cannot be written in a-z is left out whole, since the rest of it
-		// would not be a word.
-		if isASCII(word) {
-			words = append(words, word)
-		}
-	}
-	name := strings.Join(words, "-")
-	if len(name) > MaxName {
-		name = strings.Trim(name[:MaxName], "-")
-	}
-	if WindowsFault(name) != "" {
-		name += "-skill"
-	}
-	return orElse(name, "my-skill")
-}
-
-// latin removes the marks on letters and lowers their case: "Größe" becomes "grosse".
-func latin(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
-		}
-		return r
-	}, cases.Fold().String(norm.NFKD.String(s)))
-	return plainLetters.Replace(s)
-}
-
-// plainLetters replaces letters of Latin alphabets that are not a letter with a mark.
-var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d", "ħ", "h", "ı", "i", "ŧ", "t", "þ", "th", "æ", "ae", "œ", "oe")
-
-func (s *Skill) judgeDescription(d *Document) {
+func (s *Skill) judgeDescription(d *frontmatter.Document) {
 	const mend = "say in one or two sentences what the skill does and when to use it"
-	f := d.field("description")
-	if f == nil {
-		s.missing(d, RuleDescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
+	f, ok := d.Field("description")
+	if !ok {
+		s.missing(d, ruleid.DescriptionMissing, "description", "add a line description: that says what the skill does and when to use it")
 		return
 	}
 	p := f.Value.Position
 	switch {
-	case f.Value.Kind == Null || f.Value.Kind == String && isBlank(f.Value.Text),
-		(f.Value.Kind == List || f.Value.Kind == Map) && isBlank(plainText(f.Value)):
-		s.problem(RuleDescriptionMissing, p, "description", "description is empty", mend)
+	case f.Value.Kind == frontmatter.Null || f.Value.Kind == frontmatter.String && display.IsBlank(f.Value.Text),
+		(f.Value.Kind == frontmatter.List || f.Value.Kind == frontmatter.Map) && display.IsBlank(plainText(f.Value)):
+		s.problem(ruleid.DescriptionMissing, p, "description", "description is empty", mend)
 		return
-	case f.Value.Kind != String:
-		s.problem(RuleDescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
+	case f.Value.Kind != frontmatter.String:
+		s.problem(ruleid.DescriptionType, p, "description", "description is not a string in YAML; its text is used", "quote the description")
 	}
 	s.Description = strings.TrimSpace(plainText(f.Value))
 	if len(f.Value.Text) <= MaxDescription {
 		return // a text has at most as many characters as bytes
 	}
 	if n := utf8.RuneCountInString(f.Value.Text); n > MaxDescription {
-		s.problem(RuleDescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
+		s.problem(ruleid.DescriptionLength, p, "description", fmt.Sprintf("description has %d characters, over the limit of %d", n, MaxDescription), "move detail into the body")
 	}
 }
 
 // plainText returns the text of a value; for a list or mapping, its scalars in order.
-func plainText(v Value) string {
+func plainText(v frontmatter.Value) string {
 	switch v.Kind {
-	case Null:
+	case frontmatter.Null:
 		return ""
-	case List:
+	case frontmatter.List:
 		parts := make([]string, 0, len(v.Items))
 		for _, item := range v.Items {
 			parts = append(parts, plainText(item))
 		}
 		return strings.Join(parts, ", ")
-	case Map:
+	case frontmatter.Map:
 		parts := make([]string, 0, len(v.Fields))
 		for _, f := range v.Fields {
 			parts = append(parts, f.Key+": "+plainText(f.Value))
@@ -316,46 +292,46 @@ func plainText(v Value) string {
 	return v.Text
 }
 
-func (s *Skill) judgeCompatibility(d *Document) {
-	f := d.field("compatibility")
-	if f == nil {
+func (s *Skill) judgeCompatibility(d *frontmatter.Document) {
+	f, ok := d.Field("compatibility")
+	if !ok {
 		return
 	}
-	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != String || n < 1 || n > MaxCompatibility {
-		s.problem(RuleCompatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
+	if n := utf8.RuneCountInString(f.Value.Text); f.Value.Kind != frontmatter.String || n < 1 || n > MaxCompatibility {
+		s.problem(ruleid.Compatibility, f.Value.Position, f.Key, "compatibility is not a string of 1 to 500 characters", "write one line of text")
 	}
 }
 
 // takenAsText reports whether the field was read as text because it is not valid YAML.
-func takenAsText(d *Document, key string) bool {
-	f := d.field(key)
-	return f != nil && f.Value.Kind == String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == RuleYAMLSyntax && p.Field == key })
+func takenAsText(d *frontmatter.Document, key string) bool {
+	f, ok := d.Field(key)
+	return ok && f.Value.Kind == frontmatter.String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == ruleid.YAMLSyntax && p.Field == key })
 }
 
 // maxMetadata bounds the problems with values of one skill's metadata.
 const maxMetadata = 10
 
-func (s *Skill) judgeMetadata(d *Document) {
-	f := d.field("metadata")
-	if f == nil || takenAsText(d, "metadata") {
+func (s *Skill) judgeMetadata(d *frontmatter.Document) {
+	f, ok := d.Field("metadata")
+	if !ok || takenAsText(d, "metadata") {
 		return // its fault is reported already
 	}
-	if f.Value.Kind != Map {
-		s.problem(RuleMetadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
+	if f.Value.Kind != frontmatter.Map {
+		s.problem(ruleid.Metadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")
 		return
 	}
 	n := 0
 	for _, m := range f.Value.Fields {
-		if m.Value.Kind == String {
+		if m.Value.Kind == frontmatter.String {
 			continue
 		}
 		if n++; n > maxMetadata {
 			return
 		}
 		mend := "write it as one text in quotes"
-		if m.Value.Kind != List && m.Value.Kind != Map {
-			mend = "put the value in quotes: " + OneLine(m.Key) + ": '" + OneLine(m.Value.Text) + "'"
+		if m.Value.Kind != frontmatter.List && m.Value.Kind != frontmatter.Map {
+			mend = "put the value in quotes: " + display.OneLine(m.Key) + ": '" + display.OneLine(m.Value.Text) + "'"
 		}
-		s.problem(RuleMetadata, m.Value.Position, f.Key, "the value of metadata."+Excerpt(m.Key)+" is not a string", mend)
+		s.problem(ruleid.Metadata, m.Value.Position, f.Key, "the value of metadata."+display.Excerpt(m.Key)+" is not a string", mend)
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-func FuzzParse(f *testing.F) {
+func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
 		"---\nname: a\ndescription: b\n---\n# B\n", "\ufeff\n<!-- c -->\r\n---\r\nname: a\r\n---# T", "```\n---\nname: \"a\ndescription: b: c\n---\n", "---\nname: a\rx: [1, {b: *c}]\n...\nd: &e f\n---\n",
 		"---\nname: > a\n<<<<<<< x\ndescription:b\n? [k]\n: v\n---\n", "---\nname: A b\nmetadata:\n  k k: 1\ndescription: [x, 'y\"z']\nallowed: {x: 1}\n---\n", "---\nname: n\nname: m\n1: x\ndescription: \"a\\nb\"\ncompatibility: 1\n---\n", "---\nk k: a: b\n\"q\": 'x' y\nname: 012\n\tx\n---\n", "---\nx: !!str \"\\0\\x9f\"\ny: 0x1e400\nz: 1e999\n---\n",
@@ -19,8 +22,8 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d := Parse(data)
-		checkDocument(t, data, d)
+		d := frontmatter.Parse(data)
+		checkRules(t, d)
 		buffer := bytes.Clone(data)
 		s := (&Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}).Parsed(buffer, Stamp{})
 		was := fmt.Sprintf("%+v %s", s, s.Frontmatter)
@@ -30,7 +33,7 @@ func FuzzParse(f *testing.F) {
 		if now := fmt.Sprintf("%+v %s", s, s.Frontmatter); now != was {
 			t.Errorf("parts of the buffer are kept: %s, was %s", now, was)
 		}
-		if s.Available && (OneLine(s.Name) == "" || OneLine(s.Description) == "" || !utf8.ValidString(s.Name)) {
+		if s.Available && (display.OneLine(s.Name) == "" || display.OneLine(s.Description) == "" || !utf8.ValidString(s.Name)) {
 			t.Errorf("available as %q: %q", s.Name, s.Description)
 		}
 		if _, why := s.SkipReason(); why == s.Available {
@@ -39,91 +42,7 @@ func FuzzParse(f *testing.F) {
 		if s.Publishable && (d.Repaired || !ValidName(s.Name)) {
 			t.Errorf("publishable as %q, repaired %v", s.Name, d.Repaired)
 		}
-		agree(t, data, d)
 	})
-}
-
-// agree compares a parse without repair with the second parser's, which uses YAML 1.1's
-// line breaks and keeps carriage returns.
-func agree(t *testing.T, data []byte, d *Document) {
-	t.Helper()
-	var probe Document
-	if d.Repaired || strings.Contains(string(data), "\r") || !utf8.Valid(data) {
-		return
-	}
-	fence, ok := probe.findFence(string(data))
-	if !ok {
-		return
-	}
-	name, description, ok := second(string(data[fence.start:fence.end]))
-	if !ok {
-		return
-	}
-	n, _ := d.Field("name")
-	desc, _ := d.Field("description")
-	if n.Value.Text != name || desc.Value.Text != description {
-		t.Errorf("read %q and %q, the second parser %q and %q", n.Value.Text, desc.Value.Text, name, description)
-	}
-}
-
-func FuzzRepair(f *testing.F) {
-	for _, s := range []string{"x: a: b", "x: \"a\" b", "when to: x: y", "x: {a,\nb: [", "<<<<<<< a\nx: 1", "x: > a\n\n#c\nstray", "'k' : 'v", "descr:x", "- a", "é: é: \"", "x: |\n  a\n b", "name2: *a"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, fault string) { recoversBeside(t, fault) })
-}
-
-// recoversBeside checks that name and description are read alike with a faulty field
-// before, between or after them.
-func recoversBeside(t *testing.T, fault string) {
-	t.Helper()
-	if strings.ContainsAny(fault, "\x00\r") || !utf8.ValidString(fault) || !isField(fault) {
-		return
-	}
-	const name, description = "name: the-name\n", "description: \"Does a: thing,\n  and 'more'\"\n"
-	fault = strings.TrimRight(fault, "\n") + "\n"
-	for _, block := range []string{name + description + fault, fault + name + description, name + fault + description} {
-		file := fenced(block)
-		d := Parse(file)
-		checkDocument(t, file, d)
-		n, _ := d.Field("name")
-		desc, _ := d.Field("description")
-		if n.Value.Text != "the-name" || desc.Value.Text != "Does a: thing, and 'more'" {
-			t.Errorf("beside %q:\n%s\nread %q and %q: %q", fault, block, n.Value.Text, desc.Value.Text, said(d.Problems))
-		}
-	}
-}
-
-// isField reports whether text is one field with its own key that cannot extend into the
-// next, as an open quote or bracket does.
-func isField(text string) bool {
-	lines := strings.Split(text, "\n")
-	key, colon, ok := matchKey(lines[0])
-	value := ""
-	if ok {
-		value = strings.TrimLeft(lines[0][colon:], " \t")
-	} else if m := reLooseKey().FindStringSubmatch(lines[0]); m != nil {
-		key, value = m[1], strings.TrimLeft(lines[0][len(m[0]):], " \t")
-	}
-	if key == "" || key == "name" || key == "description" || strings.ContainsAny(value, "\"'[{") || strings.TrimSpace(value) == "" {
-		return false
-	}
-	for _, l := range lines[1:] {
-		if l != "" && l[0] != ' ' || strings.ContainsAny(l, "\"'[{\t") || strings.HasPrefix(l, "---") {
-			return false
-		}
-	}
-	return !strings.HasPrefix(text, "---")
-}
-
-func TestRepairBesides(t *testing.T) {
-	keys := []string{"license: ", "x: ", "when to use: ", "描述: ", "\"quoted\" : ", "allowed-tools:", "a.b-c: "}
-	values := []string{"a: b", "> text", "| text", "*bold*", "&co", "@me", "`code`", "%p", "!tag x", "a # b: c", "a\n  b: c", "a: b\n   - c\n  d: e", "- x", "? y", "\u0085", "a\u2028b", "x\n\n  y: z: q"}
-	for _, k := range keys {
-		for _, v := range values {
-			recoversBeside(t, k+v)
-		}
-	}
 }
 
 func FuzzURI(f *testing.F) {
@@ -134,7 +53,7 @@ func FuzzURI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		u, err := ParseURI(s)
 		if err != nil {
-			if !errors.Is(err, ErrURI) || u != (URI{}) {
+			if !errors.Is(err, errURI) || u != (URI{}) {
 				t.Errorf("%q: %v, %v", s, u, err)
 			}
 		} else {

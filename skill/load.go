@@ -7,11 +7,19 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
+
+// MaxSkillMD is the limit of a SKILL.md, in bytes (contract 000).
+const MaxSkillMD = 1 << 20
 
 // Limits of fields in the specification, in characters.
 const (
@@ -76,10 +84,10 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.Size, s.Digest = int32(len(data)), DigestOf(data)
 	scratch := scratches.Get().(*scratch)
 	defer scratch.done()
-	d := parse(data, func(text string) string { return text }, scratch.fields)
+	d := frontmatter.ParseShared(data, scratch.fields)
 	s.Problems = d.Problems
 	if len(d.Fields) > 0 {
-		scratch.json = Value{Kind: Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
+		scratch.json = frontmatter.Value{Kind: frontmatter.Map, Fields: d.Fields}.AppendJSON(scratch.json[:0])
 		s.Frontmatter = bytes.Clone(scratch.json) // without the spare capacity of append
 	}
 	s.judgeFields(d)
@@ -100,15 +108,15 @@ func (s *Skill) stamped(stamp Stamp) {
 
 // scratch is reusable memory for reading one file.
 type scratch struct {
-	fields []Field
+	fields []frontmatter.Field
 	json   []byte
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{fields: make([]Field, 16)} }}
+var scratches = sync.Pool{New: func() any { return &scratch{fields: make([]frontmatter.Field, 16)} }}
 
 func (s *scratch) done() {
 	clear(s.fields)
-	if cap(s.json) > MaxFrontmatter {
+	if cap(s.json) > frontmatter.MaxSize {
 		s.json = nil
 	}
 	scratches.Put(s)
@@ -132,20 +140,19 @@ func (s *Skill) own() {
 }
 
 // explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
-func (s *Skill) explainEmpty(d *Document, data []byte) {
+func (s *Skill) explainEmpty(d *frontmatter.Document, data []byte) {
 	for i, p := range s.Problems {
-		if p.Rule != RuleNameMissing && p.Rule != RuleDescriptionMissing {
+		if p.Rule != ruleid.NameMissing && p.Rule != ruleid.DescriptionMissing {
 			continue
 		}
 		f, ok := d.Field(p.Field)
-		lines := linesOf(string(data))
-		if n := f.KeyPosition.Line; ok && n > 0 && n <= len(lines) && f.Value.Kind == Null {
-			head, value, _ := strings.Cut(lines[n-1], ":")
+		if n := f.KeyPosition.Line; ok && f.Value.Kind == frontmatter.Null {
+			head, value, _ := strings.Cut(frontmatter.Line(data, n), ":")
 			if text := strings.TrimLeft(value, " \t"); strings.HasPrefix(text, "#") && text != value {
-				s.Problems[i].Position = Position{n, utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
+				s.Problems[i].Position = Position{Line: n, Column: utf8.RuneCountInString(head) + 1 + utf8.RuneCountInString(value) - utf8.RuneCountInString(text) + 1}
 				s.Problems[i].Message += ": a # begins a comment"
 				if p.Field != "name" {
-					s.Problems[i].Mend = quoteMend(p.Field)
+					s.Problems[i].Mend = "put the value in quotes: " + p.Field + ": '…'"
 				}
 			}
 		}
@@ -173,7 +180,7 @@ func (s *Skill) readEntry() ([]byte, bool) {
 		if len(s.Others()) > 1 {
 			mend = "rename the one that is meant to SKILL.md, and delete the others"
 		}
-		s.problem(RuleFileName, Position{}, "", fmt.Sprintf("the file is called %s", Excerpt(strings.Join(s.Others(), " and "))), mend)
+		s.problem(ruleid.FileName, Position{}, "", fmt.Sprintf("the file is called %s", display.Excerpt(strings.Join(s.Others(), " and "))), mend)
 		return nil, false
 	}
 	if s.Fault() != nil {
@@ -191,20 +198,20 @@ func (s *Skill) readEntry() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, mend := RuleFileUnreadable, "see whether the disk and the file can be read at all"
+	rule, mend := RuleID(ruleid.FileUnreadable), "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):
-		rule, mend = RuleFileOutside, "put the file itself here, or link the whole folder into the root"
+		rule, mend = ruleid.FileOutside, "put the file itself here, or link the whole folder into the root"
 	case errors.Is(err, ErrNotRegular):
-		rule, mend = RuleFileNotRegular, "put a regular file there"
+		rule, mend = ruleid.FileNotRegular, "put a regular file there"
 	case errors.Is(err, ErrTooLarge):
-		rule, mend = RuleFileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
+		rule, mend = ruleid.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule, mend = RuleFileUnstable, "wait until whatever writes the file has finished"
+		rule, mend = ruleid.FileUnstable, "wait until whatever writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
-		rule, mend = RuleFileGone, "make the link point to a file, or delete it"
+		rule, mend = ruleid.FileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):
-		rule, mend = RuleFilePermission, "let the user who runs knack read the file and its folder"
+		rule, mend = ruleid.FilePermission, "let the user who runs knack read the file and its folder"
 	}
 	message := "cannot be read"
 	if why := Reason(err); why != message {
@@ -221,15 +228,15 @@ func (s *Skill) problem(rule RuleID, p Position, field, message, mend string) {
 // publishable.
 func (s *Skill) judgeFile() {
 	if s.Entry != "" && s.Entry != MainFile {
-		s.problem(RuleFileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
+		s.problem(ruleid.FileSpelling, Position{}, "", "the file is spelt "+s.Entry, "rename it to SKILL.md")
 	}
 	if s.Entry != "" && len(s.Others()) > 0 {
-		s.problem(RuleFileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
+		s.problem(ruleid.FileVariants, Position{}, "", fmt.Sprintf("the folder also holds %s, which is not read", display.Excerpt(strings.Join(s.Others(), " and "))), "delete or rename it")
 	}
 	if s.Path != "" && !s.InURI() {
-		s.problem(RuleFolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
+		s.problem(ruleid.FolderName, Position{}, "", "the path of its folder cannot stand in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
-	sortProblems(s.Problems)
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
 		r := RuleOf(p.Rule)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/ruleid"
 )
 
 // loaded returns a skill in a folder "a" with the given SKILL.md.
@@ -98,11 +99,32 @@ func TestInvocationIsSaid(t *testing.T) {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
 		said := ""
 		for _, p := range s.Problems {
-			if p.Rule == RuleInvocation {
+			if p.Rule == ruleid.Invocation {
 				said += p.Position.String() + " " + p.Message + " (" + p.Mend + ")"
 			}
 		}
 		diff(t, field, [2]string{s.Disabled, said}, want)
+	}
+}
+
+// A value that YAML reads as a comment is not one to its author.
+func TestEmptyByComment(t *testing.T) {
+	for block, want := range map[string]string{
+		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",
+		"name: #a\ndescription: d":              "2:7 name is empty: a # begins a comment | write name: a",
+		"name: a\ndescription:":                 "3:13 description is empty | say in one or two sentences what the skill does and when to use it",
+	} {
+		b := &Bundle{Path: "a", Entry: MainFile}
+		problems := (&Skill{Bundle: b}).Parsed(fenced(block), Stamp{}).Problems
+		got := ""
+		for _, p := range problems {
+			if p.Rule == ruleid.NameMissing || p.Rule == ruleid.DescriptionMissing {
+				got += p.Position.String() + " " + p.Message + " | " + p.Mend
+			}
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", block, got, want)
+		}
 	}
 }
 
@@ -113,17 +135,17 @@ func TestLoadFaults(t *testing.T) {
 		b    *Bundle
 		want RuleID
 	}{
-		{&Bundle{FS: file(""), Odd: &Odd{Others: []string{"sKiLl.md"}}}, RuleFileName},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fmt.Errorf("link: %w", ErrOutside)}}, RuleFileOutside},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrNotRegular}}, RuleFileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, RuleFileNotRegular},
-		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, RuleFileGone},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: fs.ErrPermission}}, RuleFilePermission},
-		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, RuleFileTooLarge},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: ErrUnstable}}, RuleFileUnstable},
-		{&Bundle{Entry: MainFile, FS: file(""), Odd: &Odd{Fault: errors.New("disk on fire")}}, RuleFileUnreadable},
-		{&Bundle{Entry: MainFile, FS: file("\xff")}, RuleFileEncoding},
-		{&Bundle{Entry: MainFile, FS: file("")}, RuleFileEmpty},
+		{&Bundle{FS: file(""), Extra: &Extra{Others: []string{"sKiLl.md"}}}, ruleid.FileName},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fmt.Errorf("link: %w", ErrOutside)}}, ruleid.FileOutside},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrNotRegular}}, ruleid.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}}, ruleid.FileNotRegular},
+		{&Bundle{Entry: MainFile, FS: fstest.MapFS{}}, ruleid.FileGone},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: fs.ErrPermission}}, ruleid.FilePermission},
+		{&Bundle{Entry: MainFile, FS: file(strings.Repeat("x", MaxSkillMD+1))}, ruleid.FileTooLarge},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: ErrUnstable}}, ruleid.FileUnstable},
+		{&Bundle{Entry: MainFile, FS: file(""), Extra: &Extra{Fault: errors.New("disk on fire")}}, ruleid.FileUnreadable},
+		{&Bundle{Entry: MainFile, FS: file("\xff")}, ruleid.FileEncoding},
+		{&Bundle{Entry: MainFile, FS: file("")}, ruleid.FileEmpty},
 	} {
 		s := Load(c.b)
 		p, ok := s.SkipReason()
@@ -135,7 +157,7 @@ func TestLoadFaults(t *testing.T) {
 
 func TestSpellings(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
-	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Odd: &Odd{Others: []string{"SKILL.MD"}}})
+	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Extra: &Extra{Others: []string{"SKILL.MD"}}})
 	diff(t, "problems", said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
 		"file-variants@ the folder also holds SKILL.MD, which is not read | delete or rename it"})
@@ -159,7 +181,7 @@ func TestRead(t *testing.T) {
 	if _, _, err := s.Read(); !errors.Is(err, ErrNotUTF8) {
 		t.Errorf("not UTF-8: %v", err)
 	}
-	s.Odd = &Odd{Fault: ErrOutside}
+	s.Extra = &Extra{Fault: ErrOutside}
 	if _, _, err := s.Read(); !errors.Is(err, ErrOutside) {
 		t.Errorf("a fault: %v", err)
 	}
@@ -184,35 +206,17 @@ func TestBundleIsShared(t *testing.T) {
 // The table of rules is complete: unique ids, texts for each, and a rule that skips also
 // unpublishes.
 func TestRules(t *testing.T) {
-	for _, r := range Rules {
+	for _, r := range rules {
 		if r.ID == "" || r.Title == "" || r.Source == "" || r.Severity == "" || r.Skips && (!r.Unpublishes || r.Severity != SeverityError) || RuleOf(r.ID) != r {
 			t.Errorf("%+v", r)
 		}
 	}
-	if len(ruleByID) != len(Rules) {
-		t.Errorf("%d rules, %d ids", len(Rules), len(ruleByID))
+	if len(ruleByID) != len(rules) {
+		t.Errorf("%d rules, %d ids", len(rules), len(ruleByID))
 	}
 	diff(t, "unknown", RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning})
 }
 
-func BenchmarkParse(b *testing.B) {
-	for _, c := range []struct{ name, block string }{
-		{"sound", "name: a\ndescription: Does a thing. Use it when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
-		{"repaired", "name: a\ndescription: Does a thing. Use it: when the thing is to be done, or somebody asks for it.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n  author: me\n"},
-	} {
-		data := append(fenced(c.block), strings.Repeat("A line of the body of the skill.\n", 180)...)
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				Parse(data)
-			}
-		})
-	}
-}
-
-// TestParsedAllocates bounds the allocations for each file, since ten thousand are read
-// before the first answer.
 func TestParsedAllocates(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")

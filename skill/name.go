@@ -5,6 +5,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // MaxName is the specification's limit for a name, in characters.
@@ -46,22 +48,13 @@ func KeyOf(name string) Key {
 	if ValidName(name) {
 		return Key(name) // nearly always
 	}
-	name = OneLine(name)
+	name = display.OneLine(name)
 	if len(name) > maxFolded {
 		return Key(name)
 	}
-	if isASCII(name) {
+	if display.IsASCII(name) {
 		return Key(strings.ToLower(name))
 	}
 	// A Caser must not be shared between goroutines.
 	return Key(norm.NFC.String(cases.Fold().String(norm.NFD.String(name))))
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

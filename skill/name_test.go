@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func TestKeyOf(t *testing.T) {
@@ -42,7 +42,7 @@ func TestKeyOf(t *testing.T) {
 func TestKeyOfLongNames(t *testing.T) {
 	for _, unit := range []string{"A", "\u0301", "İ", "\xff"} {
 		long := "A" + strings.Repeat(unit, 5000)
-		if got := KeyOf(long); got != Key(OneLine(long)) {
+		if got := KeyOf(long); got != Key(display.OneLine(long)) {
 			t.Errorf("%q…: is %.20q…", long[:10], got)
 		}
 	}
@@ -82,89 +82,8 @@ func TestDigest(t *testing.T) {
 		t.Errorf("%v, %v", back, err)
 	}
 	for _, s := range []string{"", "sha256:", empty[7:], empty + "0", empty[:70], strings.ToUpper(empty), "sha256:" + strings.ToUpper(empty[7:]), "sha512:" + empty[7:], "sha256:" + strings.Repeat("g", 64), empty + "\n", " " + empty} {
-		if got, err := ParseDigest(s); !errors.Is(err, ErrDigest) {
+		if got, err := ParseDigest(s); !errors.Is(err, errDigest) {
 			t.Errorf("%q: %v, %v", s, got, err)
-		}
-	}
-}
-
-func TestEcho(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                   "",
-		"Ünï/😀":                              "Ünï/😀",
-		"a\x00b\x1b[31m\x7f\u0085":           `a\x00b\x1b[31m\x7f\u0085`,
-		"a\nb\tc":                            `a\nb\tc`,
-		"\u202eevil\u2066\u200f":             `\u202eevil\u2066\u200f`,
-		"\u2028\u2029":                       `\u2028\u2029`,
-		"\xff\xfea":                          "\ufffda",
-		strings.Repeat("a", 256):             strings.Repeat("a", 256),
-		strings.Repeat("a", 257):             strings.Repeat("a", 256),
-		strings.Repeat("é", 129):             strings.Repeat("é", 128),
-		"a" + strings.Repeat("é", 128):       "a" + strings.Repeat("é", 127),
-		strings.Repeat("\x01", 1000):         strings.Repeat(`\x01`, 64),
-		strings.Repeat("\U000e0001\x02", 99): strings.Repeat(`\U000e0001\x02`, 18),
-		"a\u200bb\ufeff\U0001d173":           `a\u200bb\ufeff\U0001d173`,
-		"👩\u200d💻":                           "👩\u200d💻",
-	} {
-		got := Echo(in)
-		diff(t, "Echo", got, want)
-		if len(got) > EchoLimit || !utf8.ValidString(got) {
-			t.Errorf("%q: %d bytes", got, len(got))
-		}
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "a": "a", "a b": "a b", " a": "a", "a ": "a", "a  b": "a b", "a\r\n\tb": "a b", "a\u00a0\u2003b": "a b", "\x00a\x1bb\u0085": "a b",
-		"a\u2028b\u2029": "a b", "\u202ea\u200f b\u2069": "a b", "a \u200e b": "a b", "é  ü": "é ü", "a\xffb": "a\ufffdb", "\u202e": "", " \n ": "",
-	} {
-		diff(t, "OneLine", OneLine(in), want)
-		diff(t, "again", OneLine(OneLine(in)), want)
-	}
-}
-
-func TestCutBytes(t *testing.T) {
-	for _, c := range []struct {
-		s    string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, ""}, {"", 0, ""},
-	} {
-		diff(t, c.s, CutBytes(c.s, c.n), c.want)
-	}
-	diff(t, "Excerpt", Excerpt(strings.Repeat("é ", 40)), strings.Repeat("é ", 20)+"…")
-	diff(t, "Quote", Quote("a\nb"), "'a b'")
-}
-
-func TestDecodeText(t *testing.T) {
-	for _, c := range []struct{ in, text, encoding string }{
-		{"", "", "utf-8"},
-		{"é", "é", "utf-8"},
-		{"\ufeffa", "\ufeffa", "utf-8"},
-		{"a\x00b", "a\x00b", "utf-8"},
-		{"\xff\xfea\x00\xe9\x00", "aé", "utf-16le"},
-		{"\xfe\xff\x00a\x00\xe9", "aé", "utf-16be"},
-		{"\xff\xfe", "", "utf-16le"},
-		{"\xff\xfe\x3d\xd8\x00\xde", "😀", "utf-16le"},
-		{"\xff\xfe\x00\xdea\x00", "\ufffda", "utf-16le"}, // half a surrogate pair
-		{"\xfe\xff\xd8\x3d", "\ufffd", "utf-16be"},       // the other half, at the end
-		{"\xff\xfea\x00\xff\xfe", "a\ufeff", "utf-16le"}, // a second mark is text
-		{"\xff\xfeab\xe9", "ÿþabé", "windows-1252"},      // an odd number of bytes is no UTF-16
-		{"caf\xe9 \x93x\x94 \x80", "café “x” €", "windows-1252"},
-		{"\x81\x8d\x8f\x90\x9d\xff", "\u0081\u008d\u008f\u0090\u009dÿ", "windows-1252"}, // as WHATWG decodes it
-		{"\xe9\t\r\n\f", "é\t\r\n\f", "windows-1252"},
-		{"\xe9\x7f", "é\x7f", "windows-1252"},
-	} {
-		text, encoding, ok := DecodeText([]byte(c.in))
-		if text != c.text || encoding != c.encoding || !ok {
-			t.Errorf("%q: %q as %s, %v, want %q as %s", c.in, text, encoding, ok, c.text, c.encoding)
-		}
-	}
-	for _, in := range []string{"\xff\xfea\x00\x00", "\xe9\x00", "\xe9\x01", "\xe9\x0b", "\xe9\x1b", "\x89PNG\r\n\x1a\n"} {
-		if text, encoding, ok := DecodeText([]byte(in)); ok {
-			t.Errorf("%q: %q as %s", in, text, encoding)
 		}
 	}
 }
@@ -178,64 +97,6 @@ func FuzzNamePattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if inPattern(s) != re.MatchString(s) {
 			t.Errorf("%q: %v", s, inPattern(s))
-		}
-	})
-}
-
-// A control character is found at any position, among any characters.
-func TestBadControlAnywhere(t *testing.T) {
-	for _, around := range []string{"abcdefghijklmnopqrstuvwxyz", "a line\nand\tanother\r\n", "éa日b😀"} {
-		text := strings.Repeat(around, 80/len(around)+1)
-		if got := indexBadControl(text); got != len(text) {
-			t.Fatalf("%q: %d", text, got)
-		}
-		for at := range text {
-			for _, bad := range []string{"\x00", "\v", "\x1f", "\x7f", "\u0080", "\u009f"} {
-				if got := indexBadControl(text[:at] + bad + text[at:]); got != at {
-					t.Errorf("%q at %d of %q: %d", bad, at, text, got)
-				}
-			}
-			for _, good := range []string{" ", "~", "\u00a0", "\n", "\t"} {
-				if got := indexBadControl(text[:at] + good + text[at:]); got != len(text)+len(good) {
-					t.Errorf("%q at %d of %q: %d", good, at, text, got)
-				}
-			}
-		}
-	}
-}
-
-// The text before the first character that is not ASCII is all ASCII, and survey leaves
-// little of it to be checked again.
-func TestSurveyIsWide(t *testing.T) {
-	text := strings.Repeat("a line\nof ASCII, ", 6)
-	if wide, _ := survey(text); wide != len(text) {
-		t.Errorf("ASCII is wide at %d", wide)
-	}
-	for at := range text {
-		if wide, _ := survey(text[:at] + "é" + text[at:]); wide > at || wide < at-7 {
-			t.Errorf("what is wide at %d is said to be so at %d", at, wide)
-		}
-	}
-}
-
-// The search for control characters agrees with [strings.IndexFunc], and the text before
-// the first character that is not ASCII is ASCII.
-func FuzzBadControl(f *testing.F) {
-	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",
-		"\n\vabcdef", "abcdef\n\x01", "\n\n\n\n\n\n\n\x7f", "\x1f\nabcdef", "\r\n\tabcde", "abcdefg\n\x00"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		wide, control := survey(s)
-		want := strings.IndexFunc(s, isBadControl)
-		if want < 0 {
-			want = len(s)
-		}
-		if utf8.ValidString(s) && control != want {
-			t.Errorf("%q: a control character at %d, not %d", s, control, want)
-		}
-		if !isASCII(s[:wide]) || isASCII(s) && wide < min(want, len(s)) || utf8.ValidString(s[wide:]) != utf8.ValidString(s) {
-			t.Errorf("%q: ASCII until %d", s, wide)
 		}
 	})
 }

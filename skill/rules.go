@@ -1,6 +1,35 @@
 package skill
 
-// Rule is one row of the table below, the meaning of its findings.
+import (
+	"slices"
+
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// A problem of a skill, found in its SKILL.md or in its folder.
+type (
+	// Problem is one finding about one skill.
+	Problem = frontmatter.Problem
+	// Position is a place in a SKILL.md.
+	Position = frontmatter.Position
+	// RuleID names the rule that a problem breaks.
+	RuleID = frontmatter.RuleID
+)
+
+// Severity is the severity of a problem for the author of a skill.
+type Severity string
+
+// The severities: an error breaks the Agent Skills specification or makes the
+// skill unusable, a warning works here and may fail elsewhere, an info is worth
+// knowing.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
+// Rule says what a rule requires, and what a skill that breaks it loses.
 type Rule struct {
 	ID       RuleID
 	Severity Severity
@@ -16,112 +45,63 @@ type Rule struct {
 	Title string
 }
 
-// The rules, by subject. Their ids are stable: users silence them and tools read them.
-const (
-	RuleFileOutside    RuleID = "file-outside"
-	RuleFileNotRegular RuleID = "file-not-regular"
-	RuleFileGone       RuleID = "file-gone"
-	RuleFilePermission RuleID = "file-permission"
-	RuleFileTooLarge   RuleID = "file-too-large"
-	RuleFileUnstable   RuleID = "file-unstable"
-	RuleFileUnreadable RuleID = "file-unreadable"
-	RuleFileEncoding   RuleID = "file-encoding"
-	RuleFileEmpty      RuleID = "file-empty"
-	RuleFileName       RuleID = "file-name"
-	RuleFileSpelling   RuleID = "file-spelling"
-	RuleFileVariants   RuleID = "file-variants"
-	RuleFolderName     RuleID = "folder-name"
+// Rules returns all rules, in the order in which reports group them.
+func Rules() []Rule { return slices.Clone(rules) }
 
-	RuleTextBOM     RuleID = "text-bom"
-	RuleTextControl RuleID = "text-control"
+var rules = []Rule{
+	{ruleid.FileOutside, SeverityError, true, true, "knack", "SKILL.md lies in the skill's own folder, links included"},
+	{ruleid.FileNotRegular, SeverityError, true, true, "knack", "SKILL.md is a regular file"},
+	{ruleid.FileGone, SeverityError, true, true, "knack", "SKILL.md exists when it is read; a link to it resolves"},
+	{ruleid.FilePermission, SeverityError, true, true, "knack", "SKILL.md can be read by the user who runs knack"},
+	{ruleid.FileTooLarge, SeverityError, true, true, "contract 000", "SKILL.md has at most 1 MiB"},
+	{ruleid.FileUnstable, SeverityError, true, true, "knack", "SKILL.md stands still while it is read"},
+	{ruleid.FileUnreadable, SeverityError, true, true, "knack", "SKILL.md can be read"},
+	{ruleid.FileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
+	{ruleid.FileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
+	{ruleid.FileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},
+	{ruleid.FileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
+	{ruleid.FileVariants, SeverityWarning, false, false, "knack", "a folder holds one spelling of SKILL.md"},
 
-	RuleFenceMissing  RuleID = "fence-missing"
-	RuleFenceOpener   RuleID = "fence-opener"
-	RuleFenceUnclosed RuleID = "fence-unclosed"
-	RuleFenceTooLong  RuleID = "fence-too-long"
-	RuleFenceLate     RuleID = "fence-late"
-	RuleFenceBlanks   RuleID = "fence-blanks"
-	RuleFenceGlued    RuleID = "fence-glued"
+	{ruleid.FolderName, SeverityWarning, false, false, "knack", "the path of the skill's folder can stand in a URI"},
 
-	RuleYAMLSyntax    RuleID = "yaml-syntax"
-	RuleYAMLControl   RuleID = "yaml-control"
-	RuleYAMLDuplicate RuleID = "yaml-duplicate-key"
-	RuleYAMLKeyType   RuleID = "yaml-key-type"
-	RuleYAMLNotJSON   RuleID = "yaml-not-json"
-	RuleYAMLMapping   RuleID = "yaml-mapping"
+	{ruleid.TextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
+	{ruleid.TextControl, SeverityWarning, false, false, "knack", "the text holds no control characters"},
 
-	RuleNameMissing RuleID = "name-missing"
-	RuleNameSyntax  RuleID = "name-syntax"
-	RuleNameControl RuleID = "name-control"
-	RuleNameType    RuleID = "name-type"
-	RuleNamePattern RuleID = "name-pattern"
-	RuleNameLength  RuleID = "name-length"
-	RuleNameFolder  RuleID = "name-folder"
+	{ruleid.FenceMissing, SeverityError, true, true, "spec", "SKILL.md begins with frontmatter between two lines of ---"},
+	{ruleid.FenceOpener, SeverityError, true, true, "spec", "the line --- stands before the frontmatter"},
+	{ruleid.FenceUnclosed, SeverityError, true, true, "spec", "a line --- ends the frontmatter"},
+	{ruleid.FenceTooLong, SeverityError, true, true, "knack", "the frontmatter has at most 64 KiB"},
+	{ruleid.FenceLate, SeverityError, false, true, "spec", "nothing stands before the frontmatter"},
+	{ruleid.FenceBlanks, SeverityWarning, false, true, "spec", "nothing follows the opening ---, blanks included"},
+	{ruleid.FenceGlued, SeverityError, false, true, "spec", "the closing --- stands alone on its line"},
 
-	RuleDescriptionMissing RuleID = "description-missing"
-	RuleDescriptionType    RuleID = "description-type"
-	RuleDescriptionLength  RuleID = "description-length"
+	{ruleid.YAMLSyntax, SeverityError, false, true, "spec", "the frontmatter is valid YAML, without anchors, aliases and tags"},
+	{ruleid.YAMLControl, SeverityError, true, true, "knack", "the frontmatter holds no NUL"},
+	{ruleid.YAMLDuplicate, SeverityError, false, true, "spec", "a key stands once in its mapping"},
+	{ruleid.YAMLKeyType, SeverityWarning, false, true, "SEP-2640", "keys are strings"},
+	{ruleid.YAMLNotJSON, SeverityWarning, false, true, "SEP-2640", "values can be written as JSON"},
+	{ruleid.YAMLMapping, SeverityError, true, true, "spec", "the frontmatter is a mapping of keys to values"},
 
-	RuleCompatibility RuleID = "compatibility"
-	RuleMetadata      RuleID = "metadata"
-	RuleInvocation    RuleID = "invocation"
-)
+	{ruleid.NameMissing, SeverityError, true, true, "spec", "name is given"},
+	{ruleid.NameSyntax, SeverityError, true, true, "knack", "name is valid YAML; it is never guessed"},
+	{ruleid.NameControl, SeverityError, true, true, "knack", "name holds no control characters"},
+	{ruleid.NameType, SeverityWarning, false, true, "spec", "name is a string"},
+	{ruleid.NamePattern, SeverityError, false, true, "spec", "name consists of a-z, 0-9 and single inner hyphens"},
+	{ruleid.NameLength, SeverityError, false, true, "spec", "name has at most 64 characters"},
+	{ruleid.NameFolder, SeverityError, false, false, "spec", "name equals the folder's name"},
 
-// Rules is the table of all rules, in the order in which reports group them.
-var Rules = []Rule{
-	{RuleFileOutside, SeverityError, true, true, "knack", "SKILL.md lies in the skill's own folder, links included"},
-	{RuleFileNotRegular, SeverityError, true, true, "knack", "SKILL.md is a regular file"},
-	{RuleFileGone, SeverityError, true, true, "knack", "SKILL.md exists when it is read; a link to it resolves"},
-	{RuleFilePermission, SeverityError, true, true, "knack", "SKILL.md can be read by the user who runs knack"},
-	{RuleFileTooLarge, SeverityError, true, true, "contract 000", "SKILL.md has at most 1 MiB"},
-	{RuleFileUnstable, SeverityError, true, true, "knack", "SKILL.md stands still while it is read"},
-	{RuleFileUnreadable, SeverityError, true, true, "knack", "SKILL.md can be read"},
-	{RuleFileEncoding, SeverityError, true, true, "spec", "SKILL.md is UTF-8"},
-	{RuleFileEmpty, SeverityError, true, true, "spec", "SKILL.md is not empty"},
-	{RuleFileName, SeverityError, true, true, "spec", "the file is called SKILL.md"},
-	{RuleFileSpelling, SeverityWarning, false, false, "spec", "the file is spelt SKILL.md; other spellings are not found by every client"},
-	{RuleFileVariants, SeverityWarning, false, false, "knack", "a folder holds one spelling of SKILL.md"},
+	{ruleid.DescriptionMissing, SeverityError, true, true, "spec", "description is given"},
+	{ruleid.DescriptionType, SeverityError, false, true, "spec", "description is a string"},
+	{ruleid.DescriptionLength, SeverityError, false, true, "spec", "description has at most 1,024 characters"},
 
-	{RuleFolderName, SeverityWarning, false, false, "knack", "the path of the skill's folder can stand in a URI"},
-
-	{RuleTextBOM, SeverityWarning, false, false, "spec", "SKILL.md begins with ---, without a byte-order mark"},
-	{RuleTextControl, SeverityWarning, false, false, "knack", "the text holds no control characters"},
-
-	{RuleFenceMissing, SeverityError, true, true, "spec", "SKILL.md begins with frontmatter between two lines of ---"},
-	{RuleFenceOpener, SeverityError, true, true, "spec", "the line --- stands before the frontmatter"},
-	{RuleFenceUnclosed, SeverityError, true, true, "spec", "a line --- ends the frontmatter"},
-	{RuleFenceTooLong, SeverityError, true, true, "knack", "the frontmatter has at most 64 KiB"},
-	{RuleFenceLate, SeverityError, false, true, "spec", "nothing stands before the frontmatter"},
-	{RuleFenceBlanks, SeverityWarning, false, true, "spec", "nothing follows the opening ---, blanks included"},
-	{RuleFenceGlued, SeverityError, false, true, "spec", "the closing --- stands alone on its line"},
-
-	{RuleYAMLSyntax, SeverityError, false, true, "spec", "the frontmatter is valid YAML, without anchors, aliases and tags"},
-	{RuleYAMLControl, SeverityError, true, true, "knack", "the frontmatter holds no NUL"},
-	{RuleYAMLDuplicate, SeverityError, false, true, "spec", "a key stands once in its mapping"},
-	{RuleYAMLKeyType, SeverityWarning, false, true, "SEP-2640", "keys are strings"},
-	{RuleYAMLNotJSON, SeverityWarning, false, true, "SEP-2640", "values can be written as JSON"},
-	{RuleYAMLMapping, SeverityError, true, true, "spec", "the frontmatter is a mapping of keys to values"},
-
-	{RuleNameMissing, SeverityError, true, true, "spec", "name is given"},
-	{RuleNameSyntax, SeverityError, true, true, "knack", "name is valid YAML; it is never guessed"},
-	{RuleNameControl, SeverityError, true, true, "knack", "name holds no control characters"},
-	{RuleNameType, SeverityWarning, false, true, "spec", "name is a string"},
-	{RuleNamePattern, SeverityError, false, true, "spec", "name consists of a-z, 0-9 and single inner hyphens"},
-	{RuleNameLength, SeverityError, false, true, "spec", "name has at most 64 characters"},
-	{RuleNameFolder, SeverityError, false, false, "spec", "name equals the folder's name"},
-
-	{RuleDescriptionMissing, SeverityError, true, true, "spec", "description is given"},
-	{RuleDescriptionType, SeverityError, false, true, "spec", "description is a string"},
-	{RuleDescriptionLength, SeverityError, false, true, "spec", "description has at most 1,024 characters"},
-
-	{RuleCompatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
-	{RuleMetadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
-	{RuleInvocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
+	{ruleid.Compatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
+	{ruleid.Metadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
+	{ruleid.Invocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
 }
 
 var ruleByID = func() map[RuleID]Rule {
-	m := make(map[RuleID]Rule, len(Rules))
-	for _, r := range Rules {
+	m := make(map[RuleID]Rule, len(rules))
+	for _, r := range rules {
 		m[r.ID] = r
 	}
 	return m

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unsafe"
+
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // tagKeys lists the fields in which authors name a skill's topics. The specification has
@@ -61,8 +64,8 @@ func appendTags(tags []string, text string) []string {
 func Headings(data []byte, n int) (headings []string) {
 	defer func() { together(headings) }()
 	s := textOf(data)
-	if f, ok := new(Document).findFence(s); ok {
-		s = s[f.body:]
+	if _, body, ok := frontmatter.Cut(data); ok {
+		s = textOf(body)
 	}
 	fence := ""
 	for line := range strings.Lines(s) {
@@ -119,3 +122,7 @@ func title(s string) string {
 	}
 	return strings.TrimSpace(s)
 }
+
+// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// used.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

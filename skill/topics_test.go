@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 func TestHeadings(t *testing.T) {
@@ -45,7 +47,7 @@ func TestTags(t *testing.T) {
 		"other: tags":    nil,
 		"metadata: tags": nil,
 	} {
-		s := &Skill{Frontmatter: Parse(fmt.Appendf(nil, "---\nname: x\ndescription: d\n%s\n---\n", fields)).JSON()}
+		s := &Skill{Frontmatter: frontmatter.Parse(fmt.Appendf(nil, "---\nname: x\ndescription: d\n%s\n---\n", fields)).JSON()}
 		if d := cmp.Diff(want, s.Tags()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", fields, d)
 		}

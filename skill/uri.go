@@ -18,8 +18,8 @@ const MainFile = "SKILL.md"
 // so that a URI value is always valid. The zero URI addresses nothing.
 type URI struct{ text, path string }
 
-// ErrURI is returned for a text that is not a skill URI.
-var ErrURI = errors.New("not a skill:// URI")
+// errURI is returned for a text that is not a skill URI.
+var errURI = errors.New("not a skill:// URI")
 
 // NewURI returns the URI of a slash-separated path. The path must satisfy [CleanPath].
 func NewURI(path string) (URI, error) {
@@ -67,26 +67,26 @@ func MainURI(prefix, path string) (URI, error) {
 // that would decode to one. Query, fragment and userinfo are refused.
 func ParseURI(s string) (URI, error) {
 	if len(s) < len(Scheme) || !strings.EqualFold(s[:len(Scheme)], Scheme) {
-		return URI{}, ErrURI
+		return URI{}, errURI
 	}
 	rest := s[len(Scheme):]
 	if strings.ContainsAny(rest, "?#\\") || !utf8.ValidString(rest) {
-		return URI{}, ErrURI
+		return URI{}, errURI
 	}
 	if authority, _, _ := strings.Cut(rest, "/"); strings.Contains(authority, "@") {
-		return URI{}, ErrURI
+		return URI{}, errURI
 	}
 	segments := strings.Split(rest, "/")
 	for i, seg := range segments {
 		dec, err := url.PathUnescape(seg)
 		if err != nil || strings.Contains(dec, "/") {
-			return URI{}, ErrURI
+			return URI{}, errURI
 		}
 		segments[i] = dec
 	}
 	u, err := NewURI(strings.Join(segments, "/"))
 	if err != nil {
-		return URI{}, ErrURI
+		return URI{}, errURI
 	}
 	return u, nil
 }

@@ -69,8 +69,8 @@ var uriTricks = []string{
 
 func TestParseURIRefuses(t *testing.T) {
 	for _, s := range uriTricks {
-		if u, err := ParseURI(s); !errors.Is(err, ErrURI) || u != (URI{}) {
-			t.Errorf("%q: %q, %v, want %v", s, u.Path(), err, ErrURI)
+		if u, err := ParseURI(s); !errors.Is(err, errURI) || u != (URI{}) {
+			t.Errorf("%q: %q, %v, want %v", s, u.Path(), err, errURI)
 		}
 	}
 }

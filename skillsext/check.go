@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -63,7 +64,7 @@ func Versions() []string { return mcp.SupportedProtocolVersions() }
 // The error means that the server could not be asked; its faults are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
-		return nil, fmt.Errorf("there is no protocol version %s known here", skill.Echo(o.Protocol))
+		return nil, fmt.Errorf("there is no protocol version %s known here", display.Echo(o.Protocol))
 	}
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}}
@@ -136,7 +137,7 @@ func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
 	if len(c.report.Findings) >= maxFindings {
 		return
 	}
-	c.report.Findings = append(c.report.Findings, Finding{rule, skill.Echo(skillURI), skill.Echo(uri), skill.OneLine(fmt.Sprintf(format, args...))})
+	c.report.Findings = append(c.report.Findings, Finding{rule, display.Echo(skillURI), display.Echo(uri), display.OneLine(fmt.Sprintf(format, args...))})
 }
 
 // capability checks the declaration and reports whether the check can continue.

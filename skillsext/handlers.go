@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // ListSkillsHandler answers skills/list. params is never nil.
@@ -97,7 +97,7 @@ func getMethod(get GetSkillHandler, limits Limits) func(context.Context, *mcp.Se
 			return nil, err
 		}
 		if res == nil || res.Skill == nil {
-			return nil, invalid("No skill is served at %s", skill.RedactURI(p.URI))
+			return nil, invalid("No skill is served at %s", display.RedactURI(p.URI))
 		}
 		if err := limits.check(res.Skill); err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func readDirectoryMethod(server *mcp.Server, read ReadDirectoryHandler) error {
 			return nil, err
 		}
 		if res == nil {
-			return nil, invalid("%s is not a directory resource", skill.RedactURI(p.URI))
+			return nil, invalid("%s is not a directory resource", display.RedactURI(p.URI))
 		}
 		out := *res
 		era(p, &out.Meta, &out.ResultType, &out.Cacheable)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Names of the extension (SEP-2640).
@@ -131,8 +131,8 @@ func (r Resources) appendTo(b []byte) []byte {
 			b = append(b, ',')
 		}
 		f := &r.list[i]
-		b = skill.AppendJSONString(append(b, `{"uri":`...), f.URI)
-		b = skill.AppendJSONString(append(b, `,"digest":`...), f.Digest)
+		b = display.AppendJSONString(append(b, `{"uri":`...), f.URI)
+		b = display.AppendJSONString(append(b, `,"digest":`...), f.Digest)
 		b = append(strconv.AppendInt(append(b, `,"size":`...), f.Size, 10), '}')
 	}
 	return append(b, ']')
@@ -144,7 +144,7 @@ func (s *Skill) AppendJSON(b []byte) []byte {
 	if s == nil {
 		return append(b, "null"...)
 	}
-	b = skill.AppendJSONString(append(b, `{"uri":`...), s.URI)
+	b = display.AppendJSONString(append(b, `{"uri":`...), s.URI)
 	b = append(b, `,"frontmatter":`...)
 	if len(s.Frontmatter) == 0 {
 		b = append(b, "{}"...)
@@ -286,7 +286,7 @@ func (r *ListSkillsResult) appendMembers(b []byte) []byte {
 	}
 	b = append(b, ']')
 	if r.NextCursor != "" {
-		b = skill.AppendJSONString(append(b, `,"nextCursor":`...), r.NextCursor)
+		b = display.AppendJSONString(append(b, `,"nextCursor":`...), r.NextCursor)
 	}
 	return b
 }

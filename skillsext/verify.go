@@ -11,7 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Reason is the way in which a file failed verification.
@@ -55,7 +57,7 @@ func VerifyResource(s *Skill, uri string, data []byte) error {
 		return &VerificationError{Reason: WrongSize, URI: uri, detail: fmt.Sprintf("it has %d bytes; the entry says %d", len(data), r.Size)}
 	}
 	if d := skill.DigestOf(data).String(); d != r.Digest {
-		return &VerificationError{Reason: WrongDigest, URI: uri, detail: fmt.Sprintf("its digest is %s; the entry says %s", d, skill.Echo(r.Digest))}
+		return &VerificationError{Reason: WrongDigest, URI: uri, detail: fmt.Sprintf("its digest is %s; the entry says %s", d, display.Echo(r.Digest))}
 	}
 	return nil
 }
@@ -100,7 +102,7 @@ func canonical(uri string) string {
 // every field, in both directions, mappings in any order, lists in order, numbers
 // by their value, no types converted.
 func FrontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
-	d := skill.Parse(data)
+	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
 		return nil, errors.New("it is no valid YAML mapping between two lines of ---")
 	}
@@ -135,7 +137,7 @@ func compare(at string, entry, file any, out []string) []string {
 		for _, k := range keys {
 			ev, inEntry := e[k]
 			fv, inFile := f[k]
-			name := strings.TrimPrefix(at+"."+skill.Excerpt(k), ".")
+			name := strings.TrimPrefix(at+"."+display.Excerpt(k), ".")
 			switch {
 			case !inEntry:
 				out = append(out, name+" stands in the file alone")
@@ -195,7 +197,7 @@ func sameNumber(a, b string) bool {
 
 func shown(v any) string {
 	b, _ := encode(v)
-	return skill.Excerpt(string(b))
+	return display.Excerpt(string(b))
 }
 
 // CheckEntry returns the faults of an entry, one line each: by SEP-2640, by the Agent
@@ -231,9 +233,9 @@ func checkFrontmatter(s *Skill, last string) (out []string) {
 	case !isText:
 		out = append(out, "frontmatter.name is missing or no string")
 	case !skill.ValidName(name):
-		out = append(out, "frontmatter.name "+skill.Quote(name)+" is not 1 to 64 of a-z, 0-9 and single inner hyphens")
+		out = append(out, "frontmatter.name "+display.Quote(name)+" is not 1 to 64 of a-z, 0-9 and single inner hyphens")
 	case name != last:
-		out = append(out, "frontmatter.name "+skill.Quote(name)+" is not the last segment of the path, "+skill.Quote(last))
+		out = append(out, "frontmatter.name "+display.Quote(name)+" is not the last segment of the path, "+display.Quote(last))
 	}
 	description, isText := m["description"].(string)
 	if n := utf8.RuneCountInString(description); !isText || n < 1 || n > skill.MaxDescription {
@@ -268,16 +270,16 @@ func checkResources(s *Skill, root string, limits Limits) (out []string) {
 		at := canonical(r.URI)
 		switch {
 		case seen[at]:
-			out = append(out, skill.Echo(r.URI)+" is listed more than once")
+			out = append(out, display.Echo(r.URI)+" is listed more than once")
 		case !strings.HasPrefix(at, canonical(root)+"/"):
-			out = append(out, skill.Echo(r.URI)+" lies outside of the skill")
+			out = append(out, display.Echo(r.URI)+" lies outside of the skill")
 		}
 		seen[at] = true
 		if _, err := skill.ParseDigest(r.Digest); err != nil {
-			out = append(out, skill.Echo(r.URI)+": its digest is not sha256: and 64 lower-case hexadecimal digits")
+			out = append(out, display.Echo(r.URI)+": its digest is not sha256: and 64 lower-case hexadecimal digits")
 		}
 		if r.Size < 0 {
-			out = append(out, skill.Echo(r.URI)+": its size is negative")
+			out = append(out, display.Echo(r.URI)+": its size is negative")
 		}
 		total += max(r.Size, 0)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // arguments maps the keys of a call's arguments to their values.
@@ -57,7 +57,7 @@ func (a arguments) onlyKeys(allowed []string, also ...string) error {
 	slices.Sort(unknown)
 	shown := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million
 	for i, k := range shown {
-		shown[i] = "'" + skill.Excerpt(skill.RedactURI(k)) + "'"
+		shown[i] = "'" + display.Excerpt(display.RedactURI(k)) + "'"
 	}
 	keys := "key"
 	if len(unknown) > 1 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -176,7 +177,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after place, limi
 	r.total = all.Total
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
-		f := found{name: called(v, e), description: Cut(skill.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
+		f := found{name: called(v, e), description: Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: location(e)}
 		// A page ends with the budget. One skill always fits, so that every page makes
 		// progress.
 		if room -= size(f.line()); room < 0 && len(r.skills) > 0 {
@@ -204,7 +205,7 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 	client := clientIn(ctx).habits().title
 	var names []string
 	for _, h := range hits.Hits {
-		names = append(names, fmt.Sprintf("%s (%s)", skill.OneLine(called(v, h.Entry)), h.Root.Label))
+		names = append(names, fmt.Sprintf("%s (%s)", display.OneLine(called(v, h.Entry)), h.Root.Label))
 	}
 	if left := hits.Total - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
@@ -259,7 +260,7 @@ func skippedOfLists(v catalog.View) []*catalog.Entry {
 // accepts and that needs no escaping in a line.
 func called(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
-		shown := name == e.Name || skill.OneLine(name) == name // its own name loads it as shown
+		shown := name == e.Name || display.OneLine(name) == name // its own name loads it as shown
 		if shown && validFolderName(name) && resolve(v, name, false) == e {
 			return name
 		}
@@ -270,15 +271,15 @@ func called(v catalog.View, e *catalog.Entry) string {
 // calledOrFolder returns the name of a skipped skill in an answer.
 func calledOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
-		return skill.Echo(e.Name)
+		return display.Echo(e.Name)
 	}
-	return skill.Echo(e.Folder())
+	return display.Echo(e.Folder())
 }
 
 // skippedNear returns the skipped skills that the query, or a word of it, names.
 func skippedNear(v catalog.View, query string) []*catalog.Entry {
 	out := v.SkippedNear(query, problemLimit)
-	words := strings.Fields(skill.CutBytes(query, skill.EchoLimit))
+	words := strings.Fields(display.CutBytes(query, display.EchoLimit))
 	for _, w := range words[:min(len(words), queryWords)] {
 		for _, e := range v.SkippedNear(w, problemLimit) {
 			if !slices.Contains(out, e) {
@@ -295,20 +296,20 @@ func (f found) line() string {
 	if f.name != f.uri {
 		where += ", " + f.uri
 	}
-	return "\n- " + skill.OneLine(f.name) + " (" + where + "): " + f.description
+	return "\n- " + display.OneLine(f.name) + " (" + where + "): " + f.description
 }
 
 func findText(r findResult, query string, start int) string {
 	var b strings.Builder
 	switch {
 	case r.total == 0 && r.lacks != nil && strings.TrimSpace(query) != "":
-		fmt.Fprintf(&b, "No skill that was read so far matches '%s': %s.", skill.Echo(query), r.lacks)
+		fmt.Fprintf(&b, "No skill that was read so far matches '%s': %s.", display.Echo(query), r.lacks)
 	case r.total == 0 && r.lacks != nil:
 		fmt.Fprintf(&b, "No skill can be listed now: %s.", r.lacks)
 	case r.total == 0 && strings.TrimSpace(query) != "" && r.unlisted != "":
-		fmt.Fprintf(&b, "No listed skill matches '%s'.", skill.Echo(query))
+		fmt.Fprintf(&b, "No listed skill matches '%s'.", display.Echo(query))
 	case r.total == 0 && strings.TrimSpace(query) != "":
-		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", skill.Echo(query))
+		fmt.Fprintf(&b, "No skill matches '%s'. Try other words, or leave the query out to list all skills.", display.Echo(query))
 	case r.total == 0 && slices.ContainsFunc(r.problems, func(p problem) bool { return p.root != "" }):
 		b.WriteString("No skills were found, and not every root was read.")
 	case r.total == 0 && r.unlisted != "":

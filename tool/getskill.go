@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -72,12 +73,12 @@ func runnerList() *Tool {
 				if i > 0 {
 					b = append(b, ',')
 				}
-				b = skill.AppendJSONString(b, name)
+				b = display.AppendJSONString(b, name)
 			}
 			b = append(b, ']')
 			if lacks := v.Incomplete(); lacks != nil {
 				list.Incomplete = lacks.Error()
-				b = skill.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
+				b = display.AppendJSONString(append(b, `,"incomplete":`...), list.Incomplete)
 			}
 			return Result{Text: string(append(b, '}')), Object: list, Meta: incompleteMeta(v)}, nil
 		},
@@ -147,7 +148,7 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 
 // documentation reads the current file of a skill.
 func documentation(ctx context.Context, h *Host, v catalog.View, name string) GetSkillResult {
-	shown := skill.Echo(name)
+	shown := display.Echo(name)
 	fail := func(format string, args ...any) GetSkillResult {
 		return GetSkillResult{Error: fmt.Sprintf(format, args...)}
 	}
@@ -211,7 +212,7 @@ func readDocument(e *catalog.Entry) ([]byte, error) {
 	}
 	for _, doc := range docNames {
 		read := *e.Bundle // the same folder, with this file as its own
-		read.Entry, read.Odd = doc, nil
+		read.Entry, read.Extra = doc, nil
 		data, _, err := (&skill.Skill{Bundle: &read}).Read()
 		listed := slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
 		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list

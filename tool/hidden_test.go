@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // TestListsHideNothing checks that no list for models, in any set, has an invisible
@@ -33,7 +33,7 @@ func TestListsHideNothing(t *testing.T) {
 			shown := false
 			for _, text := range lists {
 				shown = shown || strings.Contains(text, "leaf")
-				if i := strings.IndexFunc(text, func(r rune) bool { return skill.IsUnseen(r) || unicode.IsControl(r) && r != '\n' }); i >= 0 {
+				if i := strings.IndexFunc(text, func(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) && r != '\n' }); i >= 0 {
 					t.Errorf("it is in %q", text[max(0, i-40):min(len(text), i+40)])
 				}
 			}

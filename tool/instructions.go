@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 const (
@@ -144,7 +144,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, told 
 		}
 		return text, nil
 	}
-	text = skill.Count(len(skills), "skill")
+	text = display.Count(len(skills), "skill")
 	if late {
 		text += " so far"
 	}
@@ -213,7 +213,7 @@ func (g guide) list(v catalog.View, c Client, skills []*catalog.Entry, told []st
 		if len(told) == 0 || !left.any(len(skills)) {
 			return all + text
 		}
-		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(told, skill.OneLine(e.Name)) })
+		skills = slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return slices.Contains(told, display.OneLine(e.Name)) })
 		text, _ = names(&rows{entries: skills}, plain, g.room(most, used, others), note, g.found())
 		return others + text
 	}
@@ -289,7 +289,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 	}
 	var some []string
 	for _, e := range skipped[:min(len(skipped), skippedNames)] {
-		some = append(some, Cut(skill.OneLine(calledOrFolder(e)), longestTelling))
+		some = append(some, Cut(display.OneLine(calledOrFolder(e)), longestTelling))
 	}
 	s := were(len(skipped), "skill", "skills") + " skipped: " + strings.Join(some, ", ")
 	if left := len(skipped) - len(some); left > 0 {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -182,7 +183,7 @@ func checkInstructions(t *testing.T, text string, skills []*catalog.Entry, h hab
 	var left []string
 	shortest := 1 << 30
 	for _, e := range skills {
-		name := skill.OneLine(e.Name)
+		name := display.OneLine(e.Name)
 		if slices.Contains(namesInHead(head), name) || named[name] {
 			continue
 		}

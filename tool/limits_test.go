@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/alloctest"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -341,6 +342,6 @@ func TestRedactURI(t *testing.T) {
 		// knack's own tokens: random, so that a hyphen may leave no long run
 		"skill://a/bknack_P5-hj-zh-2u-D_TU-wE-X0-dy-M-CxK4-Vk-x1-IlvQ-aa": "skill://a/[redacted]", "knack_notes": "knack_notes",
 	} {
-		same(t, skill.RedactURI(in), want)
+		same(t, display.RedactURI(in), want)
 	}
 }

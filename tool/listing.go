@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -146,7 +147,7 @@ type rows struct {
 func (r *rows) at(i int) row {
 	for len(r.made) <= i {
 		e := r.entries[len(r.made)]
-		r.made = append(r.made, row{name: skill.OneLine(e.Name), location: location(e)})
+		r.made = append(r.made, row{name: display.OneLine(e.Name), location: location(e)})
 	}
 	return r.made[i]
 }
@@ -160,7 +161,7 @@ func (r *rows) described() []row {
 	}
 	for i, e := range r.entries {
 		if r.made[i].description == "" {
-			r.made[i].description = skill.OneLine(e.Description)
+			r.made[i].description = display.OneLine(e.Description)
 		}
 	}
 	return r.made
@@ -290,7 +291,7 @@ func names(rows *rows, escape func(string) string, budget int, note, more string
 	i := 0
 	for ; i < count && rest >= 0; i++ {
 		name := escape(rows.at(i).name)
-		if len(name) > skill.EchoLimit {
+		if len(name) > display.EchoLimit {
 			out.some = append(out.some, i)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -202,7 +203,7 @@ func TestListProperties(t *testing.T) {
 		}{{bullets, plain}, {elements, escapeXML}} {
 			shownNames = shownNames[:0]
 			for _, e := range entries {
-				shownNames = append(shownNames, st.escape(skill.OneLine(e.Name)))
+				shownNames = append(shownNames, st.escape(display.OneLine(e.Name)))
 			}
 			got := list(entries, st.style, st.escape, budget, "find_skills")
 			if length(got) > budget {
@@ -271,7 +272,7 @@ func TestCut(t *testing.T) {
 func TestCutProperties(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		s := skill.OneLine(randomText(r, r.IntN(40)))
+		s := display.OneLine(randomText(r, r.IntN(40)))
 		n := r.IntN(80)
 		got := Cut(s, n)
 		runes := []rune(s)

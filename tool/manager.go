@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Contract 003: its interfaces as a Go API, with its JSON names.
@@ -37,8 +39,8 @@ func (f SkillFrontmatter) MarshalJSON() ([]byte, error) {
 	if len(f.Fields) > 0 {
 		return f.Fields, nil
 	}
-	b := skill.AppendJSONString([]byte(`{"name":`), f.Name)
-	b = skill.AppendJSONString(append(b, `,"description":`...), f.Description)
+	b := display.AppendJSONString([]byte(`{"name":`), f.Name)
+	b = display.AppendJSONString(append(b, `,"description":`...), f.Description)
 	return append(b, '}'), nil
 }
 
@@ -218,20 +220,20 @@ func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillF
 	p := ParsedSkillFile{ValidationErrors: []string{}, SkillMetadata: SkillMetadata{SkillPath: dir, Type: typeOf(&catalog.Entry{Root: &skill.Root{Scope: scope}})}}
 	sub, err := fs.Sub(fsys, dir)
 	if err != nil {
-		p.ValidationErrors = append(p.ValidationErrors, "'"+skill.Echo(filePath)+"' is no path of a file")
+		p.ValidationErrors = append(p.ValidationErrors, "'"+display.Echo(filePath)+"' is no path of a file")
 		return p
 	}
 	s := &skill.Skill{Bundle: &skill.Bundle{Path: dir, Entry: file, FS: sub}}
 	if data, stamp, err := s.Read(); err == nil {
 		s = s.Parsed(data, stamp)
-		p.Content, p.Warnings = string(data[skill.Parse(data).Body:]), warnings(data)
+		p.Content, p.Warnings = string(data[frontmatter.Parse(data).Body:]), warnings(data)
 	} else {
 		s = skill.Load(s.Bundle)
 	}
 	p.Frontmatter = SkillFrontmatter{s.Name, s.Description, s.Frontmatter}
 	p.SkillMetadata.Name, p.SkillMetadata.Description = s.Name, s.Description
 	for _, f := range faults(&catalog.Entry{Skill: s}) {
-		p.ValidationErrors = append(p.ValidationErrors, strings.TrimPrefix(f.Position.String()+": "+skill.OneLine(f.Message), ": "))
+		p.ValidationErrors = append(p.ValidationErrors, strings.TrimPrefix(f.Position.String()+": "+display.OneLine(f.Message), ": "))
 	}
 	p.IsValid = len(p.ValidationErrors) == 0
 	return p

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -90,7 +91,7 @@ func (e Event) String() string {
 	if e.Err != nil {
 		result = "no result: " + e.Err.Error()
 	}
-	return "[Tool Call] " + skill.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
+	return "[Tool Call] " + display.Echo(e.Tool) + "(" + e.arguments() + ")\n[Tool Result] " + shownText(result)
 }
 
 // notShown replaces what a line does not show.
@@ -109,11 +110,11 @@ func (e Event) arguments() string {
 	case secret && (err != nil || e.Parameters == nil && len(given) > 0):
 		return notShown
 	case err != nil:
-		return shownText(skill.OneLine(string(e.Arguments)))
+		return shownText(display.OneLine(string(e.Arguments)))
 	}
 	var parts []string
 	show := func(name string) {
-		shown, value := skill.RedactURI(name), notShown
+		shown, value := display.RedactURI(name), notShown
 		if slices.Contains(e.Parameters, name) {
 			shown, value = name, argument(name, given[name])
 		}
@@ -136,9 +137,9 @@ func argument(name string, raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
 		if name == "uri" || isSkillURI(s) {
-			s = skill.RedactURI(s)
+			s = display.RedactURI(s)
 		}
-		return string(skill.AppendJSONString(nil, s))
+		return string(display.AppendJSONString(nil, s))
 	}
 	if name == "uri" && string(raw) != "null" {
 		return notShown
@@ -166,7 +167,7 @@ func shownText(s string) string {
 			_, size := utf8.DecodeRuneInString(s[end:])
 			end += size
 		}
-		s, rest = s[:end], "… ("+skill.Count(n-ShownLength, "more character")+")"
+		s, rest = s[:end], "… ("+display.Count(n-ShownLength, "more character")+")"
 	}
-	return skill.Visible(strings.ReplaceAll(s, "\r", ""), func(rune) string { return "" }) + rest
+	return display.Visible(strings.ReplaceAll(s, "\r", ""), func(rune) string { return "" }) + rest
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -61,5 +62,5 @@ func isDocument(e *catalog.Entry) bool {
 	if slices.Contains(e.Others(), docNames[0]) {
 		return true
 	}
-	return e.Digest != (skill.Digest{}) && !slices.ContainsFunc(e.Problems, func(p skill.Problem) bool { return p.Rule == skill.RuleFileEncoding })
+	return e.Digest != (skill.Digest{}) && !slices.ContainsFunc(e.Problems, func(p skill.Problem) bool { return p.Rule == ruleid.FileEncoding })
 }

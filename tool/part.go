@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // leastPart is the smallest size of a part in bytes, with names of any length in the note
@@ -71,14 +71,14 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 		return p, nil
 	}
 	if p.first > p.lines {
-		return p, fmt.Errorf("there is no line %d; it has %s", p.first, skill.Count(p.lines, "line"))
+		return p, fmt.Errorf("there is no line %d; it has %s", p.first, display.Count(p.lines, "line"))
 	}
 	rest := text[lineStart(text, p.first):]
 	line := rest[:lineStart(rest, 2)]
 	p.of = utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 	p.from = max(s.column, 1)
 	if p.from > max(utf8.RuneCountInString(line), 1) { // the line's end counts
-		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, skill.Count(p.of, "character"))
+		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, display.Count(p.of, "character"))
 	}
 	rest = rest[len(upTo(line, p.from-1)):]
 	count := p.lines - p.first + 1
@@ -134,7 +134,7 @@ func (p part) note(h habits, name, file string, size int) string {
 	if p.whole {
 		return ""
 	}
-	of := fmt.Sprintf(" of %d of '%s' (%d bytes)", p.lines, skill.Echo(file), size)
+	of := fmt.Sprintf(" of %d of '%s' (%d bytes)", p.lines, display.Echo(file), size)
 	var s string
 	switch {
 	case p.first < p.last && p.from > 1:
@@ -149,7 +149,7 @@ func (p part) note(h habits, name, file string, size int) string {
 	if !p.cut {
 		return s + " It ends here.]"
 	}
-	call := `{"skill_name": ` + string(skill.AppendJSONString(nil, name)) + `, "file_path": ` + string(skill.AppendJSONString(nil, file))
+	call := `{"skill_name": ` + string(display.AppendJSONString(nil, name)) + `, "file_path": ` + string(display.AppendJSONString(nil, file))
 	call += fmt.Sprintf(`, "offset": %d`, p.next.offset)
 	if p.next.column > 0 {
 		call += fmt.Sprintf(`, "column": %d`, p.next.column)

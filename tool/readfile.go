@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/skill"
 )
@@ -78,7 +80,7 @@ func (r FileResult) result() Result {
 }
 
 func malformedFile(name, path string, err error) Result {
-	return FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path), Error: invalidArguments + err.Error()}.result()
+	return FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
 // validFolderName is the contracts' rule for a skill's name in a path.
@@ -115,7 +117,7 @@ var (
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{FileResult: FileResult{SkillName: skill.Echo(name), FilePath: skill.Echo(path)}} // until it is known to be valid
+	r := fileRead{FileResult: FileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -183,11 +185,11 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 			return r, err
 		}
 	}
-	text, encoding, ok := skill.DecodeText(data)
+	text, encoding, ok := display.Decode(data)
 	switch {
 	case !ok:
 		r.cause = errBinary
-	case skill.Swells(text):
+	case display.Swells(text):
 		r.cause = errSwells
 	}
 	if r.cause != nil {
@@ -205,7 +207,7 @@ func deniedFolder(v catalog.View, name string) *catalog.Denied {
 // isDenied reports whether a skill is skipped for lack of permission alone.
 func isDenied(e *catalog.Entry) bool {
 	p, _ := e.SkipReason()
-	return p.Rule == skill.RuleFilePermission
+	return p.Rule == ruleid.FilePermission
 }
 
 // vanished reports whether the skill's folder no longer exists.
@@ -256,7 +258,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 		if len(names) == most {
 			return append(names, ellipsis), true
 		}
-		n := skill.Echo(d.Name())
+		n := display.Echo(d.Name())
 		if d.IsDir() {
 			n += "/"
 		}

@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -205,7 +206,7 @@ func TestReadFileErrors(t *testing.T) {
 			}
 			same(t, got, refused(want))
 			if tt.skill == "calculator" || tt.skill == "weather" { // the same skill in every set
-				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(tt.skill, skill.Echo(tt.path), tt.want))
+				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(tt.skill, display.Echo(tt.path), tt.want))
 			}
 		})
 	}

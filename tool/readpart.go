@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -150,12 +151,12 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 		return r.refused(ctx, h)
 	}
 	if text == "" {
-		return Result{Text: "[The file '" + skill.Echo(r.file) + "' is empty.]"}
+		return Result{Text: "[The file '" + display.Echo(r.file) + "' is empty.]"}
 	}
 	shown := client.shown("")
 	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
-		return failure("ERROR: '%s' has no such part: %s", skill.Echo(r.file), err)
+		return failure("ERROR: '%s' has no such part: %s", display.Echo(r.file), err)
 	}
 	return Result{Text: p.withNote(p.note(client, r.name(), r.file, size))}
 }
@@ -170,9 +171,9 @@ func (r fileRead) name() string {
 
 // listing returns the entries of a folder.
 func (r fileRead) listing(names []string) string {
-	what := "The skill '" + skill.Echo(r.name()) + "'"
+	what := "The skill '" + display.Echo(r.name()) + "'"
 	if r.file != "." {
-		what = "The folder '" + skill.Echo(r.file) + "' of the skill '" + skill.Echo(r.name()) + "'"
+		what = "The folder '" + display.Echo(r.file) + "' of the skill '" + display.Echo(r.name()) + "'"
 	}
 	if len(names) == 0 {
 		return what + " holds no files."

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // warningLimit bounds the warnings about one file.
@@ -31,7 +33,7 @@ func onDemand(expr string) func() *regexp.Regexp {
 // warnings returns the references of a SKILL.md's body that leave the skill's folder. They
 // are never followed; read_file_in_skill would refuse them.
 func warnings(data []byte) []string {
-	body := skill.Parse(data).Body
+	body := frontmatter.Parse(data).Body
 	line := 1 + strings.Count(string(data[:body]), "\n")
 	var out []string
 	fence := ""
@@ -45,7 +47,7 @@ func warnings(data []byte) []string {
 		case fence == "":
 			for _, m := range linkTarget().FindAllStringSubmatch(codeSpan().ReplaceAllString(text, ""), -1) {
 				if target := m[1] + m[2]; leaves(target) && len(out) < warningLimit {
-					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, skill.Excerpt(strings.Trim(target, "<>"))))
+					out = append(out, fmt.Sprintf("%d: '%s' leads outside the skill's folder and is not followed", line, display.Excerpt(strings.Trim(target, "<>"))))
 				}
 			}
 		}

@@ -145,7 +145,9 @@ func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (f
 }
 
 // isNews reports whether a folder may have a skill that the snapshot does not know.
-func isNews(v catalog.View, f catalog.FolderNow) bool { return (f.Main || f.Err != nil) && !v.UpToDate(f) }
+func isNews(v catalog.View, f catalog.FolderNow) bool {
+	return (f.Main || f.Err != nil) && !v.UpToDate(f)
+}
 
 // look waits for a refresh of all roots that began after the moment asked, and reports
 // whether it finished; it may have left out roots that are late, see

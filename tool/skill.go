@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -142,7 +143,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case e == nil && unsure != nil:
-			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", skill.Echo(name), unsure), hints(v, name))), nil
+			return failure("%s", withLines(fmt.Sprintf("Skill '%s' cannot be read: %s.", display.Echo(name), unsure), hints(v, name))), nil
 		case e == nil:
 			return Result{Text: skillNotFound(v, name, budget, more), Absent: true}, nil
 		case !e.ModelInvocable:
@@ -155,7 +156,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		case errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue has been refreshed
 		case err != nil:
-			return failure("Skill '%s' cannot be read: %s", skill.Echo(e.Name), skill.Reason(err)), nil
+			return failure("Skill '%s' cannot be read: %s", display.Echo(e.Name), skill.Reason(err)), nil
 		case now.Key != e.Key || !now.ModelInvocable:
 			continue
 		}
@@ -165,7 +166,7 @@ func loadSkill(ctx context.Context, h *Host, name, more string, today bool) (Res
 		}
 		return Result{Text: head + textOf(data)}, nil
 	}
-	return failure("Skill '%s' cannot be read: %s", skill.Echo(name), skill.ErrUnstable), nil
+	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
 
 // textOf returns the bytes of a file that nothing else uses or changes, as they are: the
@@ -203,7 +204,7 @@ const goesOn = "[The skill goes on. Read the rest before you follow it.]\n"
 
 // notForModels is the answer for a skill that its author keeps from models.
 func notForModels(name string) string {
-	return fmt.Sprintf("Skill '%s' is not available for model invocation.", skill.Echo(name))
+	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
 }
 
 // Loads returns the skill that an agent of today's clients gets for a name or a skill://
@@ -236,7 +237,7 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 func shownAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
-		one := skill.OneLine(e.Name)
+		one := display.OneLine(e.Name)
 		if xml := escapeXML(one); (one != e.Name && skill.KeyOf(one) == key) || (xml != one && skill.KeyOf(xml) == key) {
 			return e
 		}
@@ -261,7 +262,7 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 
 func skillNotFound(v catalog.View, name string, budget int, more string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		skill.Echo(name), listOf(v, v.Listed, bullets, plain, budget, more))
+		display.Echo(name), listOf(v, v.Listed, bullets, plain, budget, more))
 	return withLines(text, hints(v, name))
 }
 
@@ -280,7 +281,7 @@ func hints(v catalog.View, name string) []string {
 	}
 	key := skill.KeyOf(name)
 	if d := v.Denied(func(folder string) bool { return skill.KeyOf(folder) == key }); d != nil && len(skipped) == 0 {
-		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", skill.Echo(path.Base(d.Path)), skill.Echo(d.Place()), d.Message, d.Mend))
+		lines = append(lines, fmt.Sprintf("'%s' exists but was skipped: %s: %s (%s)", display.Echo(path.Base(d.Path)), display.Echo(d.Place()), d.Message, d.Mend))
 	}
 	if over := passedOver(v, []skill.Key{key}); len(lines) == 0 && len(over) > 0 {
 		lines = append(lines, over[0].line())
@@ -307,13 +308,13 @@ func meant(v catalog.View, name string) string {
 	for _, e := range v.Entries {
 		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder()) == key {
 			if e.Key == key {
-				return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(called(v, e)))
+				return fmt.Sprintf("Did you mean '%s'?", display.OneLine(called(v, e)))
 			}
-			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", skill.OneLine(called(v, e)), skill.Spelt(skill.Echo(e.Folder())))
+			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", display.OneLine(called(v, e)), display.Spelt(display.Echo(e.Folder())))
 		}
 	}
 	if near := v.Near(name, 1); len(near) > 0 {
-		return fmt.Sprintf("Did you mean '%s'?", skill.OneLine(near[0].Name))
+		return fmt.Sprintf("Did you mean '%s'?", display.OneLine(near[0].Name))
 	}
 	return ""
 }
@@ -330,13 +331,13 @@ const reasonLength = 240
 // Reason says where and why a skill is skipped, and what to do, in one line.
 func Reason(e *catalog.Entry) string {
 	p, _ := e.SkipReason()
-	at := skill.Echo(e.Place())
+	at := display.Echo(e.Place())
 	if pos := p.Position.String(); pos != "" {
 		at += ":" + pos
 	}
-	at += ": " + Cut(skill.OneLine(p.Message), reasonLength)
+	at += ": " + Cut(display.OneLine(p.Message), reasonLength)
 	if p.Mend != "" {
-		at += " (" + Cut(skill.OneLine(p.Mend), reasonLength) + ")"
+		at += " (" + Cut(display.OneLine(p.Mend), reasonLength) + ")"
 	}
 	return at
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -148,7 +149,7 @@ func TestSkillByItsFolder(t *testing.T) {
 		{"f\u043ex", `Did you mean 'fox'? (its folder is called "f\u043ex")`},
 	} {
 		inBoth(t, func(t *testing.T, set string) {
-			same(t, call(t, h, set, "skill", args{"name": tt.name}), missing(skill.Echo(tt.name), all, tt.hint))
+			same(t, call(t, h, set, "skill", args{"name": tt.name}), missing(display.Echo(tt.name), all, tt.hint))
 		})
 	}
 	inBoth(t, func(t *testing.T, set string) { // kept from models, so unmentioned
@@ -332,7 +333,7 @@ func TestSkillByURI(t *testing.T) {
 	all := shopList + "\n- engage: How to"
 	for _, tt := range tests {
 		same(t, call(t, h, "default", "skill", args{"name": tt.uri}), tt.want)
-		same(t, call(t, h, "universal", "skill", args{"name": tt.uri}), missing(skill.Echo(tt.uri), all))
+		same(t, call(t, h, "universal", "skill", args{"name": tt.uri}), missing(display.Echo(tt.uri), all))
 	}
 	for _, uri := range []string{"skill://claude-project/git/other.md", "skill://nowhere/SKILL.md", "skill://", "skill://claude-project/git/../git/SKILL.md", "https://engage/SKILL.md"} {
 		same(t, call(t, h, "default", "skill", args{"name": uri}), missing(uri, all))

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Host has the state that the tools of one server share.
@@ -99,10 +99,10 @@ func marshal(o Object) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(skill.AppendJSONString(b, f.Key), ':')
+		b = append(display.AppendJSONString(b, f.Key), ':')
 		switch v := f.Value.(type) {
 		case string:
-			b = skill.AppendJSONString(b, v)
+			b = display.AppendJSONString(b, v)
 		case bool:
 			b = strconv.AppendBool(b, v)
 		case int64:

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -91,7 +92,7 @@ func sketchOf(skills []*catalog.Entry, room int, more string) *sketch {
 	count := min(len(skills), sampled)
 	s := &sketch{names: make([]string, count), length: make([]int, count), words: make([][]string, count), left: make([]bool, count), room: room, more: more}
 	for i := range count {
-		name := skill.OneLine(skills[i*len(skills)/count].Name)
+		name := display.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.words[i], s.left[i] = name, length(name), topicWords(name), true
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -43,11 +44,11 @@ func passedOver(v catalog.View, names []skill.Key) []problem {
 			if names != nil && !slices.Contains(names, skill.KeyOf(name)) {
 				continue
 			}
-			why := skill.Echo(r.Label+"/"+n.Path) + ": " + Cut(skill.OneLine(n.Message), reasonLength)
+			why := display.Echo(r.Label+"/"+n.Path) + ": " + Cut(display.OneLine(n.Message), reasonLength)
 			if n.Mend != "" {
-				why += " (" + Cut(skill.OneLine(n.Mend), reasonLength) + ")"
+				why += " (" + Cut(display.OneLine(n.Mend), reasonLength) + ")"
 			}
-			out = append(out, problem{skill: skill.Echo(name), reason: why})
+			out = append(out, problem{skill: display.Echo(name), reason: why})
 		}
 	}
 	return out
@@ -63,7 +64,7 @@ func (p problem) line() string {
 
 // namesIn returns the names that a query may mean: the whole of it, and its words.
 func namesIn(query string) []skill.Key {
-	cut := skill.CutBytes(query, skill.EchoLimit)
+	cut := display.CutBytes(query, display.EchoLimit)
 	words := strings.Fields(cut)
 	names := []skill.Key{skill.KeyOf(cut)}
 	for _, w := range words[:min(len(words), queryWords)] {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -93,7 +94,7 @@ func getByURI() *Tool {
 			}
 			switch {
 			case IsUnsure(err):
-				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, skill.RedactURI(asked)), nil
+				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, display.RedactURI(asked)), nil
 			case errors.Is(err, ErrUnknown):
 				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
 					v = now
@@ -102,7 +103,7 @@ func getByURI() *Tool {
 			case err != nil:
 				return Result{}, err
 			case !d.ModelInvocable:
-				return failure("%s", notForModels(skill.RedactURI(asked))), nil
+				return failure("%s", notForModels(display.RedactURI(asked))), nil
 			}
 			r := Result{
 				Text:   "URI: " + uri.String() + "\n\n" + d.Text,
@@ -119,7 +120,7 @@ func getByURI() *Tool {
 // unsupportedEcho returns the part of an unknown URI that the answer repeats. If that is a
 // URI of a skill, it says which further part was wrong.
 func unsupportedEcho(v catalog.View, asked string) string {
-	echo := skill.RedactURI(asked)
+	echo := display.RedactURI(asked)
 	if plain, fault := skill.PlainURI(asked); fault != "" {
 		if e, _ := v.At(byURI(v, plain)); e != nil {
 			echo += " (" + fault + ")"
@@ -184,7 +185,7 @@ func supported(v catalog.View) string {
 	var uris []string
 	all := addressable(v)
 	for _, e := range all {
-		if u := e.URI().String(); len(uris) < supportedURIs && len(u) <= skill.EchoLimit {
+		if u := e.URI().String(); len(uris) < supportedURIs && len(u) <= display.EchoLimit {
 			uris = append(uris, u)
 		}
 	}
@@ -238,12 +239,12 @@ func uriList(v catalog.View) (string, SkillList) {
 		var b strings.Builder
 		cut := false
 		for _, e := range all {
-			whole := skill.OneLine(e.Description)
+			whole := display.OneLine(e.Description)
 			d := Cut(whole, most)
 			cut = cut || d != whole
 			uri := e.URI().String()
 			list.Skills = append(list.Skills, ListedSkill{URI: uri, Name: e.Name, Description: d})
-			b.WriteString("- " + uri + " " + skill.OneLine(e.Name))
+			b.WriteString("- " + uri + " " + display.OneLine(e.Name))
 			if d != "" {
 				b.WriteString(": " + d)
 			}

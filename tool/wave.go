@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -142,7 +144,7 @@ func invokeNamed(ctx context.Context, h *Host, name string) (ToolResult, error) 
 	return ToolResult{
 		Success:     true,
 		Content:     fmt.Sprintf("Skill: %s (Type: %s)\nPath: %s\n\n%s", e.Name, typeOf(e), h.Base(ctx, e), data),
-		ShortResult: Cut(e.Name+": "+skill.OneLine(e.Description), shortLength),
+		ShortResult: Cut(e.Name+": "+display.OneLine(e.Description), shortLength),
 	}, nil
 }
 
@@ -212,7 +214,7 @@ func strictNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetail
 		if d := deniedFolder(v, name); d != nil {
 			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: d.Message, Suggestions: []string{d.Mend}}
 		}
-		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", skill.Echo(name))}
+		d := &SkillErrorDetails{Type: SkillNotFound, SkillName: name, Message: fmt.Sprintf("Skill '%s' not found", display.Echo(name))}
 		if skill.ValidName(name) {
 			d.Suggestions = []string{"Create directory ~/.wave/skills/" + name + "/", "Add SKILL.md file with proper YAML frontmatter"}
 		}
@@ -234,9 +236,9 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 		if pos := p.Position.String(); pos != "" {
 			at = pos + ": "
 		}
-		messages = append(messages, at+Cut(skill.OneLine(p.Message), reasonLength))
+		messages = append(messages, at+Cut(display.OneLine(p.Message), reasonLength))
 		if p.Mend != "" {
-			d.Suggestions = append(d.Suggestions, Cut(skill.OneLine(p.Mend), reasonLength))
+			d.Suggestions = append(d.Suggestions, Cut(display.OneLine(p.Mend), reasonLength))
 		}
 	}
 	d.Message = strings.Join(messages, "; ")
@@ -246,18 +248,18 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 // strictRules are the rules that the strict reader insists on, each with the kind
 // of failure it is.
 var strictRules = map[skill.RuleID]SkillErrorType{
-	skill.RuleFileOutside: SkillInaccessible, skill.RuleFilePermission: SkillInaccessible, skill.RuleFileNotRegular: SkillInaccessible,
-	skill.RuleFileGone: SkillSystemError, skill.RuleFileUnstable: SkillSystemError, skill.RuleFileUnreadable: SkillSystemError,
-	skill.RuleFileTooLarge: SkillInvalid, skill.RuleFileEncoding: SkillInvalid, skill.RuleFileEmpty: SkillInvalid, skill.RuleFileName: SkillInvalid,
+	ruleid.FileOutside: SkillInaccessible, ruleid.FilePermission: SkillInaccessible, ruleid.FileNotRegular: SkillInaccessible,
+	ruleid.FileGone: SkillSystemError, ruleid.FileUnstable: SkillSystemError, ruleid.FileUnreadable: SkillSystemError,
+	ruleid.FileTooLarge: SkillInvalid, ruleid.FileEncoding: SkillInvalid, ruleid.FileEmpty: SkillInvalid, ruleid.FileName: SkillInvalid,
 
-	skill.RuleFenceMissing: SkillMalformed, skill.RuleFenceOpener: SkillMalformed, skill.RuleFenceUnclosed: SkillMalformed, skill.RuleFenceTooLong: SkillMalformed,
-	skill.RuleFenceLate: SkillMalformed, skill.RuleFenceBlanks: SkillMalformed, skill.RuleFenceGlued: SkillMalformed,
-	skill.RuleYAMLSyntax: SkillMalformed, skill.RuleYAMLControl: SkillMalformed, skill.RuleYAMLDuplicate: SkillMalformed, skill.RuleYAMLMapping: SkillMalformed,
-	skill.RuleNameSyntax: SkillMalformed,
+	ruleid.FenceMissing: SkillMalformed, ruleid.FenceOpener: SkillMalformed, ruleid.FenceUnclosed: SkillMalformed, ruleid.FenceTooLong: SkillMalformed,
+	ruleid.FenceLate: SkillMalformed, ruleid.FenceBlanks: SkillMalformed, ruleid.FenceGlued: SkillMalformed,
+	ruleid.YAMLSyntax: SkillMalformed, ruleid.YAMLControl: SkillMalformed, ruleid.YAMLDuplicate: SkillMalformed, ruleid.YAMLMapping: SkillMalformed,
+	ruleid.NameSyntax: SkillMalformed,
 
-	skill.RuleNameMissing: SkillInvalid, skill.RuleNameControl: SkillInvalid, skill.RuleNameType: SkillInvalid, skill.RuleNamePattern: SkillInvalid,
-	skill.RuleNameLength: SkillInvalid, skill.RuleNameFolder: SkillInvalid,
-	skill.RuleDescriptionMissing: SkillInvalid, skill.RuleDescriptionType: SkillInvalid, skill.RuleDescriptionLength: SkillInvalid,
+	ruleid.NameMissing: SkillInvalid, ruleid.NameControl: SkillInvalid, ruleid.NameType: SkillInvalid, ruleid.NamePattern: SkillInvalid,
+	ruleid.NameLength: SkillInvalid, ruleid.NameFolder: SkillInvalid,
+	ruleid.DescriptionMissing: SkillInvalid, ruleid.DescriptionType: SkillInvalid, ruleid.DescriptionLength: SkillInvalid,
 }
 
 // faults are the problems that the strict reader does not let pass.
@@ -304,7 +306,7 @@ func typeOf(e *catalog.Entry) string {
 
 // refusal words a failure as the contract does.
 func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
-	name, available := skill.Echo(d.SkillName), listOf(v, strict(v), bullets, plain, Budget, "")
+	name, available := display.Echo(d.SkillName), listOf(v, strict(v), bullets, plain, Budget, "")
 	r := ToolResult{Error: fmt.Sprintf("Error invoking skill '%s': %s\n\nAvailable skills:\n%s", name, d.Message, available)}
 	switch d.Type {
 	case SkillNotFound:

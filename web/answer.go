@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 //go:embed assets
@@ -99,7 +99,7 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 // missed.
 func visiblePage(page []byte) []byte {
 	text := string(page)
-	if skill.Visible(text, skill.CodePoint) == text { // the usual case
+	if display.Visible(text, display.CodePoint) == text { // the usual case
 		return page
 	}
 	var b strings.Builder
@@ -111,22 +111,22 @@ func visiblePage(page []byte) []byte {
 		}
 		spell := markUnseen
 		if inTitle {
-			spell = skill.CodePoint
+			spell = display.CodePoint
 		}
-		b.WriteString(skill.Visible(text[:at], spell))
+		b.WriteString(display.Visible(text[:at], spell))
 		text = text[at:]
 		end := strings.IndexByte(text, '>') + 1 // attribute values have it escaped
 		if end == 0 {
 			end = len(text)
 		}
-		b.WriteString(skill.Visible(text[:end], skill.CodePoint))
+		b.WriteString(display.Visible(text[:end], display.CodePoint))
 		inTitle = strings.HasPrefix(text, "<title>")
 		text = text[end:]
 	}
 	return []byte(b.String())
 }
 
-func markUnseen(r rune) string { return `<span class="unseen">` + skill.CodePoint(r) + `</span>` }
+func markUnseen(r rune) string { return `<span class="unseen">` + display.CodePoint(r) + `</span>` }
 
 func answer(r *request, status int, data []byte) error {
 	r.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -146,7 +146,7 @@ func answerJSON(r *request, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	return answerTagged(r, "application/json", skill.AppendVisibleJSON(nil, b.Bytes()))
+	return answerTagged(r, "application/json", display.AppendVisibleJSON(nil, b.Bytes()))
 }
 
 // answerTagged writes data with an ETag, or status 304 if the client already has that
@@ -201,7 +201,7 @@ type problemObject struct {
 func writeProblem(r *request, f *failure) {
 	data, _ := json.Marshal(problemObject{titleOf(f.status), f.status, f.say})
 	r.w.Header().Set("Content-Type", mime.FormatMediaType("application/problem+json", nil))
-	_ = answer(r, f.status, append(skill.AppendVisibleJSON(nil, data), '\n'))
+	_ = answer(r, f.status, append(display.AppendVisibleJSON(nil, data), '\n'))
 }
 
 // counter is a ResponseWriter that records the status of the response.

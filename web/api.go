@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -178,7 +179,7 @@ func (s *Site) allChecked(r *request, v catalog.View) (*totals, error) {
 	t, now := s.checks.totals(r.Context(), v, apiPatience)
 	if !now {
 		r.w.Header().Set("Retry-After", "5")
-		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, skill.Count(t.all, "skill")))
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.known, display.Count(t.all, "skill")))
 	}
 	return t, nil
 }

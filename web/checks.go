@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -186,7 +187,7 @@ func (c *checks) keep(s *skill.Skill, now *checked) {
 // unanswered returns the report on a skill whose disk does not answer.
 func unanswered(s *skill.Skill) check.Report {
 	return check.Report{Skill: s, Findings: []check.Finding{{
-		Rule: skill.RuleFileUnreadable, Severity: skill.SeverityError, File: s.Entry,
+		Rule: ruleid.FileUnreadable, Severity: skill.SeverityError, File: s.Entry,
 		Message: "the skill could not be checked: its disk does not answer", Mend: "see what the disk does, and look again",
 	}}}
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // maxShown is the maximum size, in bytes, of the text that a file page shows. The whole
@@ -63,14 +65,14 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 		if r.URL.Query().Get("view") != viewSource {
 			body := text
 			if skill.Base(file) == skill.MainFile && encoding == "utf-8" {
-				body = text[skill.Parse(data).Body:]
+				body = text[frontmatter.Parse(data).Body:]
 			}
 			p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, file})
 			p.Rendered = p.Plain == ""
 		}
 	}
 	if !p.Rendered {
-		cut := skill.CutBytes(text, maxShown)
+		cut := display.CutBytes(text, maxShown)
 		p.Cut = len(cut) < len(text)
 		if p.Source, err = lines(r, cut); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -31,7 +32,7 @@ func asText(data []byte) (text, encoding string, ok bool) {
 	if bytes.IndexByte(data, 0) >= 0 && !bytes.HasPrefix(data, []byte("\xff\xfe")) && !bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return "", "", false
 	}
-	return skill.DecodeText(data)
+	return display.Decode(data)
 }
 
 // escapedPath returns a URI without its scheme, as used after /skills/ and /raw/.

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -40,7 +41,7 @@ func (s *Site) frame(r *request, title, nav string) frame {
 		f.Lacks, f.Here = sentence(r.lacks.State()), r.URL.RequestURI()
 	}
 	if s.byCookie(r) {
-		f.SignedIn, f.Who = true, skill.OneLine(skill.CutBytes(access.SubjectOf(r.Context()).Name, skill.EchoLimit))
+		f.SignedIn, f.Who = true, display.OneLine(display.CutBytes(access.SubjectOf(r.Context()).Name, display.EchoLimit))
 	}
 	return f
 }
@@ -52,7 +53,7 @@ type errorPage struct {
 }
 
 func queryOf(r *request) string {
-	return skill.OneLine(strings.ToValidUTF8(skill.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // the page shows the query
+	return display.OneLine(strings.ToValidUTF8(display.CutBytes(r.URL.Query().Get("q"), maxQuery), "\ufffd")) // the page shows the query
 }
 
 var (
@@ -232,7 +233,7 @@ func rowOf(v catalog.View, e *catalog.Entry, f fare) row {
 // folder's name or its root's label.
 func nameOf(e *catalog.Entry) string {
 	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
-		if name = inLine(skill.CutBytes(name, skill.EchoLimit)); name != "" {
+		if name = inLine(display.CutBytes(name, display.EchoLimit)); name != "" {
 			return name
 		}
 	}
@@ -304,7 +305,7 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	q := r.URL.Query()
-	f := filter{queryOf(r), skill.CutBytes(q.Get("scope"), 64), skill.CutBytes(q.Get("root"), skill.EchoLimit), doctor.State(skill.CutBytes(q.Get("state"), 64)), 1}
+	f := filter{queryOf(r), display.CutBytes(q.Get("scope"), 64), display.CutBytes(q.Get("root"), display.EchoLimit), doctor.State(display.CutBytes(q.Get("state"), 64)), 1}
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 0 {
 		f.Page = n
 	}

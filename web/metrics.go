@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // buckets are the upper bounds of the histogram of response times, in seconds.
@@ -78,7 +78,7 @@ func (x *exposition) family(name, kind, help string) {
 func (x *exposition) sample(name string, value float64, labels ...string) {
 	x.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {
-		x.WriteString([...]string{"{", ","}[min(i, 1)] + labels[i] + `="` + labelEscaper.Replace(skill.Visible(labels[i+1], skill.CodePoint)) + `"`)
+		x.WriteString([...]string{"{", ","}[min(i, 1)] + labels[i] + `="` + labelEscaper.Replace(display.Visible(labels[i+1], display.CodePoint)) + `"`)
 	}
 	if len(labels) > 0 {
 		x.WriteByte('}')

@@ -17,7 +17,9 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/client"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -131,7 +133,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 		p.Findings, p.Infos = findingsOf(d, data), fareOf(d).infos
 	default:
 		p.View = viewRead
-		body := string(data)[skill.Parse(data).Body:]
+		body := string(data)[frontmatter.Parse(data).Body:]
 		if p.Body, p.Plain = s.markdown.render(r.Context(), body, place{v, e, skill.MainFile}); p.Plain != "" {
 			if p.Source, err = lines(r, body); err != nil {
 				return err
@@ -270,7 +272,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 			return err
 		}
 		n := utf8.RuneCountInString(res.Text)
-		text := skill.CutBytes(res.Text, maxAnswer)
+		text := display.CutBytes(res.Text, maxAnswer)
 		p.Answers = append(p.Answers, answered{
 			t.Name, string(args), text, res.IsError, n, n - utf8.RuneCountInString(text), tokensOf(int64(n)), i == 0,
 		})
@@ -282,7 +284,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 // argument appends one argument of a call. The caller adds them in the order of the
 // schema.
 func argument(args []byte, key, value string) []byte {
-	return skill.AppendJSONString(append(skill.AppendJSONString(args, key), ':'), value)
+	return display.AppendJSONString(append(display.AppendJSONString(args, key), ':'), value)
 }
 
 // argumentFor returns the argument with which a tool finds a skill: its URI, its folder

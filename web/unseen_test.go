@@ -12,7 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/web"
 )
 
@@ -39,7 +39,7 @@ func seekUnseen(t *testing.T, r rune) {
 	x := func(format string) string { return strings.ReplaceAll(format, "@", string(r)) }
 	quoted := func(format string) string { // escaped, if YAML does not allow the character itself
 		if r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0xfeff {
-			return strings.ReplaceAll(format, "@", skill.Escaped(r))
+			return strings.ReplaceAll(format, "@", display.Escaped(r))
 		}
 		return x(format)
 	}
@@ -77,10 +77,10 @@ func seekUnseen(t *testing.T, r rune) {
 		if bytes {
 			return nil
 		}
-		if i := strings.IndexFunc(answer, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || skill.IsUnseen(r) }); i >= 0 {
+		if i := strings.IndexFunc(answer, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || display.IsUnseen(r) }); i >= 0 {
 			t.Errorf("%q has it as it is: %q", path, answer[max(0, i-60):min(len(answer), i+60)])
 		}
-		if strings.Contains(answer, skill.CodePoint(r)) {
+		if strings.Contains(answer, display.CodePoint(r)) {
 			shows++
 		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {

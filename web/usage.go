@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -201,7 +202,7 @@ func (u *Usage) count(clientName string, e *catalog.Entry, n Counts) {
 
 // known returns the name under which a client is counted. The caller holds mu.
 func (u *Usage) known(clientName string) string {
-	name := cmp.Or(skill.OneLine(skill.Echo(clientName)), "unnamed")
+	name := cmp.Or(display.OneLine(display.Echo(clientName)), "unnamed")
 	if !u.names[name] {
 		if len(u.names) >= maxClients {
 			return "others"

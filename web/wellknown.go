@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/reads"
 	"github.com/knack-dev/knack/skill"
 )
@@ -56,13 +57,13 @@ func discoveryOf(v catalog.View) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = skill.AppendJSONString(append(b, `{"name":`...), e.Name)
-		b = skill.AppendJSONString(append(b, `,"type":"skill-md","description":`...), e.Description)
-		b = skill.AppendJSONString(append(b, `,"url":`...), wellKnown+e.Name+"/"+skill.MainFile)
-		b = skill.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
+		b = display.AppendJSONString(append(b, `{"name":`...), e.Name)
+		b = display.AppendJSONString(append(b, `,"type":"skill-md","description":`...), e.Description)
+		b = display.AppendJSONString(append(b, `,"url":`...), wellKnown+e.Name+"/"+skill.MainFile)
+		b = display.AppendJSONString(append(b, `,"digest":`...), e.Digest.String())
 		b = append(b, '}')
 	}
-	return skill.AppendVisibleJSON(nil, append(b, "]}\n"...))
+	return display.AppendVisibleJSON(nil, append(b, "]}\n"...))
 }
 
 func (s *Site) wellKnownSkill(r *request) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // tokensOf estimates the tokens of a text: one for four characters, as vendors state
@@ -44,7 +44,7 @@ func timesOf(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UT
 
 // plural formats a number with its noun, in the plural if needed.
 func plural(n int, what string) string {
-	return strings.Replace(strings.Replace(skill.Count(n, what), "matchs", "matches", 1), strconv.Itoa(n), countOf(n), 1)
+	return strings.Replace(strings.Replace(display.Count(n, what), "matchs", "matches", 1), strconv.Itoa(n), countOf(n), 1)
 }
 
 // lastedOf formats a duration for people, rounded down.

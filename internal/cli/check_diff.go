@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -105,7 +106,7 @@ func showDiff(env *Env, run *checkRun, f *checkFlags, level check.Level) error {
 		}
 	}
 	if n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s can be mended", skill.Count(n, "file")), "the same without --diff, with --fix, writes this"}
+		return &failure{exitNo, fmt.Errorf("%s can be mended", display.Count(n, "file")), "the same without --diff, with --fix, writes this"}
 	}
 	return nil
 }

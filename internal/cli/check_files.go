@@ -7,6 +7,8 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -51,7 +53,7 @@ func (f *checkFlags) validate() error {
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
 			hint := "doc/check.md lists the rules; a finding names its rule in brackets"
-			if best := skill.Nearest(id, ruleIDs()); best != "" {
+			if best := typo.Nearest(id, ruleIDs()); best != "" {
 				hint = "did you mean " + best + "?"
 			}
 			return usageError(hint, "--ignore %s: there is no such rule", id)
@@ -148,7 +150,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		}
 	}
 	if run.silenced > 0 && f.format != "text" { // whose last line says it
-		fmt.Fprintf(env.Stderr, "%s left out by %s\n", skill.Count(run.silenced, "finding"), clean(run.files()))
+		fmt.Fprintf(env.Stderr, "%s left out by %s\n", display.Count(run.silenced, "finding"), clean(run.files()))
 	}
 	missing := run.failure(env)
 	switch {
@@ -161,7 +163,7 @@ func checkFiles(ctx context.Context, env *Env, f *checkFlags, paths []string) er
 		return missing // the findings are printed already
 	}
 	if n := run.count(skill.SeverityError); n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "error"), skill.Count(len(run.skills), "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), ""}
 	}
 	return nil
 }

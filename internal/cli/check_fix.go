@@ -10,6 +10,8 @@ import (
 
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -18,9 +20,9 @@ import (
 func (c *checkedSkill) misspelt(f *checkFlags, level check.Level) (file string, rule skill.RuleID) {
 	switch {
 	case c.Skill.Entry != "" && c.Skill.Entry != skill.MainFile:
-		file, rule = c.Skill.Entry, skill.RuleFileSpelling
+		file, rule = c.Skill.Entry, ruleid.FileSpelling
 	case c.Skill.Entry == "" && len(c.Skill.Others()) == 1:
-		file, rule = c.Skill.Others()[0], skill.RuleFileName
+		file, rule = c.Skill.Others()[0], ruleid.FileName
 	}
 	if level < check.Guess || slices.Contains(c.ignored(f), rule) {
 		return "", ""
@@ -57,7 +59,7 @@ func mend(ctx context.Context, env *Env, run *checkRun, f *checkFlags, level che
 		}
 	}
 	if failed > 0 {
-		return runError("mend these by hand, or let knack write them", "%s could not be written", skill.Count(failed, "file"))
+		return runError("mend these by hand, or let knack write them", "%s could not be written", display.Count(failed, "file"))
 	}
 	return nil
 }

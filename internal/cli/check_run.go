@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -179,7 +180,7 @@ func noticed(t target, n skill.Notice) checkedFinding {
 	}
 	f.shown, f.base = path.Join(f.shown, n.File), t.base
 	f.near = filepath.Join(t.root.Dir, filepath.FromSlash(n.Path), n.File)
-	if skill.HeldBack(n.File) {
+	if typo.IsDraft(n.File) {
 		f.Mend += ", once it is to be served" // renaming it would publish an inactive file
 	} else if n.Meant {
 		f.Fix = check.Guess

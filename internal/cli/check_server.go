@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skillsext"
 )
 
@@ -21,7 +21,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 	defer cancel(nil)
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: serverClient(u, env.Getenv(tokenVariable), cancel)}
 	if env.StderrTerminal {
-		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, skill.Count(all, "skill")) }
+		o.Progress = func(done, all int) { fmt.Fprintf(env.Stderr, "\r%d of %s checked", done, display.Count(all, "skill")) }
 	}
 	report, err := skillsext.CheckServer(ctx, o)
 	if env.StderrTerminal {
@@ -42,7 +42,7 @@ func checkServer(ctx context.Context, env *Env, u *url.URL, protocol, format str
 		err = printReport(env.Stdout, report)
 	}
 	if err == nil && len(report.Findings) > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(len(report.Findings), "finding"), skill.Count(report.Skills, "skill")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(len(report.Findings), "finding"), display.Count(report.Skills, "skill")), ""}
 	}
 	return err
 }
@@ -91,7 +91,7 @@ func printReport(w io.Writer, r *skillsext.Report) error {
 		fmt.Fprintf(&b, "%s%s: %s\n", indent, f.Rule, message)
 	}
 	fmt.Fprintf(&b, "%s, %s verified, protocol %s: %s\n",
-		skill.Count(r.Skills, "skill"), skill.Count(r.Files, "file"), r.Protocol, skill.Count(len(r.Findings), "finding"))
+		display.Count(r.Skills, "skill"), display.Count(r.Files, "file"), r.Protocol, display.Count(len(r.Findings), "finding"))
 	_, err := io.WriteString(w, clean(b.String()))
 	return err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -67,7 +69,7 @@ func targets(env *Env, from *sourceFlags, paths []string) (out []target, lost []
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
-		case skill.NearMain(filepath.Base(abs)):
+		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, usageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", p)
 		default:
 			return nil, nil, usageError("give a SKILL.md, or the folder of a skill or of many", "%s: only a SKILL.md can be checked alone", p)
@@ -96,8 +98,8 @@ func noSkill(t target) *failure {
 	f := &failure{exitNo, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md"}
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
-		if !e.IsDir() && skill.NearMain(e.Name()) {
-			f.hint = "a skill is a folder with a SKILL.md; rename " + skill.Echo(e.Name()) + " to SKILL.md"
+		if !e.IsDir() && typo.IsMainFile(e.Name()) {
+			f.hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"
 		}
 	}
 	return f

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/check"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -23,8 +24,8 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		}
 		writeFinding(env, &b, f)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", skill.Count(len(run.skills), "skill"),
-		skill.Count(run.count(skill.SeverityError), "error"), skill.Count(run.count(skill.SeverityWarning), "warning"))
+	fmt.Fprintf(&b, "%s: %s, %s", display.Count(len(run.skills), "skill"),
+		display.Count(run.count(skill.SeverityError), "error"), display.Count(run.count(skill.SeverityWarning), "warning"))
 	if n := run.fixable(check.Certain); n > 0 {
 		fmt.Fprintf(&b, "; --fix mends %d", n)
 	}
@@ -32,7 +33,7 @@ func printCheckText(env *Env, run *checkRun, flags *checkFlags) error {
 		fmt.Fprintf(&b, "; --fix=guess mends %d more", n)
 	}
 	if n := run.silenced; n > 0 {
-		fmt.Fprintf(&b, "; %s left out by %s", skill.Count(n, "finding"), clean(run.files()))
+		fmt.Fprintf(&b, "; %s left out by %s", display.Count(n, "finding"), clean(run.files()))
 	}
 	if hidden > 0 {
 		fmt.Fprintf(&b, "; --info shows %d more", hidden)

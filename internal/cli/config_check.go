@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/check"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/spf13/cobra"
 )
@@ -100,7 +101,7 @@ func printConfigCheck(env *Env, files []*configFile, user string, asJSON bool) e
 		_, err = io.WriteString(env.Stdout, b.String())
 	}
 	if n := len(out.Findings); err == nil && n > 0 {
-		return &failure{exitNo, fmt.Errorf("%s in %s", skill.Count(n, "problem"), skill.Count(len(files), "file")), ""}
+		return &failure{exitNo, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), ""}
 	}
 	return err
 }
@@ -125,7 +126,7 @@ func (f *configFile) warnings() (all []string) {
 		if !s.Group {
 			continue
 		}
-		w := "a rule holds for the group " + skill.Quote(s.Name) + ", and no token is in it"
+		w := "a rule holds for the group " + display.Quote(s.Name) + ", and no token is in it"
 		if s.Near != "" {
 			w += ": did you mean " + s.Near + "?"
 		}

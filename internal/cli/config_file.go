@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -188,7 +189,7 @@ func (f *configFile) refused() error {
 	p := f.problems[0]
 	hint := p.Mend
 	if n := len(f.problems) - 1; n > 0 {
-		hint += fmt.Sprintf(" (%s; knack config check shows all)", skill.Count(n, "further problem"))
+		hint += fmt.Sprintf(" (%s; knack config check shows all)", display.Count(n, "further problem"))
 	}
 	return usageError(hint, "%s:%s: %s", f.shown, p.Position, p.Message)
 }

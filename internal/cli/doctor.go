@@ -9,7 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 func doctorCommand(env *Env) *cobra.Command {
@@ -75,7 +75,7 @@ func tell(cmd *cobra.Command, env *Env, v catalog.View, o doctor.Options, asked 
 		err = s.Print(cleaned{env.Stdout})
 	}
 	if err == nil && !s.Available {
-		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", skill.Echo(asked))}
+		err = &failure{code: exitNo, err: fmt.Errorf("no agent can load '%s'", display.Echo(asked))}
 	}
 	return err
 }

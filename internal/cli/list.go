@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -112,9 +113,9 @@ func heading(r skill.Root) string { return clean(doctor.Heading(r)) }
 
 // printSkill prints a skill in one line, under the name by which it is called.
 func printSkill(env *Env, e *catalog.Entry, called string, width int) {
-	name := clean(skill.OneLine(called))
+	name := clean(display.OneLine(called))
 	pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
-	description := clean(skill.OneLine(e.Description))
+	description := clean(display.OneLine(e.Description))
 	if env.Width > 0 {
 		description = tool.Cut(description, max(env.Width-width-4, 20))
 	} else {
@@ -199,14 +200,14 @@ func printRoots(w io.Writer, v catalog.View) {
 			if n.Mend != "" {
 				line += " (" + n.Mend + ")"
 			}
-			fmt.Fprintf(w, "    %s\n", clean(skill.OneLine(line)))
+			fmt.Fprintf(w, "    %s\n", clean(display.OneLine(line)))
 		}
 	}
 }
 
 func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
-	s := skill.Count(n, "skill")
+	s := display.Count(n, "skill")
 	if shadowed > 0 {
 		s += fmt.Sprintf(", %d shadowed", shadowed)
 	}
@@ -224,7 +225,7 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 		}
 	}
 	if failed > 0 {
-		s += ", " + skill.Count(failed, "root") + " not readable"
+		s += ", " + display.Count(failed, "root") + " not readable"
 	}
 	if passed > 0 {
 		s += fmt.Sprintf(", %d passed over", passed)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // TestLogIsVisible checks that the server's log has no invisible character and none that a
@@ -21,7 +21,7 @@ func TestLogIsVisible(t *testing.T) {
 		slog.New(o.handler(&b, slog.LevelInfo)).Warn("skill skipped", "at", odd, odd, "x")
 		line := strings.TrimSuffix(b.String(), "\n")
 		for _, r := range line {
-			if unicode.IsControl(r) || skill.IsUnseen(r) {
+			if unicode.IsControl(r) || display.IsUnseen(r) {
 				t.Errorf("%s: %U is in %q", form, r, line)
 			}
 		}

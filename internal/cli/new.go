@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/edit"
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/naming"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -54,11 +56,11 @@ repository, below the working directory. --dir names another folder.`,
 // folder, or "" if it is unknown.
 func makeSkill(env *Env, project, below, name, description string) error {
 	if !skill.ValidName(name) {
-		return usageError("for example: knack new "+skill.SuggestName(name),
-			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", skill.Echo(name), skill.MaxName)
+		return usageError("for example: knack new "+naming.Suggest(name),
+			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
-	if fault := skill.WindowsFault(name); fault != "" {
-		return usageError("for example: knack new "+skill.SuggestName(name),
+	if fault := naming.WindowsFault(name); fault != "" {
+		return usageError("for example: knack new "+naming.Suggest(name),
 			"'%s' cannot be the name of a skill that everybody can use: on Windows no folder can be called so, for %s", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
@@ -100,7 +102,7 @@ func existsError(env Env, file, name string) error {
 // purpose and when to use it.
 func template(name, description string) string {
 	words := strings.ReplaceAll(name, "-", " ")
-	if description = skill.OneLine(description); description == "" {
+	if description = display.OneLine(description); description == "" {
 		description = "Helps with " + words + ". Use when the user asks for " + words + "."
 	}
 	title := strings.ToUpper(words[:1]) + words[1:]
@@ -123,5 +125,5 @@ of your tools, and what shows that the result is right.
 ## Done when
 
 - What must be true at the end.
-`, skill.NameField(name), skill.AppendJSONString(nil, description), title)
+`, naming.Line(name), display.AppendJSONString(nil, description), title)
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unicode"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // output records that a write failed, so that no command ends as if its data had arrived.
@@ -35,11 +35,11 @@ func (o *output) Room(n int) bool {
 // clean makes text fit for a terminal. It removes control and direction characters except
 // line ends and tabs, and escapes other invisible characters.
 func clean(s string) string {
-	return skill.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
-		if unicode.IsControl(r) || skill.IsBidiControl(r) {
+	return display.Visible(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r", ""), func(r rune) string {
+		if unicode.IsControl(r) || display.IsBidiControl(r) {
 			return ""
 		}
-		return skill.Escaped(r)
+		return display.Escaped(r)
 	})
 }
 
@@ -60,7 +60,7 @@ func printJSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(skill.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
+	_, err := w.Write(display.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
 	return err
 }
 
@@ -81,4 +81,4 @@ func paint(env *Env, code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func oneLine(s string) string { return clean(skill.OneLine(s)) }
+func oneLine(s string) string { return clean(display.OneLine(s)) }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/edit"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -104,7 +104,7 @@ func shellWord(path string) string {
 		home, rest = "~/", path[2:]
 	}
 	switch {
-	case !utf8.ValidString(rest) || clean(rest) != rest || skill.OneLine(rest) != rest:
+	case !utf8.ValidString(rest) || clean(rest) != rest || display.OneLine(rest) != rest:
 		var b strings.Builder
 		for _, c := range []byte(rest) {
 			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/search"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -68,13 +68,13 @@ models are found too, and marked; models do not find them.`,
 
 func notFound(v catalog.View, query string) error {
 	hint := "try other words; knack list shows all skills"
-	for _, word := range append([]string{query}, strings.Fields(skill.CutBytes(query, skill.EchoLimit))...) {
+	for _, word := range append([]string{query}, strings.Fields(display.CutBytes(query, display.EchoLimit))...) {
 		if near := v.SkippedNear(word, 1); len(near) > 0 {
 			hint = tool.Reason(near[0])
 			break
 		}
 	}
-	return &failure{exitNo, fmt.Errorf("no skill matches '%s'", skill.Echo(query)), hint}
+	return &failure{exitNo, fmt.Errorf("no skill matches '%s'", display.Echo(query)), hint}
 }
 
 // searching is the JSON form of search.
@@ -113,7 +113,7 @@ func searchJSON(ctx context.Context, v catalog.View, query string, found catalog
 func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
-		width = max(width, min(utf8.RuneCountInString(clean(skill.OneLine(v.Called(h.Entry)))), 40))
+		width = max(width, min(utf8.RuneCountInString(clean(display.OneLine(v.Called(h.Entry)))), 40))
 	}
 	for _, h := range found.Hits {
 		printSkill(env, h.Entry, v.Called(h.Entry), width)
@@ -122,7 +122,7 @@ func printFound(env *Env, v catalog.View, found catalog.Found, explain bool) {
 		}
 	}
 	if left := found.Total - len(found.Hits); left > 0 {
-		fmt.Fprintf(env.Stdout, "and %s; -n shows more\n", skill.Count(left, "other skill"))
+		fmt.Fprintf(env.Stdout, "and %s; -n shows more\n", display.Count(left, "other skill"))
 	}
 }
 

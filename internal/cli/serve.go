@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/doctor"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -167,7 +168,7 @@ func warnOfRoots(log *slog.Logger, env Env, folders []string) {
 // skipped, and how a client connects.
 func banner(env *Env, v catalog.View, tools []*tool.Tool) {
 	var b strings.Builder
-	count := skill.Count(len(tool.Offered(v, tools)), "skill")
+	count := display.Count(len(tool.Offered(v, tools)), "skill")
 	if lacks := v.Incomplete(); lacks != nil {
 		count += " so far"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/config"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -98,7 +99,7 @@ func misspeltIn(v catalog.View, file string, given config.Access) error {
 	at := given.Places[all[0].Pattern.String()]
 	why := "with several roots each URI begins with the label of its root, with one root none does ('knack list --json' has the URIs)"
 	if n := len(all) - 1; n > 0 {
-		why += fmt.Sprintf("; so it is with %s more", skill.Count(n, "pattern"))
+		why += fmt.Sprintf("; so it is with %s more", display.Count(n, "pattern"))
 	}
 	return usageError("write "+all[0].As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, all[0].Pattern, all[0].As)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/audit"
 	"github.com/knack-dev/knack/config"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // operation says how a server is watched: its log, and its record of decisions. The
@@ -116,9 +116,9 @@ func (o *operation) logger(env *Env) *slog.Logger {
 // such characters through, for example DEL.
 func (o *operation) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	if o.logForm == "json" {
-		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return skill.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
+		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return display.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
 	}
-	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(skill.Visible(string(line), skill.Escaped)) }}, &slog.HandlerOptions{Level: level})
+	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(display.Visible(string(line), display.Escaped)) }}, &slog.HandlerOptions{Level: level})
 }
 
 // visibleLines is a writer of whole lines. It passes each line through shown.

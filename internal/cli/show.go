@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -93,7 +94,7 @@ func findSkill(v catalog.View, name string) (*catalog.Entry, string, error) {
 		}
 		hint = "did you mean " + strings.Join(names, ", ") + "?"
 	}
-	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", skill.Echo(name)), hint}
+	return nil, "", &failure{exitNo, fmt.Errorf("there is no skill '%s'", display.Echo(name)), hint}
 }
 
 func show(env *Env, e *catalog.Entry, file string) error {
@@ -112,7 +113,7 @@ func show(env *Env, e *catalog.Entry, file string) error {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
 			code = exitNo // the skill has no such file
 		}
-		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", skill.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
+		return &failure{code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), filesHint(e)}
 	}
 	if env.StdoutTerminal {
 		data = []byte(clean(strings.ToValidUTF8(string(data), "\ufffd")))

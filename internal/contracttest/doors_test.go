@@ -21,6 +21,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -150,7 +151,7 @@ func parsed(t *testing.T, data string) (v any) {
 	return v
 }
 
-func quote(s string) string { return string(skill.AppendJSONString(nil, s)) }
+func quote(s string) string { return string(display.AppendJSONString(nil, s)) }
 
 func (w *world) askTool(t *testing.T, set, name, args string, want answer) {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // Arguments that are no object, lack what is required, have another type or a key
@@ -43,7 +43,7 @@ func TestMalformed(t *testing.T) {
 			extra:     `{"skill_name":"calculator","file_path":"notes.txt","x":1}`, more: utf8File("calculator", "notes.txt", "notes"),
 			huge: map[string]answer{
 				`{"skill_name":"` + huge + `","file_path":"x"}`:          fileError(huge, "x", special),
-				`{"skill_name":"calculator","file_path":"` + huge + `"}`: fileError("calculator", huge, "File '"+skill.Echo(huge)+"' not found in skill 'calculator'"),
+				`{"skill_name":"calculator","file_path":"` + huge + `"}`: fileError("calculator", huge, "File '"+display.Echo(huge)+"' not found in skill 'calculator'"),
 			},
 			also: map[string]answer{
 				`{"skill_name":"calculator"}`:                           fileError("calculator", "", "Invalid file path: must not be empty"),
@@ -65,7 +65,7 @@ func TestMalformed(t *testing.T) {
 			noObject: noURI, empty: noURI, null: `{"uri":null}`,
 			wrongType: map[string]answer{"uri": noURI},
 			extra:     `{"uri":"` + engage + `","x":1}`, more: answer{isError: true, text: "Invalid arguments for tool get_skill: unrecognized key 'x'; the only one is 'uri'"},
-			huge: map[string]answer{`{"uri":"` + huge + `"}`: noURI, `{"uri":"skill://` + huge + `"}`: unsupported("skill://" + huge[:skill.EchoLimit-len("skill://")])}},
+			huge: map[string]answer{`{"uri":"` + huge + `"}`: noURI, `{"uri":"skill://` + huge + `"}`: unsupported("skill://" + huge[:display.EchoLimit-len("skill://")])}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			ask := func(args string, want answer) {

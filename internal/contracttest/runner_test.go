@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // row is one line of a contract, tested through every door.
@@ -157,15 +157,15 @@ func utf8File(name, path, text string) answer { return file(name, path, text, "u
 
 func fileError(name, path, message string) answer {
 	return answer{text: "ERROR: " + message, isError: true, object: fmt.Sprintf(`{"success":false,"skill_name":%s,"file_path":%s,"error":%s}`,
-		quote(skill.Echo(name)), quote(skill.Echo(path)), quote(message))}
+		quote(display.Echo(name)), quote(display.Echo(path)), quote(message))}
 }
 
 func badName(name string) answer {
-	return docError("Invalid skill name: '" + skill.Echo(name) + `'. Skill names must not contain '/', '\', or '..'`)
+	return docError("Invalid skill name: '" + display.Echo(name) + `'. Skill names must not contain '/', '\', or '..'`)
 }
 
 func noSkill(name string) answer {
-	return docError("Skill '" + skill.Echo(name) + "' not found in skills folder")
+	return docError("Skill '" + display.Echo(name) + "' not found in skills folder")
 }
 
 func TestRunner(t *testing.T) {
@@ -181,7 +181,7 @@ func TestRunner(t *testing.T) {
 		return fileError(name, path, "Path traversal detected: cannot access files outside skill folder")
 	}
 	missing := func(name, path string) answer {
-		return fileError(name, path, "File '"+skill.Echo(path)+"' not found in skill '"+name+"'")
+		return fileError(name, path, "File '"+display.Echo(path)+"' not found in skill '"+name+"'")
 	}
 	cannot := func(name, path, why string) answer {
 		return fileError(name, path, "Cannot read file '"+path+"': "+why)
@@ -190,7 +190,7 @@ func TestRunner(t *testing.T) {
 		return fileError(name, path, "Invalid skill name: must not contain special characters")
 	}
 	absent := func(name, path string) answer {
-		return fileError(name, path, "Skill '"+skill.Echo(name)+"' not found in skills folder")
+		return fileError(name, path, "Skill '"+display.Echo(name)+"' not found in skills folder")
 	}
 	noDoc := func(name string) answer { return docError("SKILL.MD not found for skill '" + name + "'") }
 	reading := func(name, why string) answer {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -53,7 +53,7 @@ func loading(name, base, text string) answer {
 }
 
 func skillMissing(name string, hints ...string) answer {
-	return answer{text: strings.Join(append([]string{"Skill '" + skill.Echo(name) + "' not found.\n\nAvailable skills:\n" + universalList +
+	return answer{text: strings.Join(append([]string{"Skill '" + display.Echo(name) + "' not found.\n\nAvailable skills:\n" + universalList +
 		"\n\nUse the exact skill name (case-insensitive) to load a skill."}, hints...), "\n")}
 }
 

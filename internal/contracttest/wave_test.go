@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
@@ -66,11 +67,11 @@ func waveError(name, message, content string) answer {
 }
 
 func waveMissing(name string) answer {
-	content := "Skill '" + skill.Echo(name) + "' not found.\n\nAvailable skills:\n" + waveList
+	content := "Skill '" + display.Echo(name) + "' not found.\n\nAvailable skills:\n" + waveList
 	if skill.ValidName(name) {
 		content += "\n\nTo create this skill:\n1. Create directory ~/.wave/skills/" + name + "/\n2. Add SKILL.md file with proper YAML frontmatter"
 	}
-	return waveError(skill.Echo(name), "Skill '"+skill.Echo(name)+"' not found", content)
+	return waveError(display.Echo(name), "Skill '"+display.Echo(name)+"' not found", content)
 }
 
 func waveInvalid(name, message string, fixes ...string) answer {

@@ -27,7 +27,7 @@ func budgetPart() part {
 			{name: "no-room", says: "MiB", changes: []change{{"limit/budget.go", "	case a.closed, all > b.bytes, ", "	case a.closed, all < 0, "}, {"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}}},
 			{name: "no-shares", says: "was refused", changes: []change{{"limit/budget.go", "own > share && all > b.bytes-share", "own < 0"}, {"limit/budget.go", "		most -= share\n", "		most -= 0 * share\n"}}},
 			{name: "no-share-of-calls", says: "was refused", changes: []change{{"mcpserver/internal/httpd/post.go", "h.calls.take(caller.Share)", "h.calls.take(\"\")"}, {"mcpserver/internal/httpd/visit.go", "v.calls.leave(v.Share)\n		v.Room.Close()\n	}\n", "v.calls.leave(\"\")\n		v.Room.Close()\n	}\n"}}},
-			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"skill/value.go", "	return more > len(text)\n", "	return false\n"}}},
+			{name: "swells", says: "MiB|was refused|is text", changes: []change{{"internal/display/json.go", "	return more > len(text)\n", "	return false\n"}}},
 		}}
 }
 

@@ -21,21 +21,22 @@ type target struct{ pkg, name, property string }
 // hostile lists the targets that get new inputs in the fast form too: they read the bytes
 // that a skill's author or a client sends. The tests of each package try all kept inputs.
 var hostile = map[string]bool{
-	"skill.FuzzParse": true, "tool.FuzzToolArguments": true, "mcpserver/internal/stdio.FuzzStdioLine": true,
+	"skill/frontmatter.FuzzParse": true, "tool.FuzzToolArguments": true, "mcpserver/internal/stdio.FuzzStdioLine": true,
 	"mcpserver.FuzzHTTPBody": true, "web.FuzzSanitize": true, "check.FuzzFix": true,
 }
 
 // targets lists every fuzz target of the module. The part of this name fails if one is
 // missing here.
 var targets = []target{
-	{"skill", "FuzzParse", "frontmatter: every position is real, what is available has a name, and a second YAML reader reads the same"},
-	{"skill", "FuzzRepair", "repair: name and description are read alike beside any faulty field"},
+	{"skill/frontmatter", "FuzzParse", "frontmatter: every position is real, and a second YAML reader reads the same"},
+	{"skill/frontmatter", "FuzzRepair", "repair: name and description are read alike beside any faulty field"},
+	{"skill/frontmatter", "FuzzPlainReader", "plain frontmatter: read as the YAML library reads it, or left to it"},
+	{"skill/frontmatter", "FuzzBadControl", "control characters: found where they are"},
+	{"skill", "FuzzLoad", "a skill: what is available has a name, and nothing is kept of the buffer that it was read into"},
 	{"skill", "FuzzURI", "URI: comes back as itself, and no path leaves"},
 	{"skill", "FuzzFilePath", "path argument: stable, valid, never outside"},
-	{"skill", "FuzzDistance", "suggestions: a metric in small, as the definition has it"},
-	{"skill", "FuzzPlainReader", "plain frontmatter: read as the YAML library reads it, or left to it"},
+	{"internal/typo", "FuzzDistance", "suggestions: a metric in small, as the definition has it"},
 	{"skill", "FuzzNamePattern", "names: the rule as the specification's pattern has it"},
-	{"skill", "FuzzBadControl", "control characters: found where they are"},
 	{"skill", "FuzzTopics", "headings and tags: bounded, one line each"},
 	{"search", "FuzzSearch", "search: in order, the same each time, every hit has a reason"},
 	{"tool", "FuzzToolArguments", "tool arguments: bounded text, short errors, no file opened by a path that leaves"},

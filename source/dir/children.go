@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -66,7 +67,7 @@ func childOf(e fs.DirEntry) child {
 
 // unused reports whether a scan does not use an entry.
 func (c child) unused() bool {
-	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !skill.NearMain(c.name)
+	return c.name == ".git" || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
 }
 
 func spellings(children []child) []string {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir/internal/realpath"
 )
@@ -66,7 +67,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	case errors.Is(err, skill.ErrNotFolder):
 		// Any other link leads to a file beside the skills.
 		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
-			say(ruleLinkToFile, "is a link to the file "+skill.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
+			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the folder that holds the file")
 		}
 		return
 	case errors.Is(err, errLinkLoop):
@@ -164,7 +165,7 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 		f.Close()
 		if target := strings.TrimRight(string(text), "\r\n"); err == nil && isPath(target) {
 			out = append(out, skill.Notice{Path: c.name, Rule: ruleLinkAsText,
-				Message: "is a file that holds the path " + skill.Spelt(target) + ": a link that was stored as text, which no program follows",
+				Message: "is a file that holds the path " + display.Spelt(target) + ": a link that was stored as text, which no program follows",
 				Mend:    "make it a link, as git does with core.symlinks=true, or put the folder itself in its place"})
 		}
 	}
@@ -174,7 +175,7 @@ func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 // isPath reports whether text is one line that names a folder by a relative or an
 // absolute path, in the syntax of any system.
 func isPath(text string) bool {
-	if len(text) > textSize || !utf8.ValidString(text) || skill.OneLine(text) != text {
+	if len(text) > textSize || !utf8.ValidString(text) || display.OneLine(text) != text {
 		return false
 	}
 	slashed := strings.ReplaceAll(text, `\`, "/")

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // The rules of the notices that a scan gives.
@@ -58,14 +61,14 @@ func (w *walk) notice(ns ...skill.Notice) {
 func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
-		if c.folder || !skill.NearMain(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
+		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
 			continue
 		}
 		meant, whole := begins(h, c.name)
 		if p.skill == nil && !meant && !isShouted(c.name) || p.skill != nil && !whole {
 			continue
 		}
-		name := skill.Spelt(c.name)
+		name := display.Spelt(c.name)
 		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
 			Message: "the folder is no skill: it holds " + name + " and no SKILL.md", Mend: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {
@@ -100,14 +103,20 @@ func begins(h handle, name string) (fence, whole bool) {
 		return false, false
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, skill.MaxFrontmatter))
-	if err != nil || !skill.BeginsAsMain(head) {
+	head, err := io.ReadAll(io.LimitReader(f, frontmatter.MaxSize))
+	if err != nil || !opens(head) {
 		return false, false
 	}
-	d := skill.Parse(head)
+	d := frontmatter.Parse(head)
 	_, named := d.Field("name")
 	_, described := d.Field("description")
 	return true, named && described
+}
+
+// opens reports whether a text begins with a line ---.
+func opens(head []byte) bool {
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(head[:min(len(head), 64)]), "\ufeff"), "\n")
+	return strings.TrimRight(line, " \t\r") == "---"
 }
 
 // reportSpecial reports an entry that is neither a folder nor a regular file nor a symbolic link.

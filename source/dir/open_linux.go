@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -162,7 +163,7 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			kind, name := raw[18], raw[direntName:size]
 			raw = raw[size:]
 			name = name[:bytes.IndexByte(name, 0)]
-			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !skill.MayBeNearMain(name) && !(r.texts && bytes.IndexByte(name, '.') < 0) || string(name) == "." || string(name) == ".." {
+			if kind == unix.DT_REG && len(name) != len(skill.MainFile) && !typo.MayBeMainFile(name) && !(r.texts && bytes.IndexByte(name, '.') < 0) || string(name) == "." || string(name) == ".." {
 				continue
 			}
 			c := child{name: string(name), folder: kind == unix.DT_DIR, link: kind == unix.DT_LNK, regular: kind == unix.DT_REG}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -137,9 +138,9 @@ func dangling(root string) []skill.Notice {
 		if in.Mode()&fs.ModeSymlink == 0 || err != nil {
 			return nil
 		}
-		message := "is a link to " + skill.Spelt(target) + ", which is not there"
+		message := "is a link to " + display.Spelt(target) + ", which is not there"
 		if at != root {
-			message = "is below " + skill.Spelt(filepath.Base(at)) + ", which " + message
+			message = "is below " + display.Spelt(filepath.Base(at)) + ", which " + message
 		}
 		return []skill.Notice{{Path: ".", Rule: ruleLinkDangling, Message: message, Mend: "make the folder that the link leads to, or remove the link"}}
 	}
@@ -216,13 +217,13 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	all := &bundled{folder: w.folder(p, dev)}
 	b := &all.Bundle
 	b.Path, b.In, b.FS = p.path, w.source.root, &all.folder
-	var odd skill.Odd
+	var odd skill.Extra
 	if p.linked {
 		odd.Link = p.real()
 	}
 	b.Entry, odd.Others = choose(spellings)
 	if odd.Link != "" || odd.Others != nil {
-		b.Odd = &odd
+		b.Extra = &odd
 	}
 	return b
 }

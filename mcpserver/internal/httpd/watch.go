@@ -14,10 +14,10 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/audit"
+	"github.com/knack-dev/knack/internal/display"
 	"github.com/knack-dev/knack/limit"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/reads"
-	"github.com/knack-dev/knack/skill"
 )
 
 // How often an unknown client may ask: far above what a person does, and below what would
@@ -61,7 +61,7 @@ type exchange struct {
 	r       *http.Request
 	address string
 	who     access.Principal
-	known   bool           // the sender was let in, by a token or because none is needed
+	known   bool         // the sender was let in, by a token or because none is needed
 	trace   *reads.Trace // not at /mcp
 	status  int
 	method  string // of MCP, of a call
@@ -233,7 +233,7 @@ func surfaceOf(r *http.Request) string {
 func (x *exchange) tell() {
 	r := x.r
 	e := audit.Event{
-		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: skill.RedactURI(r.Method), Asked: skill.RedactURI(r.URL.Path), Status: x.status,
+		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: display.RedactURI(r.Method), Asked: display.RedactURI(r.URL.Path), Status: x.status,
 	}
 	fine := x.status < 400
 	switch {
@@ -253,11 +253,11 @@ func (x *exchange) tell() {
 	}
 	if x.trace != nil {
 		if asked := x.trace.Asked(); asked != "" {
-			e.Asked = skill.RedactURI(asked)
+			e.Asked = display.RedactURI(asked)
 		}
 	}
 	if x.method != "" {
-		e.Method = skill.RedactURI(x.method)
+		e.Method = display.RedactURI(x.method)
 	}
 	switch {
 	case x.status == 0, x.method != "" && fine: // the client left, or a handler gave up; a call that came to no method

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 const (
@@ -86,7 +86,7 @@ func (e *Encoder) String(s string) {
 			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the piece before
 		}
 		from := len(e.buf)
-		e.buf = skill.AppendJSONString(e.buf, s[:n])
+		e.buf = display.AppendJSONString(e.buf, s[:n])
 		if !first {
 			copy(e.buf[from:], e.buf[from+1:]) // and the one that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]
@@ -243,7 +243,7 @@ func Bytes(f func(*Encoder)) []byte {
 // AppendError appends a JSON-RPC error.
 func AppendError(b []byte, err *jsonrpc.Error) []byte {
 	b = strconv.AppendInt(append(b, `{"code":`...), err.Code, 10)
-	b = skill.AppendJSONString(append(b, `,"message":`...), err.Message)
+	b = display.AppendJSONString(append(b, `,"message":`...), err.Message)
 	if len(err.Data) > 0 {
 		b = append(append(b, `,"data":`...), err.Data...)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/display"
 )
 
 // This file words errors for clients, for both transports. The SDK's own texts repeat whole
@@ -118,7 +118,7 @@ func reword(code int64, text string) (int64, string) {
 	case code == 0: // it is not worded for clients
 		return jsonrpc.CodeInternalError, "internal error"
 	}
-	return code, skill.CutBytes(skill.OneLine(text), maxMessage)
+	return code, display.CutBytes(display.OneLine(text), maxMessage)
 }
 
 // misread says which parameter is of the wrong type, in JSON's words.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/typo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -35,7 +36,7 @@ func TestMistyped(t *testing.T) {
 	}
 	same, all := 0, Mistyped(report)
 	for _, q := range all {
-		d := skill.Distance(was[q.Skill], q.Query, 3)
+		d := typo.Distance(was[q.Skill], q.Query, 3)
 		if d > 1 {
 			t.Errorf("%q has become %q", was[q.Skill], q.Query)
 		}

@@ -1,0 +1,131 @@
+// Package display makes texts from outside fit to be shown to people and models.
+//
+// A text of a skill, a client or a file system can contain control characters, invisible
+// characters, secrets and megabytes. The functions of this package shorten it, put it in one
+// line, escape it or redact it.
+package display
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// EchoLimit bounds what an answer repeats of a name or path it was given
+// (contracts.md: 256 bytes).
+const EchoLimit = 256
+
+// Echo makes a text from outside fit to be repeated in an answer. The result has at
+// most [EchoLimit] bytes, with control characters and invisible characters as escapes.
+func Echo(s string) string {
+	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
+	return spellHidden(s, "", EchoLimit, Escaped)
+}
+
+// CutBytes returns the longest prefix of s that has at most n bytes and ends
+// between characters.
+func CutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n = max(n, 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Excerpt shortens a text for a message: one line, at most 40 characters.
+func Excerpt(s string) string {
+	s = OneLine(s)
+	n := 0
+	for i := range s {
+		if n == 40 {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+// Quote is [Excerpt] in single quotes.
+func Quote(s string) string { return "'" + Excerpt(s) + "'" }
+
+// OneLine folds every run of white space and control characters to one space and trims
+// the ends. It drops invisible characters that the text does not need, see [Visible].
+// In one line of a listing they could only disguise or hide something.
+func OneLine(s string) string {
+	if isOneLine(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	for i, r := range s {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			space = b.Len() > 0
+			continue
+		case IsUnseen(r) && !IsNeeded(s, i, r):
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// IsBlank reports whether [OneLine] leaves nothing of s.
+func IsBlank(s string) bool {
+	for _, r := range s {
+		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsUnseen(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func isOneLine(s string) bool {
+	prev := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == 0x7f || c == ' ' && prev == ' ' {
+			return false
+		}
+		prev = c
+	}
+	return prev != ' ' || s == ""
+}
+
+// Count returns a number with the word for the counted things, in the singular or
+// plural: "1 skill", "2 skills".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Spelt returns the name of a file for people: unchanged, or quoted with escapes if it has
+// invisible characters or look-alike letters.
+func Spelt(name string) string {
+	if !IsASCII(name) || OneLine(name) != name {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
+
+// IsASCII reports whether s consists of ASCII characters.
+func IsASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,63 @@
+package display
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// The table of invisible characters agrees with Unicode, as far as this Go knows
+// Unicode.
+func TestUnseen(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		want := r >= 0xe0000 || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point) ||
+			unicode.Is(unicode.Variation_Selector, r) && r != 0xfe0e && r != 0xfe0f || // which emoji have
+			unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) // which are drawn
+		if IsUnseen(r) != want {
+			t.Errorf("%U: %t", r, !want)
+		}
+		if IsBidiControl(r) != unicode.Is(unicode.Bidi_Control, r) {
+			t.Errorf("%U: it is or is not of UAX #9", r)
+		}
+		if (IsBidiControl(r) || IsTag(r)) && !IsUnseen(r) {
+			t.Errorf("%U is seen", r)
+		}
+	}
+}
+
+// Characters that the text around them needs stay, and all other invisible ones are
+// spelt.
+func TestVisible(t *testing.T) {
+	const england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+	for in, want := range map[string]string{
+		"":                                        "",
+		"plain\ttext\r\nin Ünï 日本 😀":              "plain\ttext\r\nin Ünï 日本 😀",
+		"a\x00b\x1b[31m\x7f\u0085":                "a[U+0000]b[U+001B][31m[U+007F][U+0085]",
+		"invoice\u202efdp.exe":                    "invoice[U+202E]fdp.exe",
+		"\u200ba\u2060\ufeff":                     "[U+200B]a[U+2060][U+FEFF]",
+		"so\u00adft":                              "so[U+00AD]ft",
+		"\U0001d173\U0001d17a":                    "[U+1D173][U+1D17A]",
+		"a\u200db":                                "a[U+200D]b",
+		"नी\u200cत 👩\u200d💻":                      "नी\u200cत 👩\u200d💻",
+		"👁\ufe0f\u200d🗨\ufe0f":                    "👁\ufe0f\u200d🗨\ufe0f",
+		"👩\u200d\u200d💻":                          "👩[U+200D][U+200D]💻",
+		"👩\u200d":                                 "👩[U+200D]",
+		"日\u200b\u200d本":                          "日[U+200B][U+200D]本",
+		england + "x":                             england + "x",
+		strings.TrimSuffix(england, "\U000e007f"): "\U0001f3f4[U+E0067][U+E0062][U+E0065][U+E006E][U+E0067]",
+		"\U0001f3f4\U000e007f":                    "\U0001f3f4[U+E007F]",
+		england + "\U000e0041":                    england + "[U+E0041]",
+		"git\U000e0041\U000e007f":                 "git[U+E0041][U+E007F]",
+		"\U000f0000":                              "[U+F0000]",
+		"\xff\u202e\xff":                          "\xff[U+202E]\xff",
+	} {
+		diff(t, in, Visible(in, CodePoint), want)
+		for _, r := range OneLine(in) {
+			if unicode.IsControl(r) || IsBidiControl(r) || r == 0x200b || r == 0xe0041 || r == 0x1d173 {
+				t.Errorf("%q has %U in one line", in, r)
+			}
+		}
+	}
+	diff(t, "in one line", OneLine("a\u200b \u202eb\U000e0041 👩\u200d💻 "+england), "a b 👩\u200d💻 "+england)
+	diff(t, "escaped", Visible("a\x1b\u202e\U000e0041", Escaped), `a\x1b\u202e\U000e0041`)
+}

@@ -1,0 +1,56 @@
+// Package ruleid names the rules by which package skill judges a SKILL.md and its folder.
+//
+// The ids are stable: users silence rules by them and programs read them. The constants are
+// here, and not in package skill, because a program outside takes the ids from skill.Rules.
+package ruleid
+
+// The ids, by subject.
+const (
+	FileOutside    = "file-outside"
+	FileNotRegular = "file-not-regular"
+	FileGone       = "file-gone"
+	FilePermission = "file-permission"
+	FileTooLarge   = "file-too-large"
+	FileUnstable   = "file-unstable"
+	FileUnreadable = "file-unreadable"
+	FileEncoding   = "file-encoding"
+	FileEmpty      = "file-empty"
+	FileName       = "file-name"
+	FileSpelling   = "file-spelling"
+	FileVariants   = "file-variants"
+	FolderName     = "folder-name"
+
+	TextBOM     = "text-bom"
+	TextControl = "text-control"
+
+	FenceMissing  = "fence-missing"
+	FenceOpener   = "fence-opener"
+	FenceUnclosed = "fence-unclosed"
+	FenceTooLong  = "fence-too-long"
+	FenceLate     = "fence-late"
+	FenceBlanks   = "fence-blanks"
+	FenceGlued    = "fence-glued"
+
+	YAMLSyntax    = "yaml-syntax"
+	YAMLControl   = "yaml-control"
+	YAMLDuplicate = "yaml-duplicate-key"
+	YAMLKeyType   = "yaml-key-type"
+	YAMLNotJSON   = "yaml-not-json"
+	YAMLMapping   = "yaml-mapping"
+
+	NameMissing = "name-missing"
+	NameSyntax  = "name-syntax"
+	NameControl = "name-control"
+	NameType    = "name-type"
+	NamePattern = "name-pattern"
+	NameLength  = "name-length"
+	NameFolder  = "name-folder"
+
+	DescriptionMissing = "description-missing"
+	DescriptionType    = "description-type"
+	DescriptionLength  = "description-length"
+
+	Compatibility = "compatibility"
+	Metadata      = "metadata"
+	Invocation    = "invocation"
+)

@@ -1,0 +1,263 @@
+// Package frontmatter reads the frontmatter of a SKILL.md: a YAML mapping between two lines
+// of three dashes.
+//
+// [Parse] finds the block and reads it leniently. A block that is not valid YAML is split at
+// its top-level keys, so that a fault in one field does not affect the others. Every
+// deviation from the specification is a [Problem] with a position in the file.
+//
+// Values follow the YAML 1.2 core schema and are bounded in size and depth. Anchors, aliases,
+// merge keys and tags are faults. Nearly all real blocks use so little of YAML that a small
+// reader handles them (plain.go); a YAML library reads the others (yaml.go).
+package frontmatter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/ruleid"
+	"github.com/knack-dev/knack/internal/typo"
+)
+
+// MaxSize is the limit of a block between its fences, in bytes. The longest real one has 9.6
+// kB.
+const MaxSize = 64 << 10
+
+// Document is a parsed SKILL.md. Fields is the lenient reading; strictly read, the file is
+// valid if Problems has no error.
+type Document struct {
+	// Fields lists the top-level fields in file order. A field that is not valid YAML holds
+	// its text; see Repaired.
+	Fields []Field
+	// Repaired is set if a strict reader would not read these fields. Such a skill is
+	// available and not published.
+	Repaired bool
+	// Problems are sorted by position.
+	Problems []Problem
+	// Body is the offset of the first byte after the frontmatter.
+	Body int
+}
+
+// Parse parses a SKILL.md. It never fails: faults are in Problems.
+func Parse(data []byte) *Document {
+	return parse(data, strings.Clone, nil)
+}
+
+// ParseShared is [Parse] without copies: values and messages are parts of data, and Fields
+// uses the memory of room if it fits there.
+func ParseShared(data []byte, room []Field) *Document {
+	return parse(data, func(text string) string { return text }, room)
+}
+
+// Cut splits a SKILL.md into the block between its fences and the text after them. ok is
+// false if the file has no frontmatter.
+func Cut(data []byte) (block, body []byte, ok bool) {
+	f, ok := new(Document).findFence(textOf(data))
+	if !ok {
+		return nil, nil, false
+	}
+	return data[f.start:f.end], data[f.body:], true
+}
+
+// parse is Parse with two ways to save memory: keep copies the frontmatter, of which values
+// and messages are substrings, and the fields use room if they fit.
+func parse(data []byte, keep func(string) string, room []Field) *Document {
+	d := &Document{Body: len(data)}
+	// A copy of the whole file would be half of all allocations for a thousand skills.
+	d.parse(textOf(data), keep, room)
+	sortProblems(d.Problems)
+	d.boundProblems()
+	return d
+}
+
+// maxProblems bounds the problems of one file: a hostile file can have one in every other
+// byte, and the catalogue keeps them all.
+const maxProblems = 100
+
+func (d *Document) boundProblems() {
+	n := len(d.Problems) - maxProblems
+	if n <= 0 {
+		return
+	}
+	last := d.Problems[maxProblems-1]
+	rest := d.Problems[maxProblems:]
+	d.Problems = slices.Clone(d.Problems[:maxProblems])
+	for _, p := range rest {
+		if p.Rule == ruleid.NameSyntax { // the only one of them because of which a skill is skipped
+			d.Problems = append(d.Problems, p)
+			n--
+		}
+	}
+	if n > 0 {
+		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "mend the ones that are listed first")
+	}
+}
+
+func (d *Document) parse(s string, keep func(string) string, room []Field) {
+	name := wideName(s)
+	wide, control := survey(s)
+	switch {
+	case name != "":
+		d.add(ruleid.FileEncoding, Position{1, 1}, "", "the file is "+name+", not UTF-8", "save it as UTF-8, in an editor or with: iconv -f "+name+" -t UTF-8")
+		return
+	case !utf8.ValidString(s[wide:]):
+		d.add(ruleid.FileEncoding, positionOf(s, invalidAt(s)), "", "the file is not valid UTF-8", "save the file as UTF-8")
+		return
+	}
+	f, ok := d.findFence(s)
+	if !ok {
+		return
+	}
+	d.Body = f.body
+	if i := indexLoneCR(s, f.body); i >= 0 {
+		d.add(ruleid.TextControl, positionOf(s, i), "", "a carriage return alone ends a line", "save the file with LF line ends")
+	}
+	// The values keep only the block alive, not the file.
+	block := keep(s[f.start:f.end])
+	d.readBlock(block, f.line, room, min(wide, control) >= f.end)
+	if control < f.body {
+		control = f.body + indexBadControl(s[f.body:])
+	}
+	if control < len(s) {
+		d.add(ruleid.TextControl, positionOf(s, control), "", "a control character stands in the text", "delete it")
+	}
+}
+
+func sortProblems(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+}
+
+// Field returns the top-level field with that key.
+func (d *Document) Field(key string) (Field, bool) {
+	if f := d.field(key); f != nil {
+		return *f, true
+	}
+	return Field{}, false
+}
+
+// field is Field without the copy, which is large. It returns nil for a missing field.
+func (d *Document) field(key string) *Field {
+	for i := range d.Fields {
+		if d.Fields[i].Key == key {
+			return &d.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Meant returns the key that was probably meant as a missing field. It is certain if the
+// two differ only in invisible characters or look-alike letters.
+func (d *Document) Meant(field string) (f Field, certain, ok bool) {
+	for _, f := range d.Fields {
+		if f.Key != field && !display.IsASCII(f.Key) && typo.Fold(f.Key) == field {
+			return f, true, true
+		}
+	}
+	for _, f := range d.Fields {
+		if typo.Field(f.Key) == field {
+			return f, false, true
+		}
+	}
+	return Field{}, false, false
+}
+
+// JSON returns the frontmatter as one JSON object, every field as its author wrote it: key
+// order kept, dates as strings, numbers with their digits.
+func (d *Document) JSON() json.RawMessage {
+	return Value{Kind: Map, Fields: d.Fields}.AppendJSON(nil)
+}
+
+func (d *Document) add(rule RuleID, p Position, field, message, mend string) {
+	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Mend: mend})
+}
+
+// readBlock fills Fields from the YAML between the fences. The block begins on the given
+// line of the file. safe means that it is ASCII without control characters.
+func (d *Document) readBlock(block string, line int, room []Field, safe bool) {
+	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
+	var fault *yamlFault
+	if !safe {
+		if i := strings.IndexByte(block, 0); i >= 0 {
+			d.add(ruleid.YAMLControl, shift(positionOf(block, i)), "", "the frontmatter holds a NUL character", "delete it")
+			return
+		}
+		fault = unsafeCharacter(block)
+	}
+	if fault == nil {
+		if v, ok := readPlainInto(block, room); ok {
+			d.takeRoot(v, nil, shift)
+			return
+		}
+		var v Value
+		var notes []yamlFault
+		v, notes, fault = parseYAML(block)
+		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
+			// Without a blank after the colons of the keys, YAML reads it all as one plain
+			// text.
+			fault = &yamlFault{rule: ruleid.YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
+		}
+		if fault == nil {
+			d.takeRoot(v, notes, shift)
+			return
+		}
+	}
+	d.Repaired = true
+	d.repair(block, fault, shift)
+}
+
+func (d *Document) takeRoot(v Value, notes []yamlFault, shift func(Position) Position) {
+	for _, n := range notes {
+		d.Repaired = d.Repaired || n.rule == ruleid.YAMLDuplicate
+		d.Problems = append(d.Problems, n.problem(shift))
+	}
+	switch v.Kind {
+	case Map:
+		d.Fields = shiftFields(v.Fields, shift)
+	case Null:
+		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is empty", "write name: and description: between the two --- lines")
+	default:
+		d.add(ruleid.YAMLMapping, shift(v.Position), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+	}
+}
+
+// problem words a fault that did not stop the reading.
+func (n yamlFault) problem(shift func(Position) Position) Problem {
+	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
+	switch n.rule {
+	case ruleid.YAMLDuplicate:
+		p.Message += fmt.Sprintf("; the first, on line %d, counts", shift(n.first).Line)
+		p.Mend = "delete one of the two"
+	case ruleid.YAMLKeyType:
+		p.Mend = "quote the key"
+		if strings.HasPrefix(p.Message, "no key") {
+			p.Mend = "write the key, or delete the line"
+		}
+	case ruleid.YAMLNotJSON:
+		p.Mend = "quote the value, or rename the key"
+	}
+	return p
+}
+
+func shiftFields(fields []Field, shift func(Position) Position) []Field {
+	for i := range fields {
+		fields[i].KeyPosition = shift(fields[i].KeyPosition)
+		shiftValue(&fields[i].Value, shift)
+	}
+	return fields
+}
+
+func shiftValue(v *Value, shift func(Position) Position) {
+	v.Position = shift(v.Position)
+	for i := range v.Items {
+		shiftValue(&v.Items[i], shift)
+	}
+	shiftFields(v.Fields, shift)
+}
+
+// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// used.
+func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package frontmatter
+
+// raced reports whether the race detector is on, which costs time and memory.
+const raced = false

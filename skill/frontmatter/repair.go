@@ -1,0 +1,363 @@
+package frontmatter
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/display"
+	"github.com/knack-dev/knack/internal/lazyregexp"
+	"github.com/knack-dev/knack/internal/ruleid"
+)
+
+// A block that is not valid YAML is split at its top-level keys, and each field is read
+// alone. A field that still fails is read as text, so that a fault in one field does not
+// affect the others. A name is never guessed.
+
+// reKey matches a top-level key: a word, or one in quotes, and a colon before a blank
+// or the line's end. reGluedKey matches a key without the blank, in any case: one of
+// the specification's, or one that restricts the skill's use. reLooseKey matches any
+// other plain key: with blanks or letters beyond ASCII it may also be continued text.
+var (
+	reKey      = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
+	reGluedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
+	reLooseKey = lazyregexp.New(`^([^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?)[ \t]*:(?:[ \t]|$)`)
+	reConflict = lazyregexp.New(`^(<<<<<<<|=======|>>>>>>>)( |$)`)
+	reBlock    = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
+)
+
+// The bounds of the repair, so that a hostile block costs no more than a real one: the
+// number of fields that are read as YAML (name and description always are), and the lines
+// and bytes over which a value in quotes or brackets may continue.
+const (
+	maxRepairs    = 256
+	maxJoined     = 4
+	maxJoinedSize = 8 << 10
+)
+
+// chunk is one top-level field as lines of the block.
+type chunk struct {
+	key   string
+	colon int // offset in lines[0] just after the colon
+	lines []string
+	line  int // of lines[0] in the block, from 1
+}
+
+// part is the result of reading a chunk: fields with positions in the block, and the fault
+// because of which the only field was read as text.
+type part struct {
+	chunk  chunk
+	fields []Field
+	notes  []yamlFault
+	fault  *yamlFault
+}
+
+// repair fills Fields if the block as a whole has the given fault.
+func (d *Document) repair(block string, fault *yamlFault, shift func(Position) Position) {
+	chunks := cutFields(block)
+	if len(chunks) == 0 {
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "write each field on a line of its own, as name: value"))
+		d.add(ruleid.YAMLMapping, shift(Position{1, 1}), "", "the frontmatter is not a mapping of keys to values", "write name: and description: between the two --- lines")
+		return
+	}
+	found := d.conflict(block, shift)
+	first := map[string]Position{}
+	tries := maxRepairs
+	for len(chunks) > 0 {
+		c := chunks[0]
+		if at, twice := first[c.key]; twice {
+			found = true
+			d.twice(c.key, shift(Position{c.line, 1}), at)
+			chunks = chunks[1:]
+			continue
+		}
+		parts, used := readChunks(chunks, &tries)
+		chunks = chunks[used:]
+		for _, p := range parts {
+			found = d.takePart(p, first, shift) || found
+		}
+	}
+	if !found {
+		// Each field is valid alone; the fault is between them.
+		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.mend, "indent lines that belong to the field above, or delete them"))
+	}
+}
+
+// takePart records a part's fields and problems, and reports whether it had a problem.
+func (d *Document) takePart(p part, first map[string]Position, shift func(Position) Position) (found bool) {
+	if p.fault != nil {
+		found = true
+		mend := mendFor(p.chunk, p.fault)
+		if p.chunk.key != "name" {
+			d.add(p.fault.rule, shift(p.fault.position), p.chunk.key, p.fault.message, mend)
+		} else {
+			d.add(ruleid.NameSyntax, shift(p.fault.position), "name", "the name cannot be read: "+p.fault.message, mend)
+			first["name"] = shift(Position{p.chunk.line, 1})
+			return true
+		}
+	}
+	for _, n := range p.notes {
+		d.add(n.rule, shift(n.position), p.chunk.key, n.message, "")
+	}
+	for _, f := range shiftFields(p.fields, shift) {
+		if at, twice := first[f.Key]; twice {
+			found = true
+			d.twice(f.Key, f.KeyPosition, at)
+			continue
+		}
+		first[f.Key] = f.KeyPosition
+		d.Fields = append(d.Fields, f)
+	}
+	return found
+}
+
+func (d *Document) twice(key string, at, first Position) {
+	d.add(ruleid.YAMLDuplicate, at, key, fmt.Sprintf("the key %s stands twice; the first, on line %d, counts", display.Quote(key), first.Line), "delete one of the two")
+}
+
+// conflict reports the first conflict marker of a merge.
+func (d *Document) conflict(block string, shift func(Position) Position) bool {
+	for pos, line := 0, 1; pos < len(block); line++ {
+		text, next := cutLine(block, pos)
+		pos = next
+		if reConflict().MatchString(text) {
+			d.add(ruleid.YAMLSyntax, shift(Position{line, 1}), "", "a conflict marker of a merge stands in the frontmatter", "resolve the conflict and delete its markers")
+			return true
+		}
+	}
+	return false
+}
+
+// cutFields splits the block at its top-level keys. Lines before the first key are dropped;
+// any other line belongs to the field above it. A key without a blank after its colon
+// counts if the block has no better one of that name.
+func cutFields(block string) []chunk {
+	var chunks []chunk
+	sound := map[string]bool{}
+	for pos, line := 0, 1; pos < len(block); line++ {
+		text, next := cutLine(block, pos)
+		pos = next
+		if key, colon, ok := matchKey(text); ok {
+			sound[key] = sound[key] || colon == len(text) || text[colon] == ' ' || text[colon] == '\t'
+			chunks = append(chunks, chunk{key: key, colon: colon, lines: []string{text}, line: line})
+			continue
+		}
+		if reConflict().MatchString(text) {
+			text = "" // an empty line in its place keeps the line numbers
+		}
+		if n := len(chunks); n > 0 {
+			chunks[n-1].lines = append(chunks[n-1].lines, text)
+		}
+	}
+	return slices.DeleteFunc(mergeGlued(chunks, sound), func(c chunk) bool { return c.lines == nil })
+}
+
+// mergeGlued adds the lines of a key without a blank to the field above as text, if a
+// proper key has the same name.
+func mergeGlued(chunks []chunk, sound map[string]bool) []chunk {
+	last := -1
+	for i, c := range chunks {
+		if c.glued() && sound[c.key] && last >= 0 {
+			chunks[last].lines = append(chunks[last].lines, c.lines...)
+			chunks[i].lines = nil
+			continue
+		}
+		last = i
+	}
+	return chunks
+}
+
+func matchKey(text string) (key string, colon int, ok bool) {
+	if m := reKey().FindStringSubmatchIndex(text); m != nil {
+		for g := 2; g < len(m); g += 2 {
+			if m[g] >= 0 {
+				key = text[m[g]:m[g+1]]
+			}
+		}
+		return key, strings.IndexByte(text[keyEnd(m):], ':') + keyEnd(m) + 1, true
+	}
+	if m := reGluedKey().FindStringSubmatchIndex(text); m != nil {
+		return text[m[2]:m[3]], m[3] + 1, true
+	}
+	return "", 0, false
+}
+
+func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
+
+// readChunks reads the first chunk alone, as YAML or as text. A value in quotes or brackets
+// may continue in the next ones; used is the number of chunks that it took.
+func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
+	c := chunks[0]
+	if c.key != "name" && c.key != "description" {
+		if *tries--; *tries < 0 {
+			return []part{c.asText(syntaxFault(Position{c.line, 1}, "the frontmatter has faults and more than %d fields", maxRepairs))}, 1
+		}
+	}
+	p, fault := c.read()
+	if fault == nil {
+		return []part{p}, 1
+	}
+	if value := c.value(); value != "" && strings.ContainsRune(`"'[{`, rune(value[0])) {
+		joined := c
+		for n := 1; n < min(maxJoined, len(chunks)); n++ {
+			joined.lines = append(slices.Clip(joined.lines), chunks[n].lines...)
+			if joined.size() > maxJoinedSize {
+				break
+			}
+			if p, fault := joined.read(); fault == nil && len(p.fields) == 1 {
+				return []part{p}, n + 1
+			}
+		}
+	}
+	if pieces := c.loose(); len(pieces) > 1 {
+		if _, headFault := pieces[0].read(); headFault == nil {
+			for _, piece := range pieces {
+				p, fault := piece.read()
+				if fault != nil {
+					p = piece.asText(fault)
+				}
+				parts = append(parts, p)
+			}
+			return parts, 1
+		}
+	}
+	return []part{c.asText(fault)}, 1
+}
+
+// loose splits a chunk at lines that could be unusual keys.
+func (c chunk) loose() []chunk {
+	pieces := []chunk{{key: c.key, colon: c.colon, line: c.line}}
+	begin := 0
+	for i, text := range c.lines {
+		m := reLooseKey().FindStringSubmatchIndex(text)
+		if i == 0 || m == nil || len(pieces) == maxRepairs {
+			continue
+		}
+		pieces[len(pieces)-1].lines = c.lines[begin:i]
+		begin = i
+		colon := m[3] + strings.IndexByte(text[m[3]:], ':') + 1
+		pieces = append(pieces, chunk{key: text[m[2]:m[3]], colon: colon, line: c.line + i})
+	}
+	pieces[len(pieces)-1].lines = c.lines[begin:]
+	return pieces
+}
+
+// read reads the chunk as separate YAML.
+func (c chunk) read() (part, *yamlFault) {
+	p := part{chunk: c}
+	block := strings.Join(c.lines, "\n") + "\n"
+	fault := unsafeCharacter(block)
+	if fault == nil {
+		var v Value
+		v, p.notes, fault = parseYAML(block)
+		if fault == nil && (v.Kind != Map || len(v.Fields) == 0 || v.Fields[0].Key != c.key) {
+			fault = syntaxFault(Position{1, 1}, "the field does not read as a key and a value")
+			if c.glued() {
+				fault = c.gluedFault()
+			}
+		}
+		p.fields = v.Fields
+	}
+	down := func(p Position) Position { return Position{p.Line + c.line - 1, p.Column} }
+	if fault != nil {
+		fault.position = down(fault.position)
+		return p, fault
+	}
+	for i := range p.notes {
+		p.notes[i].position = down(p.notes[i].position)
+	}
+	shiftFields(p.fields, down)
+	return p, nil
+}
+
+// gluedFault names the character in place of the blank: another kind of space looks like
+// one.
+func (c chunk) gluedFault() *yamlFault {
+	at := utf8.RuneCountInString(c.lines[0][:c.colon])
+	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
+		f := syntaxFault(Position{1, at + 1}, "behind the colon of %s stands the space U+%04X, which is no blank to YAML", display.Excerpt(c.key), r)
+		f.mend = "delete it, and type a blank"
+		return f
+	}
+	return syntaxFault(Position{1, at}, "no blank stands behind the colon of %s", display.Excerpt(c.key))
+}
+
+// asText reads the chunk's value as text, because of a fault.
+func (c chunk) asText(fault *yamlFault) part {
+	head := len(c.lines[0]) - len(c.value())
+	column := utf8.RuneCountInString(c.lines[0][:head]) + 1
+	return part{chunk: c, fault: fault, fields: []Field{{Key: c.key, KeyPosition: Position{c.line, 1},
+		Value: Value{Kind: String, Text: c.text(), Position: Position{c.line, column}}}}}
+}
+
+// value returns the text after the colon in the first line.
+func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
+
+// glued reports whether no blank follows the colon.
+func (c chunk) glued() bool {
+	return c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
+}
+
+func (c chunk) size() (n int) {
+	for _, l := range c.lines {
+		n += len(l) + 1
+	}
+	return n
+}
+
+// text returns the value as one line of text: lines joined by blanks, without a block
+// indicator before text, without quotes around a value that is valid alone, and otherwise
+// unchanged.
+func (c chunk) text() string {
+	parts := make([]string, 0, len(c.lines))
+	for i, l := range c.lines {
+		if i == 0 {
+			l = c.value()
+			l = l[len(reBlock().FindString(l)):]
+		}
+		if strings.HasPrefix(strings.TrimLeft(l, " \t"), "#") && i > 0 {
+			continue
+		}
+		parts = append(parts, l)
+	}
+	text := display.OneLine(strings.Join(parts, "\n"))
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		if v, _, fault := parseYAML("v: " + text + "\n"); fault == nil && len(v.Fields) == 1 && v.Fields[0].Value.Kind == String {
+			return display.OneLine(v.Fields[0].Value.Text)
+		}
+	}
+	return text
+}
+
+// mendFor returns the certain fix of the common faults.
+func mendFor(c chunk, f *yamlFault) string {
+	value, key := c.value(), display.Excerpt(c.key)
+	switch {
+	case f.mend != "":
+		return f.mend
+	case c.glued():
+		return "put a blank after " + key + ":"
+	case value != "" && strings.ContainsRune(">|", rune(value[0])):
+		return "put the text on the next line, indented, or delete the " + value[:1]
+	case value == "":
+		return "indent the lines of the value"
+	case strings.ContainsRune(`"'`, rune(value[0])):
+		return mendQuotes
+	case len(c.lines) > 1 && continues(c.lines[1:]):
+		return "indent the lines that continue the value, or quote it"
+	}
+	return quoteMend(key)
+}
+
+// continues reports whether any of the lines begins at column 1.
+func continues(lines []string) bool {
+	for _, l := range lines {
+		if l != "" && l[0] != ' ' && l[0] != '\t' {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package frontmatter
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/ruleid"
+)
+
+// wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or
+// without a byte-order mark, or "".
+func wideName(s string) string {
+	if len(s) < 2 || s[0] != 0 && s[0] < 0xfe && s[1] != 0 {
+		return "" // nearly always
+	}
+	for _, w := range []struct{ begin, name string }{
+		// The byte-order mark of UTF-32LE begins with that of UTF-16LE.
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
+		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
+		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+		{"-\x00-\x00", "UTF-16LE"}, {"\x00-\x00-", "UTF-16BE"},
+	} {
+		if strings.HasPrefix(s, w.begin) {
+			return w.name
+		}
+	}
+	return ""
+}
+
+// unsafeCharacter finds a character that must not reach a YAML parser: control characters,
+// line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
+// forbids.
+func unsafeCharacter(block string) *yamlFault {
+	if wide, control := survey(block); min(wide, control) == len(block) {
+		return nil
+	}
+	for i, r := range block {
+		if isBadControl(r) || isSeparator(r) || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			return &yamlFault{rule: ruleid.YAMLSyntax, position: positionOf(block, i),
+				message: fmt.Sprintf("the character U+%04X must not stand here", r), mend: "delete the character"}
+		}
+	}
+	return nil
+}
+
+// isBadControl reports whether r is a control character: C0 except tab and line ends, DEL,
+// C1.
+func isBadControl(r rune) bool {
+	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
+}
+
+// controls marks the ASCII characters of isBadControl with 1, and with 2 the first byte of
+// C1 in UTF-8.
+var controls = func() (t [256]byte) {
+	for c := range rune(utf8.RuneSelf) {
+		if isBadControl(c) {
+			t[c] = 1
+		}
+	}
+	t[0xc2] = 2
+	return t
+}()
+
+// indexBadControl returns the index of the first character of isBadControl in valid UTF-8,
+// or the text's length.
+func indexBadControl(s string) int {
+	_, control := survey(s)
+	return control
+}
+
+// survey checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
+// the index of the first character of isBadControl if the text is valid UTF-8. Each is the
+// text's length if there is no such byte.
+func survey(s string) (wide, control int) {
+	wide = len(s)
+	i := 0
+	for ; i+32 <= len(s); i += 32 {
+		// All four words at once, with line feeds among the ordinary bytes: a mispredicted
+		// branch costs more than the extra work.
+		part := s[i : i+32]
+		if (oddBytes(eight(part))|oddBytes(eight(part[8:]))|oddBytes(eight(part[16:]))|oddBytes(eight(part[24:])))&tops == 0 {
+			continue
+		}
+		for at := i; at < i+32; at += 8 {
+			w := eight(s[at:])
+			if oddBytes(w)&tops == 0 {
+				continue
+			}
+			if w&tops != 0 {
+				wide = min(wide, at)
+			}
+			for k := at; k < at+8; k++ {
+				if badControlAt(s, k) {
+					return min(wide, k), k
+				}
+			}
+		}
+	}
+	for ; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			wide = min(wide, i)
+		}
+		if badControlAt(s, i) {
+			return min(wide, i), i
+		}
+	}
+	return wide, len(s)
+}
+
+// Masks for eight bytes at once: the lowest and the highest bit of each.
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+// oddBytes sets the highest bit of at least one byte if one of eight bytes is not ASCII, is
+// DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
+// does not matter: that byte sets its own bit.
+func oddBytes(w uint64) uint64 {
+	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
+}
+
+// eight returns the first eight bytes of a text, the first one lowest.
+func eight(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func badControlAt(s string, i int) bool {
+	k := controls[s[i]]
+	return k == 1 || k == 2 && i+1 < len(s) && s[i+1] <= 0x9f
+}
+
+// isSeparator reports LINE SEPARATOR and PARAGRAPH SEPARATOR.
+func isSeparator(r rune) bool { return r == 0x2028 || r == 0x2029 }
+
+func invalidAt(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(s)
+}
