@@ -25,7 +25,7 @@ const (
 	Refused      Result = "refused"       // the host or the origin is not served
 	Limited      Result = "limited"       // too many requests, or too much load
 	Failed       Result = "error"         // could not be answered, for example a wrong request or a disk error
-	Lost         Result = "lost"          // lines of this log were lost
+	resultLost   Result = "lost"          // lines of this log were lost
 )
 
 // The surfaces.

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -153,23 +152,14 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	if now == nil || r.kept {
 		return false
 	}
-	if r.scan.Missing && len(r.scan.Notices) == 0 {
-		// Most of the possible roots do not exist.
-		was := now.of(r.status.Root)
-		return was != nil && was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
+	was := now.of(r.status.Root)
+	switch {
+	case was == nil:
+		return false
+	case r.scan.Missing && len(r.scan.Notices) == 0: // most of the possible roots do not exist
+		return was.status.Missing && len(was.skills)+len(was.status.Notices) == 0
 	}
-	return r.scan.Version != 0 && now.ofVersion(r) != nil
-}
-
-// ofVersion returns the snapshot's state of r's root, if its scan has the same version.
-func (s *Snapshot) ofVersion(r *foundRoot) *foundRoot {
-	found := s.basis()
-	for i := range found {
-		if f := &found[i]; f.status.Root == r.status.Root && f.version == r.scan.Version && (f.status.Err == nil || errors.Is(f.status.Err, ErrLate)) {
-			return f
-		}
-	}
-	return nil
+	return r.scan.Version != 0 && was.version == r.scan.Version && (was.status.Err == nil || was.status.Late())
 }
 
 // keepUnchanged replaces each root that has not changed by the snapshot's state of it. That state

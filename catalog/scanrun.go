@@ -136,12 +136,9 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	l.late = true
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
 	if now := c.current.Load(); now != nil {
-		for _, f := range now.basis() {
-			if f.status.Root == h.Root() {
-				r = f
-				r.skills = slices.Clone(f.skills)
-				r.same = true
-			}
+		if was := now.of(h.Root()); was != nil {
+			r = *was
+			r.skills, r.same = slices.Clone(was.skills), true
 		}
 	}
 	if !r.status.Unread() {

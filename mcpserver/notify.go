@@ -130,9 +130,9 @@ func (s *Server) principal(ctx context.Context, session *mcp.ServerSession) (p a
 	case n == nil:
 		return p, false
 	case n.token == "":
-		return state.Of(access.Subject{}), true
+		return state.PrincipalOf(access.Subject{}), true
 	}
-	return state.Know(ctx, n.token)
+	return state.Authenticate(ctx, n.token)
 }
 
 // tell lets a notification pass if it speaks of what the session may see.

@@ -236,7 +236,7 @@ func take(places chan struct{}) bool {
 
 // know returns the principal of a token by the state of access in force.
 func (h *Handler) know(r *http.Request, token string) (access.Principal, bool) {
-	return h.core.Access.Now().Know(r.Context(), token)
+	return h.core.Access.Now().Authenticate(r.Context(), token)
 }
 
 // caller returns the sender of a request whose body is here, and what they see: the one
@@ -247,7 +247,7 @@ func (h *Handler) caller(r *http.Request) (c Caller, ok bool) {
 	if state.Verifier != nil {
 		c.Token = tokenOf(r)
 	}
-	c.Principal, ok = state.Know(r.Context(), c.Token)
+	c.Principal, ok = state.Authenticate(r.Context(), c.Token)
 	c.Share = h.sharer(c.Principal, c.Address)
 	c.Remote = c.Token != "" || state.Policy != nil || forwarded(r.Header)
 	return c, ok
@@ -272,7 +272,7 @@ func (h *Handler) Recheck() {
 	state := h.core.Access.Now()
 	h.open.Range(func(key, _ any) bool {
 		open := key.(*openStream)
-		if _, ok := state.Know(h.ended, open.token); !ok {
+		if _, ok := state.Authenticate(h.ended, open.token); !ok {
 			open.end()
 		}
 		return true
