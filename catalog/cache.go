@@ -19,55 +19,12 @@ type cachedSkill struct {
 // after reports whether the skill was read after t. It is false for an unknown skill.
 func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
-func (k cachedSkill) path() string { return k.skill.Path }
-
-// cachedAt returns the skill in a place as it was last read. The caller holds mu. A map
-// would take eight times the memory.
-func (c *Catalog) cachedAt(at place) cachedSkill {
-	all := c.cache[at.label]
-	i, ok := slices.BinarySearchFunc(all, at.path, func(k cachedSkill, path string) int { return strings.Compare(k.path(), path) })
-	if !ok {
-		return cachedSkill{}
+// store adds a skill of a root to the cache. The caller holds mu.
+func (c *Catalog) store(label string, k cachedSkill) {
+	if c.cache[label] == nil {
+		c.cache[label] = map[string]cachedSkill{}
 	}
-	return all[i]
-}
-
-// cacheCursor is the known skills of a root, for lookups in path order.
-type cacheCursor []cachedSkill
-
-func (o *cacheCursor) at(path string) cachedSkill {
-	for len(*o) > 0 && (*o)[0].path() < path {
-		*o = (*o)[1:]
-	}
-	if len(*o) == 0 || (*o)[0].path() != path {
-		return cachedSkill{}
-	}
-	return (*o)[0]
-}
-
-// store merges newly read skills of a root, in path order, into the known ones. New
-// values replace old ones. The caller holds mu.
-func (c *Catalog) store(label string, news []cachedSkill) {
-	old := c.cache[label]
-	if len(news) == 0 {
-		return
-	}
-	if len(old) == 0 {
-		c.cache[label] = news
-		return
-	}
-	all := make([]cachedSkill, 0, max(len(old), len(news)))
-	for len(old) > 0 && len(news) > 0 {
-		switch n := strings.Compare(old[0].path(), news[0].path()); {
-		case n < 0:
-			all, old = append(all, old[0]), old[1:]
-		case n > 0:
-			all, news = append(all, news[0]), news[1:]
-		default:
-			old = old[1:]
-		}
-	}
-	c.cache[label] = append(append(all, old...), news...)
+	c.cache[label][k.skill.Path] = k
 }
 
 // evictAllBut forgets all skills but those of found, which are in path order. The
@@ -78,19 +35,16 @@ func (c *Catalog) evictAllBut(found []foundRoot) {
 		alive[f.status.Root.Label] = f.skills
 	}
 	for label, all := range c.cache {
-		skills := alive[label]
-		c.cache[label] = slices.DeleteFunc(all, func(k cachedSkill) bool {
-			for len(skills) > 0 && skills[0].Path < k.path() {
-				skills = skills[1:]
-			}
-			return len(skills) == 0 || skills[0].Path != k.path()
+		maps.DeleteFunc(all, func(path string, _ cachedSkill) bool {
+			_, ok := slices.BinarySearchFunc(alive[label], path, func(s *skill.Skill, path string) int { return strings.Compare(s.Path, path) })
+			return !ok
 		})
-		if len(c.cache[label]) == 0 {
+		if len(all) == 0 {
 			delete(c.cache, label)
 		}
 	}
 	maps.DeleteFunc(c.doubted, func(at place, stamp skill.Stamp) bool {
-		k := c.cachedAt(at)
+		k := c.cache[at.label][at.path]
 		return k.skill == nil || k.skill.Stamp != stamp
 	})
 }
@@ -101,13 +55,13 @@ func (c *Catalog) reuse(r *foundRoot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.skills = make([]*skill.Skill, len(r.scan.Bundles))
-	was := cacheCursor(c.cache[r.status.Label])
-	if len(was) == 0 {
+	cached := c.cache[r.status.Label]
+	if len(cached) == 0 {
 		r.read = make([]int, 0, len(r.skills))
 	}
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := was.at(b.Path); k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
+		if k := cached[b.Path]; k.skill != nil && (r.kept || c.settled(r.status.Label, k) && b.Same(k.skill.Bundle)) {
 			r.skills[i] = k.skill
 			continue
 		}
@@ -125,40 +79,35 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		if f.begun.Before(earliest) {
 			earliest = f.begun
 		}
-		begun := new(time.Time)
+		label, begun := f.status.Label, new(time.Time)
 		*begun = f.begun
-		news := make([]cachedSkill, 0, len(f.read))
-		was := cacheCursor(c.cache[f.status.Label])
 		for _, i := range f.read {
-			k := was.at(f.skills[i].Path)
+			k := c.cache[label][f.skills[i].Path]
 			switch {
 			case k.after(f.begun):
 				continue
 			case k.skill != nil && sameSkill(k.skill, f.skills[i]):
 				f.skills[i] = k.skill
 			}
-			news = append(news, cachedSkill{f.skills[i], begun})
+			c.store(label, cachedSkill{f.skills[i], begun})
 		}
-		c.store(f.status.Label, news)
-		if f.scan.Version != 0 {
+		scanned := f.scan.Version != 0 // else an unchanged root keeps its version
+		if scanned {
 			f.version = f.scan.Version
-			now := cacheCursor(c.cache[f.status.Label])
-			for _, s := range f.skills {
-				if k := now.at(s.Path); s.Entry != "" && (k.skill != s || !c.settled(f.status.Label, k)) {
-					f.version = 0
-				}
-			}
 		}
-		f.scan, f.read = skill.Scan{}, nil
-		now := cacheCursor(c.cache[f.status.Label])
 		for i, s := range f.skills {
-			if k := now.at(s.Path); k.after(f.begun) {
+			k := c.cache[label][s.Path]
+			if scanned && s.Entry != "" && (k.skill != s || !c.settled(label, k)) {
+				f.version = 0
+			}
+			if k.after(f.begun) {
 				f.skills[i] = k.skill
 			}
 		}
+		f.scan, f.read = skill.Scan{}, nil
 		if len(c.gone) > 0 {
 			f.skills = slices.DeleteFunc(f.skills, func(s *skill.Skill) bool {
-				return c.gone[place{f.status.Label, s.Path}].After(f.begun)
+				return c.gone[place{label, s.Path}].After(f.begun)
 			})
 		}
 	}
@@ -168,7 +117,7 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 // settled reports whether a file of a root was read, and a change would show in its
 // stamp. The caller holds mu.
 func (c *Catalog) settled(label string, k cachedSkill) bool {
-	if stamp, ok := c.doubted[place{label, k.path()}]; ok && stamp == k.skill.Stamp {
+	if stamp, ok := c.doubted[place{label, k.skill.Path}]; ok && stamp == k.skill.Stamp {
 		return false
 	}
 	return k.skill.Digest != (skill.Digest{}) && k.skill.Fault() == nil && !k.skill.Stamp.Racy(*k.read)

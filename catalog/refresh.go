@@ -291,7 +291,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 	c.mu.Lock()
 	prev := c.current.Load()
 	at := place{e.Root.Label, e.Path}
-	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cachedAt(at).after(begun) {
+	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cache[at.label][at.path].after(begun) {
 		c.mu.Unlock()
 		return prev
 	}
@@ -316,7 +316,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
 			c.doubted[at], f.version = fresh.Stamp, 0
 		}
-		c.store(at.label, []cachedSkill{{fresh, &begun}})
+		c.store(at.label, cachedSkill{fresh, &begun})
 	}
 	c.rebuild(found)
 	c.mu.Unlock()
